@@ -259,7 +259,7 @@ def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
-    """Return whether the same culprits were all of them without the last runs too, if there are few runs."""
+    """Return whether the culprits were the same and complete before the last runs; with many runs, it is not asked."""
     run_indices = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
     if len(run_indices) >= MIN_RUNS_TO_END_AT_ONCE:
         return True

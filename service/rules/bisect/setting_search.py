@@ -219,15 +219,17 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # Number the mixtures that can be tested, and collect what was measured of them.
     hypotheses, tests, after_step = _build_design(question.settings)
     index_of = {test: index for index, test in enumerate(tests)}
-    usable = [mixture for mixture in mixtures if mixture.changed in index_of]
+    known_mixtures = [mixture for mixture in mixtures if mixture.changed in index_of]
     measurements = [
-        (index_of[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None
+        (index_of[mixture.changed], float(mixture.value)) for mixture in known_mixtures if mixture.value is not None
     ]
-    failed = {index_of[mixture.changed] for mixture in usable if mixture.value is None}
+    failed_tests = {index_of[mixture.changed] for mixture in known_mixtures if mixture.value is None}
     data = Data.from_pairs(len(tests), measurements)
     before_test, after_test = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
-    failed_side = next((side for side, end in (("before", before_test), ("after", after_test)) if end in failed), None)
+    failed_side = next(
+        (side for side, end in (("before", before_test), ("after", after_test)) if end in failed_tests), None
+    )
     if failed_side is not None:
         return Refused(sentence=f"The environment {failed_side} could not be measured.")
     end_to_measure = next((end for end in (before_test, after_test) if data.counts[end] < MIN_RUNS_PER_END), None)
@@ -269,7 +271,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             else Refused(sentence=doubt)
         )
     # Otherwise measure the most informative mixture next.
-    success_probability = np.array([0.0 if index in failed else 1.0 for index in range(len(tests))])
+    success_probability = np.array([0.0 if index in failed_tests else 1.0 for index in range(len(tests))])
     return _build_measure_step(question, tests[belief.choose_test(after_step, success_probability)])
 
 

@@ -152,8 +152,10 @@ def compare_pairs(
     measured_interleaved
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
-    n_entries = Counter(chain.from_iterable(readings.values()))
-    alpha = FALSE_ALARM_PROBABILITY / (sum(count for name, count in n_entries.items() if metric(name).exact) or 1)
+    n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
+    alpha = FALSE_ALARM_PROBABILITY / (
+        sum(count for name, count in n_runs_of_metric.items() if metric(name).exact) or 1
+    )
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
@@ -210,12 +212,12 @@ def _pool_readings(readings_of_runs: Sequence[SideReadings]) -> SideReadings:
     """Pool the readings of equivalent runs, the newest first."""
     if len(readings_of_runs) == 1:
         return readings_of_runs[0]
-    samples = tuple(chain.from_iterable(part.samples for part in readings_of_runs))
+    samples = tuple(chain.from_iterable(readings.samples for readings in readings_of_runs))
     return SideReadings(
         samples,
         len(samples),
         compute_median(samples),
-        all(part.counted for part in readings_of_runs),
+        all(readings.counted for readings in readings_of_runs),
         readings_of_runs[0].series,
     )
 
@@ -226,7 +228,8 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
         return readings.get(runs[0].number, {})
     by_run = [readings.get(run.number, {}) for run in runs]
     return {
-        name: _pool_readings([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))
+        name: _pool_readings([readings_of_run[name] for readings_of_run in by_run if name in readings_of_run])
+        for name in dict.fromkeys(chain(*by_run))
     }
 
 

@@ -72,7 +72,7 @@ class LevelChangeDetector:
         n = len(self._values)
         if n < 2:
             return []
-        self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
+        self._repeating.extend(self._values[self._repeating.n_points :], self._samples[self._repeating.n_points :])
         self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:

@@ -27,10 +27,11 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
 
 
 def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
-    """Return values without outliers: those far off the running median, across a cut and on their side of it.
+    """Return values with each outlier replaced by the running median of its side of a cut.
 
-    The running median of their side takes their place. Few values after a change are not far off it, and where the
-    level wanders they are not far off the one across the cut.
+    An outlier is far off two running medians: that of its side, and that across the cut. So the few values just after a
+    change are none, as they are near the median of their side; nor is a wandering level, which the median across the
+    cut follows.
 
     Parameters
     ----------

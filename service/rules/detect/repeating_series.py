@@ -64,7 +64,7 @@ class RepeatingSeries:
     def __init__(self) -> None:
         self.confirmed_changes: list[LevelChange] = []
         self.exact_changes: list[LevelChange] = []  # those of them that no outlier can explain
-        self.points = 0
+        self.n_points = 0
         self._level: Number = 0
         self._level_start = self._n_at_level = self._n_outliers = 0
         self._n_outliers_of_series = 0  # at this level and at all before it
@@ -91,8 +91,8 @@ class RepeatingSeries:
             self._newest_samples = point
             self._n_varying_points += has_no_majority(point)
             self._sample_ranges.append((min(value, *point), max(value, *point)) if point else (value, value))
-            self.points += 1
-            if self.points == 1:
+            self.n_points += 1
+            if self.n_points == 1:
                 self._level = value
             self._add(value, point)
 
@@ -117,7 +117,7 @@ class RepeatingSeries:
 
     def _restart_at_level(self, level: Number) -> None:
         """Restart at the value that most of the first runs have, because that one is the level."""
-        early_runs, end = self._early_runs or [], self.points
+        early_runs, end = self._early_runs or [], self.n_points
         self._early_runs = None
         self._level, self._n_at_level, self._pending_values = level, 0, []
         self._n_outliers_of_series -= self._n_outliers
@@ -126,9 +126,9 @@ class RepeatingSeries:
         self._outlier_distances.clear()
         self._n_runs_showing.clear()
         for index, (value, point) in enumerate(early_runs, self._level_start + 1):
-            self.points = index
+            self.n_points = index
             self._add(value, point)
-        self.points = end
+        self.n_points = end
 
     def _add_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
         """Add a run to those at the level or to the pending ones, and decide whether these are a change."""
@@ -153,7 +153,7 @@ class RepeatingSeries:
             self._confirm_change_of_pending()
 
         # No change: the first run of the level may have been an outlier, or nothing repeats here.
-        is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.points - self._level_start - 1
+        is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.n_points - self._level_start - 1
         if is_single_run and self._pending_values[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
         elif len(self._pending_values) > MAX_PENDING_RUNS:
@@ -203,7 +203,7 @@ class RepeatingSeries:
     @property
     def has_varying_samples(self) -> bool:
         """Whether the samples within most runs differ from each other, so that no run can repeat another."""
-        return 2 * self._n_varying_points > self.points
+        return 2 * self._n_varying_points > self.n_points
 
     def _count_comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.
@@ -213,13 +213,13 @@ class RepeatingSeries:
         """
         was_seen = not self._former_levels.isdisjoint(self._pending_values) or self._count_outliers() > self._n_outliers
         only_this_level = was_seen or self._n_at_level < MIN_CHANGE_RUNS
-        return self.points - (
+        return self.n_points - (
             self._level_start if only_this_level else min(self._first_without_outlier, self._level_start)
         )
 
     def _is_exact(self) -> bool:
         """Return whether so few runs of the series were outliers that the first change needs no history."""
-        return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.points
+        return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.n_points
 
     def _goes_beyond(self, runs: Sequence[Number]) -> bool:
         """Return whether the series is exact, and runs lie farther off the level than the samples of two runs on it.
@@ -227,7 +227,7 @@ class RepeatingSeries:
         A count of which samples differ by two can differ by one for a while: few orders of the runs prove no change.
         """
         min_distance = min((abs(value - self._level) for value in runs), default=0)
-        spans = self._sample_ranges[self._level_start : self.points - len(runs)][-MAX_OUTLIER_VALUES:]
+        spans = self._sample_ranges[self._level_start : self.n_points - len(runs)][-MAX_OUTLIER_VALUES:]
         max_distances = (
             max(largest - self._level, self._level - least)
             for least, largest in spans
@@ -241,7 +241,7 @@ class RepeatingSeries:
             return
         self._n_outliers += len(values)
         self._n_outliers_of_series += len(values)
-        self._first_without_outlier = self.points
+        self._first_without_outlier = self.n_points
         if len(self._outlier_values) < MAX_OUTLIER_VALUES:
             self._outlier_values.update(values)
         for value in values:
@@ -299,7 +299,7 @@ class RepeatingSeries:
     def _confirm_pending(self) -> None:
         """Turn the pending runs into a change, and add the runs after its first repeated value again."""
         first_repeated, n_outliers = _find_first_repeated(self._pending_values), self._count_outliers()
-        n_before = self.points - len(self._pending_values) - self._level_start
+        n_before = self.n_points - len(self._pending_values) - self._level_start
         reason = (
             f"{len(self._pending_values)} successive runs are off a level that had only {n_outliers:,} "
             f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
@@ -319,7 +319,7 @@ class RepeatingSeries:
 
     def _start_at(self, first_index: int) -> None:
         """Continue at the level of the pending run ``first_index``; the later pending runs are added again."""
-        pending, end = self._pending_values, self.points
+        pending, end = self._pending_values, self.n_points
         self._former_levels.add(self._level)
         self._level, self._n_at_level, self._n_outliers, self._pending_values = pending[first_index], 1, 0, []
         self._outlier_values.clear()
@@ -331,13 +331,13 @@ class RepeatingSeries:
             self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
         for index, value in enumerate(pending[first_index + 1 :], end - len(pending) + first_index + 2):
-            self.points = index
+            self.n_points = index
             self._add(value)
-        self.points = end
+        self.n_points = end
 
     def _make_change(self, runs: Sequence[Number], rule: str, reason: str, *, wants_rerun: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
-        low, first_repeated = self.points - len(runs), _find_first_repeated(runs)
+        low, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
         after = runs[first_repeated]
         # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
         while (
@@ -405,7 +405,7 @@ class RepeatingSeries:
         reason = "the previous level repeats; more runs of this revision can decide"
         if self._count_outliers():
             return [self._make_change(runs, "repeat", reason, wants_rerun=True)]
-        level, start, suspicions = self._level, self.points - len(runs), []
+        level, start, suspicions = self._level, self.n_points - len(runs), []
         for index, value in enumerate(runs, start):
             if value != level:
                 evidence = f"{format_change(level, value)}: {reason}"

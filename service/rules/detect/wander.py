@@ -59,7 +59,7 @@ _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
 
 def is_jump(size: float, noise: Noise) -> bool:
-    """Return whether a change is larger than any host wanders: where runs follow each other, it goes further."""
+    """Return whether a change is larger than any host wanders; with autocorrelated runs, hosts wander further."""
     return size >= MIN_JUMP_SIGMA * math.sqrt(noise.inflation) * noise.sigma
 
 
@@ -77,13 +77,13 @@ def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Se
     small_steps
         The sizes of the other small steps among the runs around it.
     """
-    # The more, the more successive runs may follow each other: an autoregression has few independent runs.
+    # The margin grows with the autocorrelation, which leaves few independent runs.
     rho = min(MAX_RHO, noise.rho + RHO_STANDARD_ERRORS / math.sqrt(max(1, noise.points)))
     margin: float = MIN_MARGIN * ((1 + rho) / (1 - rho)) ** RHO_EXPONENT * (1 + DOUBLING_RUNS / max(1, min_runs))
     if noise.has_modes:
         return margin  # The order of the runs does not show how large a step is.
 
-    # The more, the smaller the change is compared with how far this host is seen to wander.
+    # It also grows the smaller the change is compared with how far this host is seen to wander.
     observed_wander = 2 * math.sqrt(sum(step * step for step in small_steps) / len(small_steps)) if small_steps else 0.0
     wander = min(max(observed_wander / noise.mode_sigma, MIN_WANDER_SIGMA), MAX_WANDER_SIGMA)
     factor = (wander * noise.mode_sigma / size) ** 2 if size > 0 else math.inf
@@ -150,7 +150,7 @@ class Explanations:
     """
 
     def __init__(self, runs: Floats, shapes: Floats) -> None:
-        self._half = (len(runs) - 1) / 2
+        self._half_degrees_of_freedom = (len(runs) - 1) / 2
         inverse, self._half_log_determinants = _compute_wander_spectra(len(runs))
         y, x = compute_cosine_transform(runs), compute_cosine_transform(shapes)
         weighted = inverse[:, None, :] * x
@@ -165,7 +165,9 @@ class Explanations:
         """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
         total = self._total_squares[:, None]
         unexplained = np.maximum(total - explained, 1e-12 * total)
-        likelihoods: Floats = -self._half * np.log(unexplained) - self._half_log_determinants[:, None]
+        likelihoods: Floats = (
+            -self._half_degrees_of_freedom * np.log(unexplained) - self._half_log_determinants[:, None]
+        )
         return likelihoods
 
     def _compute_advantages(self, explained: Floats) -> Floats:
@@ -234,8 +236,8 @@ def compute_margin_over_wander(
     other_changes : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
-        That of the series. If runs follow each other, outliers are further off. If a series has modes, a step
-        that is smaller than their distance shows in the order of the runs.
+        That of the series. With autocorrelation, outliers lie further off. If the series has modes, a step smaller
+        than their distance is judged by the order of the runs.
     """
     stop = start + len(runs_around)
     # Levels between the changes, and their sizes.

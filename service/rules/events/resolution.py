@@ -31,11 +31,11 @@ class Resolutions:
         self._series = {name: sorted(drifts, key=lambda drift: drift.order) for name, drifts in series.items()}
         self._transitions_of_step: dict[str, tuple[Transition, ...]] = {}
 
-    def list_undoing_transitions(self, step: LocatedDrift) -> tuple[Transition, ...]:
-        """Return the drifts that undo a step of a series and repeat it, in turn."""
+    def list_transitions_of_step(self, step: LocatedDrift) -> tuple[Transition, ...]:
+        """Return the fixes and the returns of a step of a series, in turn."""
         if step.drift_id not in self._transitions_of_step:
             self._transitions_of_step[step.drift_id] = tuple(
-                _list_undoing_drifts(step, self._series.get(step.series, ()))
+                _list_transitions_of_step(step, self._series.get(step.series, ()))
             )
         return self._transitions_of_step[step.drift_id]
 
@@ -87,13 +87,13 @@ def _list_transitions_in_order(
 ) -> list[Transition]:
     """Return the fixes and recurrences of each series' first drift, in the order of the history."""
     transitions = [
-        transition for step in first_drifts.values() for transition in resolutions.list_undoing_transitions(step)
+        transition for step in first_drifts.values() for transition in resolutions.list_transitions_of_step(step)
     ]
     return sorted(transitions, key=lambda transition: transition.drift.order)
 
 
-def _list_undoing_drifts(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
-    """Yield the drifts of a series, which are given in order, that undo one of its steps and repeat it, in turn."""
+def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
+    """Yield a fix for each drift of a series that undoes a step, and a return for each that repeats it, in turn."""
     standing_steps: list[LocatedDrift] = []
     undoing_drift: LocatedDrift | None = None
     for drift in drifts:

@@ -48,8 +48,8 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
     points
         The points of one series of exact counts.
     settings
-        The settings of the environments of pools among theirs, and of further ones. Environments that are not in it
-        stand for themselves.
+        The settings of the environments that belong to pools; there may be more than the points have. Environments
+        that are not in it stand for themselves.
     """
     levels = _map_levels(points, settings)
     pairs = [
@@ -85,7 +85,7 @@ def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Di
 
 
 def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[Number]], evidence: _Evidence) -> None:
-    """Add the commits that both sides have. A count that does not repeat on one side is no evidence."""
+    """Add to the evidence what both environments measured. A count that does not repeat in one of them is none."""
     for commit in first.keys() & second.keys():
         if first[commit] == second[commit] and len(first[commit]) == 1:
             evidence.equal_commits.add(commit)
