@@ -8,9 +8,10 @@ looks.
 A metric that decides but has no values on one side was not compared: it is never the same.
 
 What was measured decides, whatever the programs were answered when they asked about their files. A difference is not
-one of the revisions only if a further measurement shows that: of base in the place of head
-(:mod:`service.rules.comparison.other_place`), of both with the page cache renewed
-(:mod:`service.rules.comparison.page_cache_renewal`), or of other builds (:mod:`service.rules.comparison.other_builds`).
+one of the revisions only if a further measurement shows that: of base in the folder of head
+(:mod:`service.rules.comparison.folder_effect`), of both with the page cache renewed
+(:mod:`service.rules.comparison.page_cache_renewal`), or of other builds
+(:mod:`service.rules.comparison.rebuild_effect`).
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
@@ -39,10 +40,10 @@ from runner.contract.level import Number, compute_median, find_majority, is_repe
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
+from service.rules.comparison.folder_effect import decide_by_other_place, have_same_answers
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
-from service.rules.comparison.other_builds import decide_by_other_builds
-from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
 from service.rules.comparison.page_cache_renewal import decide_by_page_cache
+from service.rules.comparison.rebuild_effect import decide_by_other_builds
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
