@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runner.contract import Verdict
-from runner.contract.proof_power import STATED_PERCENT
+from runner.contract.proof_power import DEFAULT_RISE_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
 from service.rules.series.find_drifts import SeriesDrift
@@ -129,7 +129,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
 
 def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
     """Return whether pairs have shown that nothing worth a comparison changes between two points of a level."""
-    min_size = abs(first_point.value) * STATED_PERCENT / 100
+    min_size = abs(first_point.value) * DEFAULT_RISE_PERCENT / 100
     return any(
         proof_range.proof.excludes(min_size) and proof_range.proof.environment == first_point.environment
         for proof_range in _locate_proofs(proofs, points)
