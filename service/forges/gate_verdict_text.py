@@ -288,7 +288,7 @@ def _describe_acceptance(outcome: GateOutcome, escape: Escape) -> str:
     if not outcome.needs_acceptance:
         return ""
     reason = f": {escape(outcome.accepted.reason)}" if outcome.accepted.reason else ""
-    return f" Accepted by {escape(outcome.accepted.by)}{reason}."
+    return f" Accepted by {escape(outcome.accepted.author)}{reason}."
 
 
 def format_metric_name(verdict: MetricVerdict, escape: Escape) -> str:

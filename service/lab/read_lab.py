@@ -148,7 +148,7 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     work_parameters = ", ".join(
         setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work
     )
-    best = choose_best_cell(all_cells, other_work=work_parameters)
+    best_cell = choose_best_cell(all_cells, other_work=work_parameters)
     empty_cells = [cell for cell in all_cells if cell.question is not None and cell.state is CellState.EMPTY]
     commits = named_commits.find_commits(session, target.commit, target.subject)
     return SettingsLab(
@@ -174,8 +174,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
             )
         ),
         metrics=_choose_metrics(all_cells),
-        best=best.key,
-        verdict=best.sentence,
+        best=best_cell.key,
+        verdict=best_cell.sentence,
         missing=cells.estimate_cost(len(empty_cells)),
         each=cells.estimate_cost(1),
         refusal=refusal,

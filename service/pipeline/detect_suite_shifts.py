@@ -145,10 +145,10 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         if window_start is not None:
             start = window_start.position
             undecided_series = [
-                undecided_id
-                for undecided_id in chunk
+                candidate_id
+                for candidate_id in chunk
                 if not suite_shift_drift.has_enough_points(
-                    trends[undecided_id], start, last_drift_position.get(undecided_id, -1)
+                    trends[candidate_id], start, last_drift_position.get(candidate_id, -1)
                 )
             ]
             trends |= points.arrange_trends(session, undecided_series)

@@ -101,28 +101,28 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     return entry.model_copy(update=updates)
 
 
-def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     """Compare a metric with the default of another session: only counts that repeat on both sides."""
-    metric_entry, change = metric(level.metric), level.change or 0
+    metric_entry, change = metric(entry.metric), entry.change or 0
     if not (metric_entry.exact and default.counted and cell.counted):
         sentence = (
             "Measured in a different session from the default, so only an interleaved measurement can compare the two."
         )
-        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+        return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if not all(
         len(side.present_values) >= _MIN_SAMPLES and is_repeating(side.present_values) for side in (default, cell)
     ):
         sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
-        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+        return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
         sentence = (
             "Measured in a different session from the default. Even with the same settings, the counts of two sessions "
             f"can differ by {noise_floor.MAX_FLOOR_FAULTS}."
         )
-        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    effect = _decide_effect(level.metric, change) if change else Effect.SAME
+        return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    effect = _decide_effect(entry.metric, change) if change else Effect.SAME
     sentence = "Each side repeats its count, in its own session."
-    return level.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
+    return entry.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
 def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:

@@ -317,7 +317,7 @@ def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) 
 def _list_dependent_settings(
     runs: Sequence[LabRun], parameter: str, names: Iterable[str], added_names: Collection[str]
 ) -> tuple[str, ...]:
-    """Return which settings have one value for each value of a parameter, and not one for all."""
+    """Return the settings that follow from a parameter: one value for each of its values, and not one for all."""
     history_runs = [run for run in runs if not run.is_outside_history]
     dependent_names = []
     for name in names:

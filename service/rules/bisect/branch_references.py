@@ -18,7 +18,7 @@ from math import log2
 
 from service.rules.bisect.graph import Graph
 
-_MAX_FORKS = 8
+_MAX_START_CANDIDATES = 8
 """Commits that are tried as the start of a branch, the newest first."""
 
 
@@ -63,7 +63,7 @@ class BranchReferences:
             base: [commit for commit in group if commit in measured_commits]
             for base, group in self._suspects_by_base.items()
         }
-        self._fork_of_base = {base: self._find_fork(base) for base in self._suspects_by_base}
+        self._start_of_base = {base: self._find_start(base) for base in self._suspects_by_base}
 
     def find_reference(self, commit: str) -> str | None:
         """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
@@ -77,12 +77,12 @@ class BranchReferences:
         ]
         if earlier_measured:
             return max(earlier_measured, key=lambda other: (self._ancestry_of[other].bit_count(), other))
-        return self._fork_of_base[base]
+        return self._start_of_base[base]
 
     def find_branch_start(self, commit: str) -> str | None:
         """Return the commit at which the branch of a suspect started; None if the range has none."""
         base = self._base_of.get(commit)
-        return None if base is None else self._fork_of_base[base]
+        return None if base is None else self._start_of_base[base]
 
     def choose_most_useful_commit(self, suspects: int, is_usable: Callable[[str], bool]) -> str | None:
         """Return the commit to measure so that the most suspects can be compared; None if no commit helps.
@@ -100,7 +100,7 @@ class BranchReferences:
             usable_suspects = [
                 commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and is_usable(commit)
             ]
-            fork = self._fork_of_base[base]
+            fork = self._start_of_base[base]
             if fork is not None and is_usable(fork):
                 n_comparable[fork] = n_comparable.get(fork, 0) + len(usable_suspects)
             else:
@@ -110,12 +110,12 @@ class BranchReferences:
         best = max(n_comparable, key=lambda commit: (n_comparable[commit], -self._graph.index_of[commit]), default=None)
         return best if best is not None and n_comparable[best] else None
 
-    def _find_fork(self, base: int) -> str | None:
-        """Return a commit that contains exactly these commits, but for innocent ones; None if the range has none.
+    def _find_start(self, base: int) -> str | None:
+        """Return a commit that contains exactly these commits, a bit set, but for innocent ones; None without one.
 
         The good end serves as well where it is known how much each of these commits moved.
         """
-        for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_FORKS):
+        for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_START_CANDIDATES):
             if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent_commits:
                 return commit
         graph = self._graph

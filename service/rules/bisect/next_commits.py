@@ -79,12 +79,12 @@ def estimate_success_probabilities(n_positions: int, failed: Collection[int]) ->
     """Return the probability of each position to be measurable, given the failed ones; see :func:`choose_positions`."""
     probabilities = np.ones(n_positions)
     positions = np.arange(n_positions)
-    failed_places = np.array(sorted(failed), dtype=np.intp)
-    if len(failed_places):
+    failed_positions = np.array(sorted(failed), dtype=np.intp)
+    if len(failed_positions):
         # Of each position, the nearest failed one at or after it, and the nearest before it.
-        following = np.searchsorted(failed_places, positions)
-        for index, exists in ((following, following < len(failed_places)), (following - 1, following > 0)):
-            distance = np.abs(positions - failed_places[np.clip(index, 0, len(failed_places) - 1)])
+        next_failed = np.searchsorted(failed_positions, positions)
+        for index, exists in ((next_failed, next_failed < len(failed_positions)), (next_failed - 1, next_failed > 0)):
+            distance = np.abs(positions - failed_positions[np.clip(index, 0, len(failed_positions) - 1)])
             probabilities *= np.where(exists, distance / (distance + 1), 1.0)
     return probabilities
 

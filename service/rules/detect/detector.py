@@ -182,7 +182,7 @@ class MergedChanges:
         return self._merged
 
     def _is_explained(self, change: LevelChange) -> bool:
-        """Return whether fixed changes near a change explain its size."""
+        """Return whether the fixed changes near a change are large enough to explain it."""
         start = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         end = bisect_left(self._fixed, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
         overlapping = [

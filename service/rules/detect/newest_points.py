@@ -25,6 +25,7 @@ NOISE_CAUTION_POINTS = 8  # points from which the noise is known half as well as
 MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
 MIN_FOLLOWED_SIGMA = 0.5  # sigma: a smaller mean of three points or more is not followed further back
 FAR_STEP_SIGMA = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
+MIN_OUTLIER_FACTOR = 1.2  # a single point must be this many times as far off as outliers are
 MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
 
@@ -67,40 +68,52 @@ def find_newest_change(
         return None
 
     # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
-    before = recent[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
-    level, cautious_sigma = compute_median(before), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
-    newest = [(value - level) / cautious_sigma for value in (reruns or recent[-1:])]
-    direction = 1.0 if compute_median(newest) > 0 else -1.0
-    offsets = sorted((offset * direction for offset in newest), reverse=True)
+    reference_points = recent[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
+    level, cautious_sigma = compute_median(reference_points), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
+    newest_offsets = [(value - level) / cautious_sigma for value in (reruns or recent[-1:])]
+    direction = 1.0 if compute_median(newest_offsets) > 0 else -1.0
+    offsets = sorted((offset * direction for offset in newest_offsets), reverse=True)
 
     # Several points: how many left the level, and whether the change is certain.
     earlier_values = recent[-2 : -max_length - 1 : -1]
     length = _count_points_off_level(
-        offsets, earlier_values, level=level, scale=direction / cautious_sigma, noise=noise, n_reference=len(before)
+        offsets,
+        earlier_values,
+        level=level,
+        scale=direction / cautious_sigma,
+        noise=noise,
+        n_reference=len(reference_points),
     )
     if length:
         if length == max_length < MAX_NEWEST_POINTS:
             length = _extend_to_older_points(recent, length, level)
-            before = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
-            level = compute_median(before)
+            reference_points = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
+            level = compute_median(reference_points)
         length = _drop_points_still_at_level(recent, length, level, cautious_sigma)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
         z_scores = [(value - level) / cautious_sigma * direction for value in runs]
-        certain = (
-            _is_shift_significant(z_scores, noise.inflation, len(before)) and find_lacking_shift(values, split) == 0
+        is_certain = (
+            _is_shift_significant(z_scores, noise.inflation, len(reference_points))
+            and find_lacking_shift(values, split) == 0
         )
         after = compute_median(runs)
-        level = find_agreed_level(np.array(before[::-1]), level, cautious_sigma)
+        level = find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma)
         return _make_change(
-            n - length, level, after, not certain, count_runs_between(runs, after, level, cautious_sigma)
+            n - length, level, after, not is_certain, count_runs_between(runs, after, level, cautious_sigma)
         )
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
-    z_score = newest[0] * direction
-    if len(newest) == 1 and z_score >= MIN_SINGLE_SIGMA and z_score * cautious_sigma >= 1.2 * find_outlier_distance():
-        return _make_change(n - 1, find_agreed_level(np.array(before[::-1]), level, cautious_sigma), recent[-1], True)
+    z_score = newest_offsets[0] * direction
+    if (
+        len(newest_offsets) == 1
+        and z_score >= MIN_SINGLE_SIGMA
+        and z_score * cautious_sigma >= MIN_OUTLIER_FACTOR * find_outlier_distance()
+    ):
+        return _make_change(
+            n - 1, find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma), recent[-1], True
+        )
     return None
 
 

@@ -226,7 +226,7 @@ class NoisySeries:
         )
 
     def _list_measured_changes(self, start: int, stop: int) -> list[MeasuredChange]:
-        """Return the rows at positions from ``start`` on and before ``stop``."""
+        """Return the measured changes at positions from ``start`` on and before ``stop``."""
         return self._measured_changes[
             bisect_left(self._measured_changes, start, key=_get_position) : bisect_left(
                 self._measured_changes, stop, key=_get_position

@@ -98,20 +98,20 @@ class RepeatingSeries:
 
     def _add(self, value: Number, samples: Sequence[Number] = ()) -> None:
         """Add a point; if another value proves to be the level of the first runs, restart with that level."""
-        begin = self._level_start
+        start_before = self._level_start
         if self._early_runs is not None:
             self._early_runs.append((value, samples))
         self._add_to_level_or_pending(value, samples)
-        if self._early_runs is None or self._level_start != begin:
+        if self._early_runs is None or self._level_start != start_before:
             return
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
             self._early_runs = None
         elif max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= len(self._early_runs):
-            level, times = Counter(value for value, _ in self._early_runs).most_common(1)[0]
-            if max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= times and self._are_mixed(level):
+            level, n_repeats = Counter(value for value, _ in self._early_runs).most_common(1)[0]
+            if max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
 
-    def _are_mixed(self, other: Number) -> bool:
+    def _has_run_with_both_values(self, other: Number) -> bool:
         """Return whether one of the first runs at this level shows both the level and another value."""
         return any({self._level, other} <= {value, *point} for value, point in self._early_runs or ())
 

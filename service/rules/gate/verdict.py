@@ -78,7 +78,7 @@ _ACCEPTABLE = {
 class Acceptance:
     """Somebody's decision to accept the change."""
 
-    by: str
+    author: str
     reason: str
 
 
