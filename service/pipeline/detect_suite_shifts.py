@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from runner.contract import CATALOGUE
 from runner.contract.report import hash_document
 from service.pipeline import update_events
+from service.pipeline.judging_schedule import are_all_judged
 from service.rules import detect
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series import suite_shift_drift
@@ -23,6 +24,7 @@ from service.store.engine.database import Database
 from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteLook
 from service.store.revisions import revisions
 from service.store.series import points
+from service.store.series.series import SeriesFilter
 
 _JUDGED_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
@@ -41,9 +43,13 @@ class Suite:
 
 
 def detect_shifts(database: Database) -> None:
-    """Check the newest revision of each subject on each host, once, when all its cases are measured."""
+    """Check the newest revision of each subject on each host, once, when all its cases are measured and judged."""
     with database.reading() as session:
         due_suites = list(_select_due(session))
+    # A series that is not judged yet may have a drift of its own, which would leave it out.
+    subjects = {suite.subject.name for suite, _ in due_suites}
+    judged_subjects = {name for name in subjects if are_all_judged(database, [SeriesFilter(subject=name)])}
+    due_suites = [(suite, metric) for suite, metric in due_suites if suite.subject.name in judged_subjects]
     for suite, metric in due_suites:
         with database.reading() as session:
             shift = _detect_suite_shift(session, suite, metric)

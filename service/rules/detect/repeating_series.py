@@ -172,7 +172,7 @@ class RepeatingSeries:
                 self._confirm_newest(len(plateau))
             elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
                 self._confirm_newest(len(farther_runs))
-        elif _is_change(
+        elif _can_be_change(self._pending_values, self._level) and _is_change(
             self._pending_values,
             self._level,
             n_comparable,
@@ -456,10 +456,24 @@ def _is_change(
     n_far_outliers
         Those of them that went as far as the pending ones; None if all did.
     """
-    n_pending = len(pending_values)
-    if n_pending < MIN_CHANGE_RUNS:
+    if not _can_be_change(pending_values, level):
         return False
+    n_pending = len(pending_values)
     log_probability = _compute_log_probability(n_pending, n_points, n_outliers, n_far_outliers)
-    if _count_transitions(pending_values) <= n_pending // 3:
-        return log_probability <= (-LOG_MIN_ORDERS if exact and n_outliers == 0 else LOG_MAX_CHANCE)
-    return log_probability <= LOG_MAX_CHANCE and (min(pending_values) > level or max(pending_values) < level)
+    is_repeated = exact and n_outliers == 0 and _is_mostly_repeated(pending_values)
+    return log_probability <= (-LOG_MIN_ORDERS if is_repeated else LOG_MAX_CHANCE)
+
+
+def _can_be_change(pending_values: Sequence[Number], level: Number) -> bool:
+    """Return whether the pending runs are enough to be a change, and agree: in their value or in their direction.
+
+    Those of a noisy series rarely do, and this is cheaper to see than how probable they are.
+    """
+    if len(pending_values) < MIN_CHANGE_RUNS:
+        return False
+    return _is_mostly_repeated(pending_values) or min(pending_values) > level or max(pending_values) < level
+
+
+def _is_mostly_repeated(values: Sequence[Number]) -> bool:
+    """Return whether most values are the one before them."""
+    return _count_transitions(values) <= len(values) // 3
