@@ -125,7 +125,7 @@ def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Ma
     found = dict(columns.column_of)
     for chunk in bulk.split_into_chunks(sorted(commit_ids - found.keys()), _IDS_PER_QUERY):
         times = session.execute(select(Revision.id, Revision.committed_at).where(Revision.id.in_(chunk)))
-        found |= {commit_id: columns.find(at) for commit_id, at in times}
+        found |= {commit_id: columns.find_column(at) for commit_id, at in times}
     return found
 
 
