@@ -195,8 +195,10 @@ def propose_listening_server(
     if speaks_http and (load := choose_load("http", address, find_generator)):
         return replace(server, load=load)
     endpoint = f"port {port}" if port else f"the socket {place}"
-    lack = "no HTTP load generator is installed (ab, hey or wrk)" if speaks_http else "init does not know what loads it"
-    return replace(server, lacks=f"{run.command} listens on {endpoint}: it is a server, and {lack}")
+    missing_load = "no HTTP load generator is installed (ab, hey or wrk)"
+    if not speaks_http:
+        missing_load = "init knows no load generator for it"
+    return replace(server, lacks=f"{run.command} listens on {endpoint}: it is a server, and {missing_load}")
 
 
 def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:

@@ -29,7 +29,7 @@ def _choose_place(files: Collection[str]) -> Place:
     file = find_marked_file(files, *_OTHER_CI)
     name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
     use = (
-        f"init has no CI file for {name} ({file}): call the script from your own"
+        f"init has no CI file for {name} ({file}): call the script from your CI job"
         if file
         else "no CI system was found: run the script"
     )

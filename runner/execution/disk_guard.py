@@ -114,9 +114,9 @@ def describe_shortage(before: Room, now: Room) -> str:
     if now.memory < min(MIN_FREE_MEMORY_BYTES, before.memory // 4):
         return "left too little memory on the machine"
     if before.has_files and now.files < min(MIN_FREE_FILES, before.files // 2):
-        return "left too few free files (inodes) on the disk"
+        return "left too few free inodes on the disk"
     if before.has_files and before.files - now.files > MAX_FILES:
-        return f"made more than {MAX_FILES:,} files"
+        return f"created more than {MAX_FILES:,} files"
     return ""
 
 

@@ -82,7 +82,9 @@ def check_marker(content: bytes, place: str) -> None:
     except (ValueError, KeyError, TypeError):
         version = None
     if not isinstance(version, int):
-        raise FaultwatchError(f"{place}: {MARKER} is damaged", f"restore it: its content is {write_marker().decode()}")
+        raise FaultwatchError(
+            f"{place}: {MARKER} is damaged", f"restore the file with this content: {write_marker().decode()}"
+        )
     if version > STORE_VERSION:
         raise FaultwatchError(
             f"{place} was written by a newer Faultwatch: its format is {version}, and this version reads "

@@ -87,7 +87,7 @@ class RunStore(Struct, frozen=True):
             if names[text].fits(content):
                 yield names[text], content
             else:
-                self.warn(f"{self.files.place}: {text} is damaged and left out; delete it or restore it")
+                self.warn(f"{self.files.place}: {text} is damaged and was skipped; delete it or restore it")
 
     def finish(self) -> None:
         """Write what still waits."""
@@ -128,10 +128,10 @@ def open_store(place: str, repository: Repository | None, warn: Callable[[str], 
     """
     files: StoreFiles
     if not place:
-        raise FaultwatchError("--store names no place", "name a folder, or branch:NAME")
+        raise FaultwatchError("--store names neither a folder nor a branch", "name a folder, or branch:NAME")
     if is_branch(place):
         if repository is None:
-            raise FaultwatchError(f"{place}: this is no git repository", "run this in the repository, or pass --repo")
+            raise FaultwatchError(f"{place}: not a git repository", "run this in the repository, or pass --repo")
         files = make_branch_files(repository, place.removeprefix(_BRANCH))
     else:
         files = FolderFiles(Path(place).expanduser().absolute())

@@ -272,7 +272,7 @@ class Builder(Struct, frozen=True):
                 restore_original_tree(place / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.say(f"the build in {place} is repeated: {damage.what}")
+            self.say(f"repeating the build in {place}: {damage.what}")
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:

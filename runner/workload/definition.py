@@ -334,9 +334,11 @@ class Workload(Table):
             return self
         refused = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
         if refused:
-            raise ValueError(f"[run] {min(refused)}: not allowed beside [server], which has its own command and [load]")
+            raise ValueError(
+                f"[run] {min(refused)}: not allowed together with [server], which has its own command and [load]"
+            )
         if taken := SERVER_PLACEHOLDERS & self.matrix.keys():
-            raise ValueError(f"[matrix] {min(taken)}: the runner gives it to the server; choose another name")
+            raise ValueError(f"[matrix] {min(taken)}: the runner sets this name for the server; choose another one")
         return self
 
     def list_server_texts(self) -> tuple[str, ...]:
@@ -435,7 +437,7 @@ def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
         return
     if not list_server_placeholders(server) & {"port", "socket"}:
         raise FaultwatchError(
-            f"{file}: [server]: nothing says when it is ready",
+            f"{file}: [server] does not say when the server is ready",
             "use {port} or {socket} in its command, or add ready_log or ready_command",
         )
 

@@ -59,7 +59,7 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the database even if it has more runs than the backup, or is no database. Its content is lost.",
+    help="Replace the database even if it has more runs than the backup, or is not a database. Its content is lost.",
 )
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""

@@ -44,7 +44,7 @@ class Exposed:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
-        yield _build_gauge("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
+        yield _build_gauge("faultwatch_build_info", "The running version.", "version", {self.version: 1})
         yield from self._collect_measured()
         yield from self._collect_waiting()
         yield GaugeMetricFamily("faultwatch_drifts_open", "Drifts without a decision.", self.figures.drifts)
@@ -81,7 +81,7 @@ class Exposed:
         waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
             "faultwatch_jobs_oldest_queued_seconds",
-            "Age of the oldest job that no runner has begun; 0 if no job waits.",
+            "Age of the oldest job that no runner has started; 0 if no job waits.",
             waited,
         )
         yield _build_gauge(

@@ -134,7 +134,7 @@ class ProviderClient:
         description: dict[str, Any] = self._client.load_server_metadata()
         if str(description.get("issuer")).rstrip("/") != self._provider.issuer:
             description.pop("_loaded_at", None)  # ask again next time
-            raise ProviderUnavailable("its description names another issuer")
+            raise ProviderUnavailable("its metadata names another issuer")
         for name in description.keys() - _DESCRIPTION:
             description.pop(name, None)
         offered = description.get("id_token_signing_alg_values_supported") or ["RS256"]
@@ -151,7 +151,7 @@ class ProviderClient:
         """
         description = self._load_description()
         if request.args.get("iss", description["issuer"]) != description["issuer"]:
-            raise SignInRefused("the answer is another issuer's")
+            raise SignInRefused("the answer comes from another issuer")
         token = self._client.authorize_access_token(
             leeway=LEEWAY_SECONDS,
             claims_options={
@@ -173,14 +173,14 @@ class ProviderClient:
             return identity
         further = self._client.userinfo(token=token)
         if further.get("sub") != identity["sub"]:
-            raise SignInRefused("the claims are another person's")
+            raise SignInRefused("the claims belong to another person")
         return {**further, **identity}
 
     @contextmanager
     def _calling_provider(self) -> Iterator[None]:
         """Call the provider, where not too many do, and explain its failures."""
         if not self._slots.acquire(timeout=_PATIENCE_SECONDS):
-            raise ProviderUnavailable("too many people wait for it")
+            raise ProviderUnavailable("too many sign-ins wait for it")
         try:
             yield
         except (RequestException, RuntimeError) as error:
@@ -189,6 +189,6 @@ class ProviderClient:
             raise SignInRefused(str(error)) from error
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             # Authlib reads what it expects without looking whether it is that.
-            raise ProviderUnavailable("its answer makes no sense") from error
+            raise ProviderUnavailable("its answer is not valid") from error
         finally:
             self._slots.release()

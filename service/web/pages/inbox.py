@@ -212,7 +212,9 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     """Return the filters that an address states; refuse a parameter that would change nothing."""
     for name in args:
         if name not in _PARAMETERS:
-            raise make_unprocessable(name[:40], f"is no parameter of this list, which has {', '.join(_PARAMETERS)}")
+            raise make_unprocessable(
+                name[:40], f"is not a parameter of this list, whose parameters are {', '.join(_PARAMETERS)}"
+            )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:

@@ -16,13 +16,13 @@ def tried(command: str, **keys: Any) -> Tried:
 @pytest.mark.parametrize(
     ("result", "caveat"),
     [
-        (tried("./x", idle=True), "this watches the start of `./x` alone: it gets no input"),
+        (tried("./x", idle=True), "this measures only the start of `./x`, because it gets no input"),
         (
             tried("./x --help", idle=True),
-            "this watches the start of `./x --help` alone: it prints its usage or version",
+            "this measures only the start of `./x --help`, which prints its usage or version",
         ),
-        (tried("./x", usage=True), "this watches the start of `./x` alone: it prints its usage or version"),
-        (tried("./x LICENSE", stand_in="LICENSE"), "this watches `./x LICENSE`, whose file stands in for the input"),
+        (tried("./x", usage=True), "this measures only the start of `./x`, which prints its usage or version"),
+        (tried("./x LICENSE", stand_in="LICENSE"), "the file in `./x LICENSE` only stands in for the input of real"),
         (tried("python3 port.py", foreign=True), "`python3 port.py` executes nothing that this project builds"),
         (tried("./x tests/a.json", input="tests/a.json"), ""),
         (tried("./x_test", idle=True, test=True), ""),
@@ -46,7 +46,8 @@ def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
 def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
     given = Tried(RunProposal("./lz4 tests/skip.bin", input="tests/skip.bin"), (75, 75))
     assert describe_caveat(given, 72) == (
-        "this watches hardly more than a start: without its input, `./lz4 tests/skip.bin` takes 3 fewer faults"
+        "this measures little more than the program's start: without its input, `./lz4 tests/skip.bin` takes 3 fewer "
+        "faults"
     )
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 0) == ""
