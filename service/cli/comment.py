@@ -47,12 +47,12 @@ def comment(report: Path) -> None:
             "Write the file with `faultwatch gate --report`.",
         ) from None
     try:
-        reported = read_event(_read_event_file())
-        if reported is None:
+        event = read_event(_read_event_file())
+        if event is None:
             click.echo("This job is not about a pull request, so there is no comment to write.")
             return
         repository = connect_repository(token, os.environ.get("GITHUB_API_URL") or _PUBLIC_API, name)
-        address = write_job_comment(repository, name, reported, gate)
+        address = write_job_comment(repository, name, event, gate)
     except JobCommentError as error:
         raise ServiceError("The comment was not written", str(error), "The summary of the job has its text.") from None
     click.echo(address or "The pull request is closed or has a newer head, so its comment was not changed.")

@@ -75,7 +75,7 @@ def list_settings(
         SettingGroup(
             title=section.heading,
             document=section.guide,
-            empty=section.off,
+            empty=section.disabled_text,
             settings=_list_group_settings(settings, environment) if settings else [],
         )
         for section, settings in sections

@@ -152,7 +152,7 @@ def _build_shown_grid(
         failures,
         scaling,
         None if nightly_run is None else _find_last_nightly_run(nightly_run),
-        flagged=drifts.list_level_starts(session, _find_oldest_positions(points)),
+        flagged=drifts.map_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
         machines={
             environment: matrix.select_machine_settings(settings_of_environment)

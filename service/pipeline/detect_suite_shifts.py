@@ -134,14 +134,14 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
     # Their paths: of a window first, in full where that does not decide.
-    since = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
+    window = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         drift_positions = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
         last: dict[int, int] = dict(session.execute(drift_positions.group_by(DriftRow.series_id)).all())
-        trends = points.arrange_trends(session, chunk, since)
-        if since is not None:
-            start = since.position
+        trends = points.arrange_trends(session, chunk, window)
+        if window is not None:
+            start = window.position
             undecided = [
                 identity
                 for identity in chunk

@@ -110,7 +110,10 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     """
     version = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        version_before, events = session.scalar(version), event_drifts.map_unchanged(session, subject_id)
+        version_before, events = (
+            session.scalar(version),
+            event_drifts.map_events_of_unchanged_drifts(session, subject_id),
+        )
     for chunk in bulk.split_into_chunks(events.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([name]) as session:
             if session.scalar(version) != version_before:
@@ -124,9 +127,9 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     updated = event_drifts.update_drifts(session, subject_id)
-    is_stale, assigned = _rebuild_events(session, subject, updated) if updated.moved else (False, set[str]())
-    _mark_drifts(session, updated.refreshed | assigned)
-    order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed)
+    is_stale, assigned = _rebuild_events(session, subject, updated) if updated.has_moved else (False, set[str]())
+    _mark_drifts(session, updated.refreshed_drifts | assigned)
+    order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed_drifts)
     subject.events_version = subject.drifts_version
     return is_stale
 
@@ -134,9 +137,9 @@ def _update_subject(session: Session, subject_id: int) -> bool:
 def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
-    new_rows = {row.drift_id: row for row in updated.new}
-    stored = event_drifts.list_stored(session, subject_id)
-    current = [*event_drifts.locate_drift(session, updated.new), *(drift for drift in stored if drift.found)]
+    new_rows = {row.drift_id: row for row in updated.new_rows}
+    stored = event_drifts.list_located_drifts(session, subject_id)
+    current = [*event_drifts.locate_drifts(session, updated.new_rows), *(drift for drift in stored if drift.found)]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled = assemble_events(current, _read_known_events(stored, events))
     _add_new_events(session, subject_id, assembled, events, now)
@@ -144,7 +147,9 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     assigned = _assign_drifts(session, assembled, new_rows, stored, events)
     is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
-    _summarise_events(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
+    _summarise_events(
+        session, assembled, events, now, stored=stored, refreshed=updated.refreshed_drifts, results=results
+    )
     _decide_automatically(session, subject_id, assembled, events, now)
     _log_withdrawals(session, events, was_certain, now)
     return is_stale, assigned
@@ -209,7 +214,7 @@ def _assign_drifts(
             row.event_id, row.returned = event
             changed.add(member.drift_id)
     session.flush()
-    event_drifts.insert(session, [row for drift, row in new_rows.items() if drift in changed])
+    event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in changed])
     for name, target in assembled.merged.items():
         events[name].merged_into = target
         for table in (EventDriftRow, DriftRow):

@@ -125,7 +125,9 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
     with get_database().reading() as session:
         subject_id = _find_subject(session, subject)
         version, key = drift_map.read_map_version(session), (subject_id, size, guard.is_anonymous())
-        return _drawn_maps.find(session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size))
+        return _drawn_maps.get_or_compute(
+            session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size)
+        )
 
 
 def _draw_map(found: ReadMap | None, size: MapSize) -> DrawnMap | None:
