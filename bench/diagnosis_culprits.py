@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.contract.profile import Profile
-from runner.contract.profile_difference import compare_by_place
+from runner.contract.profile_difference import compare_by_line
 
 DRIVER = r"""
 #include <stdio.h>
@@ -117,9 +117,15 @@ def leads(before: Profile, after: Profile, function: str, lines: Mapping[str, ra
 
     `lines` are those that may stand there, by the name of their file.
     """
-    places = compare_by_place(before, after)
+    places = compare_by_line(before, after)
     if not places:
         return "nothing changed"
     place, change = places[0]
-    right = place.where.function == function and place.line_after in lines.get(Path(place.where.file).name, range(0))
-    return "" if right else f"{place.where.function} {place.where.file}:{place.line_after} ({change.grown:+,}) leads"
+    right = place.function_key.function == function and place.line_after in lines.get(
+        Path(place.function_key.file).name, range(0)
+    )
+    return (
+        ""
+        if right
+        else f"{place.function_key.function} {place.function_key.file}:{place.line_after} ({change.growth:+,}) leads"
+    )

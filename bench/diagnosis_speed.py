@@ -17,7 +17,7 @@ from runner.reporting.client import Service as Client
 
 def fault_profile(trial: Trial) -> tuple[float, float, int]:
     """Return the seconds, the seconds of CPU and the faults of one profile: recorded, dissected, folded, uploaded."""
-    made = collect_profile(trial, times=False)
+    made = collect_profile(trial, with_times=False)
     expected = compute_expected_counts(made.readings)
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder, ExitStack() as cleanup:
         service = Service(Path(folder, "home"))
@@ -27,7 +27,7 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
                 trial, choose_call_graph(trial.program), detect_recording_permissions(), Path(folder), cleanup
             )
             faults, anatomy, census, _ = collector.record_faults(expected)
-            frames = tuple(collector.table.frames)
+            frames = tuple(collector.frame_table.frames)
             told = {"frames": frames, "faults": faults, "anatomy": anatomy, "census": census}
             profile = made.model_copy(update={"profile_id": uuid.uuid4(), **told})
             Client(f"http://127.0.0.1:{service.port}").send_profile(profile)

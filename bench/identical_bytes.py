@@ -74,7 +74,7 @@ PROGRAMS = {
         ("./program",),
         "go",
         (("GOMAXPROCS", "1"), ("GOGC", "off")),
-        Sampling(least=15, most=45),
+        Sampling(min_samples=15, max_samples=45),
         frozenset({0}),
     ),
     "Python": Program(_LIBRARY, ("python3", "program.py"), "python3"),
@@ -320,7 +320,7 @@ def _count_unprepared(program: Program, tree: Path) -> int:
         counts = [
             count_faults(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value
             or 0
-            for _ in range(1 + program.sampling.least)
+            for _ in range(1 + program.sampling.min_samples)
         ]
     return int(Counter(counts[1:]).most_common(1)[0][0])
 

@@ -81,7 +81,7 @@ class DrawnTrial:
         """Return a sample."""
         return Sample(readings={name: Reading(value=draw(self.chance)) for name, draw in self.draws.items()})
 
-    def can_run_beside(self, _: DrawnTrial) -> bool:
+    def can_run_at_once(self, _: DrawnTrial) -> bool:
         """Return False: nothing runs."""
         return False
 
@@ -118,7 +118,9 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
             judging=judging,
         )
         measured.append(
-            GateCase(base=result.base, head=result.head, judge=judging.judge, budgets=judging.budgets, most=result.most)
+            GateCase(
+                base=result.base, head=result.head, judge=judging.judge, budgets=judging.budgets, most=result.max_pairs
+            )
         )
     return judge_gate(GateReport(base=commits[0], head=commits[1], cases=tuple(measured)))
 

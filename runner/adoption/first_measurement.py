@@ -294,9 +294,9 @@ class FirstMeasurement:
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         usual = Sampling.from_workload(workload)
         # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
-        most = _MIN_SAMPLES if workload.server else max(usual.most, _MIN_SAMPLES)
-        sampling = Sampling(min(max(usual.least, _MIN_SAMPLES), most), most, usual.precision)
-        progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
+        max_samples = _MIN_SAMPLES if workload.server else max(usual.max_samples, _MIN_SAMPLES)
+        sampling = Sampling(min(max(usual.min_samples, _MIN_SAMPLES), max_samples), max_samples, usual.precision)
+        progress.set_remaining(len(list_cases(workload)) * (sampling.min_samples + 1))
         return [
             measure_case(
                 workload,
@@ -330,7 +330,7 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(least=runs, most=runs),
+            sampling=Sampling(min_samples=runs, max_samples=runs),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:

@@ -89,7 +89,7 @@ class LiveRecording:
         read: Callable[[], Figures],
         *,
         seconds: float,
-        most_overhead: float,
+        max_overhead: float,
         call_graph: CallGraph,
         permissions: RecordingPermissions,
     ) -> None:
@@ -100,7 +100,7 @@ class LiveRecording:
         self._list_pids = list_pids
         self._read = read
         self._seconds = seconds
-        self._most_overhead = most_overhead
+        self._max_overhead = max_overhead
         self._call_graph = call_graph
         self._permissions = permissions
         self._open: list[LiveRecorder] = []
@@ -140,7 +140,7 @@ class LiveRecording:
             return
         rates = _compute_rates(before, self._read(), time.monotonic() - began)
         seconds = self._seconds - compute_counting_seconds(self._seconds)
-        budget = plan_recording(rates, seconds, self._most_overhead, self._call_graph)
+        budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
         self.recordings.budget = budget
         addresses, sampled, stacks, switches = self._attach(budget)
         deadline = time.monotonic() + seconds

@@ -14,7 +14,7 @@ from msgspec import Struct
 from runner.attach.live_program import LiveProgram
 from runner.execution.confined_readers import build_reader_prefix
 from runner.profile.source_lines import SourceLine, find_source_lines
-from runner.profile.stack_folding import Lines
+from runner.profile.stack_folding import FindLines
 
 _FOLDER = "/mnt"
 """Where the files are shown."""
@@ -34,7 +34,7 @@ class FileView(Struct, frozen=True):
 
     Attributes
     ----------
-    within
+    sandbox_prefix
         The words before a tool.
     options
         The options of ``perf script`` that tell it where the files are.
@@ -44,27 +44,29 @@ class FileView(Struct, frozen=True):
         Whether the program's files cannot be shown.
     """
 
-    within: list[str]
-    lines: Lines
+    sandbox_prefix: list[str]
+    lines: FindLines
     options: tuple[str, ...] = ()
     are_files_missing: bool = False
 
 
 def make_file_view(program: LiveProgram) -> FileView:
     """Return how tools see the files of a program."""
-    within = build_reader_prefix(None)
+    sandbox_prefix = build_reader_prefix(None)
     if not program.has_own_files:
-        return FileView(within, partial(find_source_lines, within=within))
+        return FileView(sandbox_prefix, partial(find_source_lines, sandbox_prefix=sandbox_prefix))
     if os.geteuid() != 0 or not Path(program.root).exists():
         # Names of this host's files of the same path would be wrong.
-        return FileView(within, lambda _module, _offsets: {}, ("--symfs", "/nonexistent", *_KERNEL_NAMES), True)
+        return FileView(sandbox_prefix, lambda _module, _offsets: {}, ("--symfs", "/nonexistent", *_KERNEL_NAMES), True)
     copying = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _COPY_SCRIPT, "sh", _FOLDER, program.root)
 
     def find_lines(module: str, offsets: Iterable[int]) -> Mapping[int, tuple[SourceLine, ...]]:
-        words = [*copying, module, "--", *within]
+        words = [*copying, module, "--", *sandbox_prefix]
         return find_source_lines(f"{_FOLDER}{module}", offsets, words, program.find_outside(module))
 
-    return FileView([*copying, *program.modules, "--", *within], find_lines, ("--symfs", _FOLDER, *_KERNEL_NAMES))
+    return FileView(
+        [*copying, *program.modules, "--", *sandbox_prefix], find_lines, ("--symfs", _FOLDER, *_KERNEL_NAMES)
+    )
 
 
 _KERNEL_NAMES: Sequence[str] = ("--kallsyms", "/proc/kallsyms")

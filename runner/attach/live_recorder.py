@@ -118,7 +118,7 @@ class LiveRecorder:
         plan = RecordPlan(
             ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
         )
-        self._recorder = Recorder(plan, self._list_threads(), [descriptor], make_guard(), threads=True)
+        self._recorder = Recorder(plan, self._list_threads(), [descriptor], make_guard(), are_threads=True)
 
 
 def make_guard() -> Callable[[], None]:

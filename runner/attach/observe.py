@@ -106,7 +106,7 @@ def observe_processes(
     *,
     host: str,
     seconds: float,
-    most_overhead: float,
+    max_overhead: float,
     call_graph: CallGraph,
     permissions: RecordingPermissions,
     show: Callable[[LiveLine], None],
@@ -130,7 +130,7 @@ def observe_processes(
         processes.list_living,
         read,
         seconds=seconds,
-        most_overhead=most_overhead,
+        max_overhead=max_overhead,
         call_graph=call_graph,
         permissions=permissions,
     )

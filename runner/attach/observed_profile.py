@@ -17,7 +17,7 @@ from runner.attach.live_program import LiveProgram, identify_program, read_modif
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
-from runner.profile.anatomy import Dissection
+from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
 from runner.profile.permissions import RecordingPermissions
@@ -26,7 +26,7 @@ from runner.profile.recording_reader import ADDRESS_FIELDS, STACK_FIELDS, TRACE_
 from runner.profile.script_parser import Event, Lost, Stacked
 from runner.profile.stack_folding import (
     FrameTable,
-    Weighed,
+    WeightedStacks,
     count_stacks,
     make_relative,
     sum_blocked_time,
@@ -136,7 +136,9 @@ class ProfileBuilder(Struct):
 
     def _dissect_faults(self, stretch: Stretch, period: int, *fields: str) -> tuple[Anatomy, Census]:
         """Return the anatomy and the calls of one recording of addresses."""
-        dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), joined=True)
+        dissection = AnatomyBuilder(
+            period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True
+        )
         dissection.add_events(chain(stretch.guards, self._read_events(stretch, *fields)))
         anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
@@ -168,7 +170,7 @@ class ProfileBuilder(Struct):
         )
 
     def _build_stacks(
-        self, kind: StackKind, weighed: Weighed, period: int, stretch: Stretch, total: int
+        self, kind: StackKind, weighed: WeightedStacks, period: int, stretch: Stretch, total: int
     ) -> StackProfile:
         """Return folded stacks as a profile of one kind."""
         recorded_bytes, call_graph = stretch.recorder.size, self.observation.call_graph
@@ -179,7 +181,9 @@ class ProfileBuilder(Struct):
     def _read_events(self, stretch: Stretch, *fields: str) -> Iterator[Event]:
         recorder = stretch.recorder
         words = (*fields, *self.view.options)
-        return read_events(recorder.path, *words, within=self.view.within, inherited=[recorder.descriptor])
+        return read_events(
+            recorder.path, *words, sandbox_prefix=self.view.sandbox_prefix, inherited=[recorder.descriptor]
+        )
 
     def _make_relative(self, frame: Frame) -> Frame:
         """Return a frame whose module is relative if it is the program itself, which tells it from libraries."""
@@ -207,7 +211,7 @@ def _describe_recorded(anatomy: Anatomy, stretch: Stretch, used: Interval) -> st
     return f"{part}; the memory, touch and place tables are scaled to the {used.used.faults:,} of the whole time"
 
 
-def split_events(events: Iterator[Event]) -> Mapping[str, Weighed]:
+def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
     """Count the stacks of a recording of several events, by event; lost records count for the first."""
     by_event: dict[str, list[Event]] = {"page-faults": [], "cpu-clock": []}
     for event in events:

@@ -70,16 +70,16 @@ def compute_counting_seconds(seconds: float) -> float:
     return min(_COUNTING_SECONDS, seconds / 10)
 
 
-def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_graph: CallGraph) -> RecordingBudget:
+def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph: CallGraph) -> RecordingBudget:
     """Plan the recording of the next seconds.
 
     Parameters
     ----------
-    most_overhead
+    max_overhead
         The largest share of its CPU time that recording may cost the process.
     """
     stack = SECONDS_PER_STACK[call_graph]
-    budgets = {name: share * most_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
+    budgets = {name: share * max_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
     max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
     address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _compute_seconds(max_faults, rates.faults))
     sampled_seconds = _MAX_ADDRESS_SHARE * seconds - address_seconds
@@ -91,7 +91,7 @@ def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_grap
     faults, switches = rates.faults * stack_seconds, rates.switches * stack_seconds
     most = MAX_STACKS[call_graph]
     clock = max(
-        stack / (_BUDGET_SHARES["clock"] * most_overhead) if most_overhead else math.inf,
+        stack / (_BUDGET_SHARES["clock"] * max_overhead) if max_overhead else math.inf,
         rates.cpu * stack_seconds / most,
     )
     switch_seconds = min(stack_seconds, _compute_seconds(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))

@@ -36,7 +36,7 @@ class CommitPairs(Struct, frozen=True):
         *,
         pairs: Pairs,
         judging: Judging | None = None,
-        until: float | None = None,
+        deadline: float | None = None,
         progress: Callable[[], None] = lambda: None,
     ) -> ComparisonResult:
         """Measure two commits interleaved until the service has decided.
@@ -54,12 +54,12 @@ class CommitPairs(Struct, frozen=True):
             decide,
             pairs=pairs,
             judging=judging,
-            other_builds=lambda number: (
+            build_further_trials=lambda number: (
                 self._build_trial(case, base, number),
                 self._build_trial(case, head, number),
             ),
-            other_place=lambda: self._build_in_place(case, base, head),
-            until=until,
+            build_in_place=lambda: self._build_in_place(case, base, head),
+            deadline=deadline,
             progress=progress,
         )
 
@@ -75,8 +75,8 @@ class CommitPairs(Struct, frozen=True):
         return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
 
     @contextmanager
-    def _build_in_place(self, case: Case, revision: Revision, other: Revision) -> Iterator[Trial]:
-        """Yield the trial of a commit that is built in the folder of another one."""
-        tree, build = self.builder.build(self.repository, other.commit, self.workload)
+    def _build_in_place(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
+        """Yield the trial of a commit that is built in the folder of ``place_revision``."""
+        tree, build = self.builder.build(self.repository, place_revision.commit, self.workload)
         with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, tree) as rebuilt_tree:
             yield Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, rebuilt_tree)

@@ -25,12 +25,12 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 MAX_UNUSED_RUNS = 5
-"""After so many measurements in a row that the service stored and did not use, a search ends. A commit that fails for a
-temporary reason is measured three times."""
+"""A search ends after this many measurements in a row that the service stored and did not use. A commit that fails for
+a temporary reason is measured three times."""
 
 
 MAX_BUILD_JOBS = 64
-"""Most builds side by side that a search makes use of."""
+"""The largest number of builds side by side of which a search makes use."""
 
 
 class SearchObserver(Protocol):
@@ -57,13 +57,13 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     FaultwatchError
         The range has no commits, or the bad end does not descend from the good end.
     """
-    first = repository.get_revision(good)
+    good_revision = repository.get_revision(good)
     revisions = repository.list_revisions(f"{good}..{bad}", first_parent=False)
-    if repository.find_merge_bases(good, bad) != (first.commit,):
+    if repository.find_merge_bases(good, bad) != (good_revision.commit,):
         raise FaultwatchError(
             f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
         )
-    return first, revisions
+    return good_revision, revisions
 
 
 class CulpritSearcher(Struct, frozen=True):
@@ -88,7 +88,7 @@ class CulpritSearcher(Struct, frozen=True):
         good: Revision,
         revisions: Sequence[Revision],
         metric: str,
-        watcher: SearchObserver,
+        observer: SearchObserver,
         *,
         least: float = 0,
         prove: bool = True,
@@ -121,13 +121,13 @@ class CulpritSearcher(Struct, frozen=True):
         def get_revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.get_revision(commit)
 
-        unused, previous_runs = 0, -1
+        unused_runs, previous_runs = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
                 # Ask what to measure next, and give up if the answers ignore the measurements.
                 state = self.service.search(request)
-                unused, previous_runs = (unused + 1 if state.known <= previous_runs else 0), state.known
-                if unused == MAX_UNUSED_RUNS:
+                unused_runs, previous_runs = (unused_runs + 1 if state.known <= previous_runs else 0), state.known
+                if unused_runs == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
                         "look at its runs on the dashboard, and run `faultwatch doctor`",
@@ -137,18 +137,18 @@ class CulpritSearcher(Struct, frozen=True):
                     case Measure(commits=commits):
                         builds.plan_builds(commits)
                         for commit in commits:
-                            watcher.on_measurement_start(state, commit)
+                            observer.on_measurement_start(state, commit)
                             report, seconds = self._measure(get_revision(commit), builds)
                             report = report.model_copy(update={"purpose": Purpose.BISECT})
                             request = request.model_copy(update={"pace": _update_pace(request.pace, report, seconds)})
                             _send_runs(outbox, [report], request.environment)
-                            watcher.on_run_stored(state, report)
+                            observer.on_run_stored(state, report)
                     case Prove(parent=parent, commit=commit) as order:
-                        watcher.on_proof_start(state)
+                        observer.on_proof_start(state)
                         builds.plan_builds(())
                         reports = self._prove(get_revision(parent), get_revision(commit), metric, order)
                         _send_runs(outbox, reports, request.environment)
-                        watcher.on_proof_stored(state, reports)
+                        observer.on_proof_stored(state, reports)
                     case _:
                         return state
 
@@ -208,32 +208,34 @@ def _restrict_to_metric(
 
     def decide_by_metric(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)
-        undecided = any(
+        is_undecided = any(
             metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
             for metric_verdict in comparison.metrics
         )
         wants_other_build = any(
             verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics
         )
-        placed = any(verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics)
-        renewed = any(verdict.metric == metric and verdict.wants_renewal for verdict in comparison.metrics)
+        wants_other_place = any(
+            verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics
+        )
+        wants_renewal = any(verdict.metric == metric and verdict.wants_renewal for verdict in comparison.metrics)
         update = {
-            "more": comparison.more if undecided else 0,
+            "more": comparison.more if is_undecided else 0,
             "wants_other_builds": wants_other_build,
-            "wants_other_place": placed,
-            "wants_renewal": renewed,
+            "wants_other_place": wants_other_place,
+            "wants_renewal": wants_renewal,
         }
         return comparison.model_copy(update=update)
 
     return decide_by_metric
 
 
-def _update_pace(last: Pace, report: Report, seconds: float) -> Pace:
+def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:
     """Update the durations of a build and a measurement, from which the service plans the search."""
     build = report.build
     if build is None or report.failure:
-        return last
-    return last.model_copy(
+        return pace
+    return pace.model_copy(
         update={
             "build_seconds": build.seconds,
             "build_cpu_seconds": build.cpu_seconds,

@@ -19,12 +19,12 @@ from runner.profile.case_profiler import Progress, collect_profile
 from runner.subject.session_tree_restorer import restore_tree
 from runner.workload.remedy import apply_remedy
 
-_PAIRS = Pairs(first=6, most=6)
+_PAIRS = Pairs(min_pairs=6, max_pairs=6)
 """Pairs of head with and without a remedy. Without an effect, all six with it are below all six without it in one of
 924 measurements."""
 _MAX_REMEDIES = 3
-_ENOUGH_WON_BACK = 0.9
-"""The part that a remedy must win back so that no further one is measured."""
+_SUFFICIENT_WON_BACK = 0.9
+"""The share of the regression that a remedy must win back so that no further remedy is measured."""
 
 
 class Judge(Protocol):
@@ -57,10 +57,10 @@ def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
         for verdict in (result.comparison.metrics if result.comparison else ())
         if verdict.over and None not in (verdict.base.level, verdict.head.level)
     ]
-    return max(worse, key=lambda verdict: ("faults" in verdict.metric, measure_growth(verdict)), default=None)
+    return max(worse, key=lambda verdict: ("faults" in verdict.metric, compute_relative_change(verdict)), default=None)
 
 
-def measure_growth(verdict: MetricVerdict) -> float:
+def compute_relative_change(verdict: MetricVerdict) -> float:
     """Return by how much a metric changed, relative to base; infinity if base has none of it."""
     base, head = verdict.base.level or 0, verdict.head.level or 0
     return abs(head - base) / base if base else float("inf")
@@ -90,21 +90,21 @@ def explain_regression(
             seconds=time.monotonic() - started, remark=f"the two sides cannot be profiled: {error}"[:1000]
         )
     # Measure the remedies of the findings, the most expensive finding first.
-    best, remark = None, ""
+    best_remedy, remark = None, ""
     for remedy in _list_settings(diagnosis.findings):
         if time.monotonic() >= deadline:
             remark = "no time was left to measure every remedy"
             break
         progress(f"measuring a remedy: {remedy.text}")
-        measured = _measure_remedy(regressed, remedy, judge.compare, deadline)
-        if measured is not None and (best is None or measured.won_back > best.won_back):
-            best = measured
-        if best is not None and best.won_back >= _ENOUGH_WON_BACK:
+        measured_remedy = _measure_remedy(regressed, remedy, judge.compare, deadline)
+        if measured_remedy is not None and (best_remedy is None or measured_remedy.won_back > best_remedy.won_back):
+            best_remedy = measured_remedy
+        if best_remedy is not None and best_remedy.won_back >= _SUFFICIENT_WON_BACK:
             break
     return Explanation(
         difference=diagnosis.difference,
         finding=diagnosis.findings[0] if diagnosis.findings else None,
-        remedy=best,
+        remedy=best_remedy,
         seconds=time.monotonic() - started,
         remark=remark,
     )
@@ -116,11 +116,11 @@ def _name_side(progress: Progress, name: str) -> Progress:
 
 def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
     """Yield the remedies that a setting can apply, each setting once."""
-    seen: list[dict[str, str]] = []
+    yielded_settings: list[dict[str, str]] = []
     for finding in findings:
         for remedy in finding.remedies:
-            if remedy.settings and remedy.settings not in seen and len(seen) < _MAX_REMEDIES:
-                seen.append(remedy.settings)
+            if remedy.settings and remedy.settings not in yielded_settings and len(yielded_settings) < _MAX_REMEDIES:
+                yielded_settings.append(remedy.settings)
                 yield remedy
 
 
@@ -150,17 +150,17 @@ def _measure_remedy(
             return None
         if not _may_help(remedied_head, verdict):
             return None
-        result = compare_interleaved(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
+        result = compare_interleaved(head, remedied_head, decide, pairs=_PAIRS, deadline=deadline)
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
     metrics = result.comparison.metrics if result.comparison else ()
-    comparison = next((compared for compared in metrics if compared.metric == verdict.metric), None)
+    comparison = next((metric_verdict for metric_verdict in metrics if metric_verdict.metric == verdict.metric), None)
     if comparison is None or not is_apart(comparison):
         return None
     base_level, head_level, remedied_level = verdict.base.level, comparison.base.level, comparison.head.level
     if base_level is None or head_level is None or remedied_level is None:
         return None
-    measured = MeasuredRemedy(
+    measured_remedy = MeasuredRemedy(
         text=remedy.text,
         settings=remedy.settings,
         metric=verdict.metric,
@@ -169,4 +169,4 @@ def _measure_remedy(
         remedied=remedied_level,
         pairs=len(result.head.samples),
     )
-    return measured if measured.won_back >= MIN_WON_BACK else None
+    return measured_remedy if measured_remedy.won_back >= MIN_WON_BACK else None

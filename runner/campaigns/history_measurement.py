@@ -25,8 +25,8 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 MAX_FOLLOW_UPS = 20
-"""Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
-at a time, and only while that can end a doubt."""
+"""The largest number of plans to ask for after the first one. Usually there are fewer: the service orders one rerun of
+a case at a time, and only while that can end a doubt."""
 REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 
 
@@ -103,19 +103,19 @@ class HistoryMeasurement(Struct, frozen=True):
     planner: Service | None = None
     """Like ``service``, but with a longer time limit: before it plans, the service judges the runs that it has."""
     samples: int | None = None
-    beside: Sequence[Revision] = ()
+    merged_revisions: Sequence[Revision] = ()
     """Commits on merged branches in the range. The service must know them, or it would blame the merges for their
     changes."""
     build_jobs: int = 1
     """How many revisions to build at once."""
-    again: bool = False
+    retry_failed: bool = False
     """Whether to measure every revision again that could not be measured before."""
     measure_all: bool = True
     """Whether to measure even revisions whose program has the same bytes as the one measured before."""
-    keep: Callable[[Report], None] | None = None
-    """Called with each report before it is sent: keeps it outside of the service, too."""
+    store_report: Callable[[Report], None] | None = None
+    """Called with each report before it is sent; stores it outside of the service, too."""
 
-    def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
+    def measure(self, revisions: Sequence[Revision], observer: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
 
         The service must answer at the start, to say what is missing. If it fails later, measuring continues, and the
@@ -123,12 +123,14 @@ class HistoryMeasurement(Struct, frozen=True):
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
-        self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.list_refs())
-        planned, stored = self._plan_runs(revisions, again=self.again, measure_all=self.measure_all)
+        self.service.send_revisions(
+            self.repository.name, (*revisions, *self.merged_revisions), self.repository.list_refs()
+        )
+        planned, stored = self._plan_runs(revisions, retry_failed=self.retry_failed, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
-        latest: dict[str, Mapping[str, Number]] = {}
-        executions_per_run = Sampling.from_workload(self.workload, self.samples).least + 1
-        tried: set[tuple[str, str]] = set()
+        levels_by_case: dict[str, Mapping[str, Number]] = {}
+        executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1
+        finished_runs: set[tuple[str, str]] = set()
 
         # Before the reports: the service looks for the former commit of a change as soon as it finds the change.
         patches = self.repository.compute_patch_ids(dict.fromkeys(run.revision for run in planned))
@@ -136,18 +138,18 @@ class HistoryMeasurement(Struct, frozen=True):
             self.service.send_revisions(self.repository.name, (), patches=patches)
 
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
-            watcher.on_plan(planned, stored, len(planned) * executions_per_run)
-            for report, executions in self._measure_all(planned, revisions, latest, watcher):
-                if self.keep:
-                    self.keep(report)
+            observer.on_plan(planned, stored, len(planned) * executions_per_run)
+            for report, executions in self._measure_all(planned, revisions, levels_by_case, observer):
+                if self.store_report:
+                    self.store_report(report)
                 outbox.post(report)
-                watcher.on_report(report, executions_per_run - executions)
-                tried.add((report.revision.commit, report.case.name))
+                observer.on_report(report, executions_per_run - executions)
+                finished_runs.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     summary.reused += report.reused is not None
                     summary.measured += report.reused is None
                     summary.contradicted += [report] if has_contradicting_counts(report) else []
-                    latest[report.case.name] = compute_levels(report.samples)
+                    levels_by_case[report.case.name] = compute_levels(report.samples)
                 else:
                     summary.failed.append(report)
 
@@ -157,9 +159,13 @@ class HistoryMeasurement(Struct, frozen=True):
             if not planned or outbox.waiting or outbox.refused:
                 break
             # The new runs may leave the service in doubt: an outlier, or two causes at once.
-            done = len(tried)
-            tried.clear()
-            planned = [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT] if done else []
+            finished_count = len(finished_runs)
+            finished_runs.clear()
+            planned = (
+                [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT]
+                if finished_count
+                else []
+            )
             if planned:
                 measure_planned(planned, 0)
         return self._send_and_summarise(summary, outbox)
@@ -173,30 +179,30 @@ class HistoryMeasurement(Struct, frozen=True):
         summary.refused = list(outbox.refused.values())
         return summary
 
-    def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> HistorySummary:
+    def measure_again(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:
         """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
-        executions_per_run = Sampling.from_workload(self.workload, self.samples).least + 1
+        executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        watcher.on_plan(planned, 0, len(planned) * executions_per_run)
-        for report, executions in self._measure_all(planned, (revision,), {}, watcher):
+        observer.on_plan(planned, 0, len(planned) * executions_per_run)
+        for report, executions in self._measure_all(planned, (revision,), {}, observer):
             outbox.post(report)
-            watcher.on_report(report, executions_per_run - executions)
+            observer.on_report(report, executions_per_run - executions)
         return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
         self,
         planned: Sequence[PlannedRun],
         revisions: Sequence[Revision],
-        latest: Mapping[str, Mapping[str, Number]],
-        watcher: HistoryObserver,
+        levels_by_case: Mapping[str, Mapping[str, Number]],
+        observer: HistoryObserver,
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each planned run and the number of its executions; build each revision once."""
         by_commit = {revision.commit: revision for revision in revisions}
         same_bytes = None if self.measure_all else SameBytes(self.workload, self.bench)
         commits = [run.revision for run in planned]
         newest = revisions[-1].commit if revisions else ""
-        inferred: dict[str, tuple[Revision, PlannedRun, Report]] = {}
+        reused_runs: dict[str, tuple[Revision, PlannedRun, Report]] = {}
         """By case: the run before the current one, if its counts were reused."""
         # Measure commit by commit, while the next ones are built.
         with BuildAhead(
@@ -205,28 +211,33 @@ class HistoryMeasurement(Struct, frozen=True):
             for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
                 revision = by_commit.get(commit) or self.repository.find_revision(commit)
                 if revision is None:
-                    watcher.on_missing_commit(commit, sum(1 for _ in group))
+                    observer.on_missing_commit(commit, sum(1 for _ in group))
                     continue
-                runs = [run.model_copy(update={"expected": latest.get(run.case.name) or run.expected}) for run in group]
-                doubted = []
-                measuring = self._measure_revision(
-                    revision, builds, runs, watcher, same_bytes, may_reuse=commit != newest
+                runs = [
+                    run.model_copy(update={"expected": levels_by_case.get(run.case.name) or run.expected})
+                    for run in group
+                ]
+                doubted_runs = []
+                measured_runs = self._measure_revision(
+                    revision, builds, runs, observer, same_bytes, may_reuse=commit != newest
                 )
-                for run, report, executions in measuring:
+                for run, report, executions in measured_runs:
                     yield report, executions
-                    before = inferred.pop(run.case.name, None)
+                    previous_run = reused_runs.pop(run.case.name, None)
                     if report.reused:
-                        inferred[run.case.name] = revision, run, report
-                    elif before and _differs_from_inferred(report, before[2]):
-                        doubted.append(before)
-                # Measured too, because a commit can be blamed for a count that differs from a measured one.
-                for earlier, run, _ in doubted:
+                        reused_runs[run.case.name] = revision, run, report
+                    elif previous_run and _differs_from_reused(report, previous_run[2]):
+                        doubted_runs.append(previous_run)
+                # A count that differs is blamed on its commit, so the revision before it must be measured, not reused.
+                for earlier_revision, run, _ in doubted_runs:
                     rerun = run.model_copy(update={"reason": Reason.RERUN})
-                    for _, report, executions in self._measure_revision(earlier, builds, [rerun], watcher, None):
+                    for _, report, executions in self._measure_revision(
+                        earlier_revision, builds, [rerun], observer, None
+                    ):
                         yield report, executions
 
     def _plan_runs(
-        self, revisions: Sequence[Revision], *, again: bool = False, measure_all: bool = False
+        self, revisions: Sequence[Revision], *, retry_failed: bool = False, measure_all: bool = False
     ) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
@@ -242,15 +253,15 @@ class HistoryMeasurement(Struct, frozen=True):
                     environment=environments[cases[0].name],
                     cases=cases,
                     revisions=tuple(revision.commit for revision in revisions),
-                    again=again,
+                    again=retry_failed,
                     measure_all=measure_all,
                 )
             )
             planned += plan.runs
             stored += plan.stored
         # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
-        order = {revision.commit: index for index, revision in enumerate(revisions)}
-        planned.sort(key=lambda run: order.get(run.revision, -1))
+        position = {revision.commit: index for index, revision in enumerate(revisions)}
+        planned.sort(key=lambda run: position.get(run.revision, -1))
         return planned, stored
 
     def _measure_revision(
@@ -258,14 +269,14 @@ class HistoryMeasurement(Struct, frozen=True):
         revision: Revision,
         builds: BuildAhead,
         runs: Sequence[PlannedRun],
-        watcher: HistoryObserver,
+        observer: HistoryObserver,
         same_bytes: SameBytes | None,
         *,
         may_reuse: bool = True,
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
         """Yield each planned run of a revision, its report, and the number of its executions."""
         subject = self.repository.name
-        watcher.on_run_start(revision, runs[0].case)
+        observer.on_run_start(revision, runs[0].case)
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
@@ -280,7 +291,7 @@ class HistoryMeasurement(Struct, frozen=True):
             return
         reports: list[Report] = []
         for run in runs:
-            watcher.on_run_start(revision, run.case)
+            observer.on_run_start(revision, run.case)
             # Every other reason for a run is an uncertain count.
             source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
@@ -289,7 +300,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 if reused:
                     yield run, reused, 0
                     continue
-            executions = _ExecutionCounter(watcher)
+            executions = _ExecutionCounter(observer)
             sampling = Sampling.from_workload(
                 self.workload, self.samples, compute_levels(source.samples) if source else run.expected
             )
@@ -318,21 +329,21 @@ def has_contradicting_counts(report: Report) -> bool:
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 
-def _differs_from_inferred(report: Report, inferred: Report) -> bool:
+def _differs_from_reused(report: Report, reused_report: Report) -> bool:
     """Return whether the counts of a measured run differ from those that were reused for another run."""
     counted = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
-        name in counted and counted[name] != count for name, count in compute_levels(inferred.samples).items()
+        name in counted and counted[name] != count for name, count in compute_levels(reused_report.samples).items()
     )
 
 
 class _ExecutionCounter:
     """Counts executions and reports each to the observer."""
 
-    def __init__(self, watcher: HistoryObserver) -> None:
+    def __init__(self, observer: HistoryObserver) -> None:
         self.count = 0
-        self._watcher = watcher
+        self._observer = observer
 
     def __call__(self) -> None:
         self.count += 1
-        self._watcher.on_execution()
+        self._observer.on_execution()

@@ -9,33 +9,35 @@ from msgspec import Struct, field
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
-from runner.contract.proof_power import MAX_PAIRS, STATED_PERCENT
+from runner.contract.proof_power import DEFAULT_RISE_PERCENT, MAX_PAIRS
 from runner.contract.report import Case, Revision
 from runner.errors import RequestRefused
 from runner.measuring.comparison import FIRST_PAIRS_OF_PROOF, Pairs
 from runner.reporting.client import Service
 
 MIN_PROOF_SECONDS = 120.0
-"""Least time that a command spends on proofs."""
+"""The shortest time that a command spends on proofs."""
 PROOF_SHARE = 0.1
 """Share of a command's time that it spends on proofs, if that is more."""
 MIN_COMPARISON_SECONDS = 5.0
 """With less time left, no further comparison is begun, however fast the program is."""
-MAX_MIDDLES = 3
-"""Commits near the middle of a range that are tried, if some of them do not build."""
-MAX_LEFT_DIFFERENCE = 0.25
-"""By which share the change in one half may differ from the whole if the other half has no part of it."""
+MAX_MIDDLE_ATTEMPTS = 3
+"""How many commits near the middle of a range are tried if some of them do not build."""
+MAX_UNEXPLAINED_SHARE = 0.25
+"""If the older half of a range explains its change but for this share, the newer half is not searched. A second change
+of this share is therefore worth proving."""
 LIKELY_SHARE = 0.5
-"""Share of a likely change from which on a change is worth proving at its place."""
-UNLIKELY_PERCENT = STATED_PERCENT / 2
-"""The smallest change worth proving where no change is likely: so the rise that a statement is about is not missed."""
+"""The smallest share of a likely change that is worth proving in its range."""
+UNLIKELY_PERCENT = DEFAULT_RISE_PERCENT / 2
+"""The smallest change worth proving where no change is likely: half the rise about which the powers make a statement,
+so that such a rise is not missed."""
 
 
 class ProofObserver(Protocol):
     """Follows the progress of the proofs."""
 
-    def on_proof_start(self, base: str, head: str, case: Case, left: float) -> None:
-        """Two commits are about to be measured interleaved; ``left`` seconds remain for proofs."""
+    def on_proof_start(self, base: str, head: str, case: Case, seconds_left: float) -> None:
+        """Two commits are about to be measured interleaved; ``seconds_left`` remain for proofs."""
 
     def on_execution(self) -> None:
         """An execution has ended."""
@@ -101,21 +103,21 @@ class Prover(Struct):
     service: Service
     find_revision: Callable[[str], Revision | None]
     """Returns a commit by its hash; None if this clone does not have it."""
-    list_between: Callable[[str, str], Sequence[str]]
-    """Returns the commits between two of them, oldest first."""
+    list_commits_between: Callable[[str, str], Sequence[str]]
+    """Returns the commits between two commits, oldest first."""
     cases: frozenset[str]
     """Names of the cases that may be measured."""
-    watcher: ProofObserver
-    until: float
+    observer: ProofObserver
+    deadline: float
     """The monotonic time at which the time for proofs ends."""
-    keep: Callable[[ComparisonRequest], None] | None = None
-    """Called with the runs of each proof before they are sent: keeps them outside of the service, too."""
+    store_request: Callable[[ComparisonRequest], None] | None = None
+    """Called with the runs of each proof before they are sent; stores them outside of the service, too."""
     at_least_one: bool = False
-    """Whether one comparison is made even if it takes longer, because nobody asked for a time."""
+    """Whether to make one comparison even if it takes longer than the time for proofs, which is then a default."""
     pair_seconds: dict[str, float] = field(default_factory=dict)
-    """How long a pair takes, by the name of the case: as the samples say, and then as the comparisons took."""
-    decided: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
-    """The verdicts so far; None for a comparison with a commit that does not build or could not be measured."""
+    """How long a pair takes, by the name of the case: first estimated from samples, then measured in comparisons."""
+    comparisons: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
+    """The comparisons so far; None for one with a commit that does not build or could not be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
@@ -130,8 +132,8 @@ class Prover(Struct):
             nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
             if nomination is None:
                 break
-            worth = _choose_worth(nomination)
-            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head, worth)
+            min_percent = _choose_min_percent(nomination)
+            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head, min_percent)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
         self.summary.powers = [
@@ -141,11 +143,11 @@ class Prover(Struct):
 
     def _compute_seconds_left(self) -> float:
         """Return how many seconds remain for proofs."""
-        return self.until - time.monotonic()
+        return self.deadline - time.monotonic()
 
     def _has_time(self, case: str) -> bool:
         """Return whether the time that is left suffices for the pairs without which nothing is proven."""
-        if self.at_least_one and not self.decided:
+        if self.at_least_one and not self.comparisons:
             return True
         # Each side is also executed once before the pairs.
         seconds = (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case, 0.0)
@@ -154,76 +156,81 @@ class Prover(Struct):
     def _is_open(self, nomination: Nomination) -> bool:
         """Return whether a nomination was not decided by this command."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
-        return nomination.case.name in self.cases and key not in self.decided
+        return nomination.case.name in self.cases and key not in self.comparisons
 
     def _has_commits(self, nomination: Nomination) -> bool:
         """Return whether this clone has both commits of a nomination."""
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
-    def _prove_range(self, case: Case, metric: str, base: str, head: str, worth: float | None) -> None:
+    def _prove_range(self, case: Case, metric: str, base: str, head: str, min_percent: float | None) -> None:
         """Compare two commits; if they differ, bisect the range between them down to adjacent commits.
 
         Parameters
         ----------
-        worth
+        min_percent
             The smallest change worth proving, in percent; None for the smallest one that pairs can show.
         """
-        whole = self._compare(case, base, head, worth)
-        change = _find_change(whole, metric)
-        between = self.list_between(base, head)
-        if change is None or not between:
+        whole_comparison = self._compare(case, base, head, min_percent)
+        change = _find_change(whole_comparison, metric)
+        commits_between = self.list_commits_between(base, head)
+        if change is None or not commits_between:
             return
         # Take a commit near the middle; if it does not build, take one of its neighbours.
-        half = len(between) // 2
-        nearest = sorted(range(len(between)), key=lambda index: abs(index - half))[:MAX_MIDDLES]
-        worth = _choose_worth_of_part(whole, metric)
-        compared = ((between[index], self._compare(case, base, between[index], worth)) for index in nearest)
-        middle, older_half = next(((commit, verdict) for commit, verdict in compared if verdict), ("", None))
+        middle_index = len(commits_between) // 2
+        nearest_indices = sorted(range(len(commits_between)), key=lambda index: abs(index - middle_index))[
+            :MAX_MIDDLE_ATTEMPTS
+        ]
+        min_percent = _choose_min_percent_of_part(whole_comparison, metric)
+        older_halves = (
+            (commits_between[index], self._compare(case, base, commits_between[index], min_percent))
+            for index in nearest_indices
+        )
+        middle, older_half = next(((commit, verdict) for commit, verdict in older_halves if verdict), ("", None))
         if older_half is None:
             return
         # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
-            self._prove_range(case, metric, base, middle, worth)
-        if older_change is None or abs(change - older_change) > MAX_LEFT_DIFFERENCE * abs(change):
-            self._prove_range(case, metric, middle, head, worth)
+            self._prove_range(case, metric, base, middle, min_percent)
+        if older_change is None or abs(change - older_change) > MAX_UNEXPLAINED_SHARE * abs(change):
+            self._prove_range(case, metric, middle, head, min_percent)
 
-    def _compare(self, case: Case, base: str, head: str, worth: float | None) -> Comparison | None:
+    def _compare(self, case: Case, base: str, head: str, min_percent: float | None) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = ComparisonKey(case.name, base, head)
-        if key in self.decided or not self._has_time(case.name):
-            return self.decided.get(key)
-        older, newer = self.find_revision(base), self.find_revision(head)
-        if older is None or newer is None:
+        if key in self.comparisons or not self._has_time(case.name):
+            return self.comparisons.get(key)
+        base_revision, head_revision = self.find_revision(base), self.find_revision(head)
+        if base_revision is None or head_revision is None:
             return None
-        self.watcher.on_proof_start(base, head, case, self._compute_seconds_left())
-        self.decided[key] = None
-        looked_for, began = {"worth_proving": worth}, time.monotonic()
+        self.observer.on_proof_start(base, head, case, self._compute_seconds_left())
+        self.comparisons[key] = None
+        request_update, began = {"worth_proving": min_percent}, time.monotonic()
         try:
-            compared = self.pairs.compare(
+            result = self.pairs.compare(
                 case,
-                older,
-                newer,
-                lambda request: self.service.compare(request.model_copy(update=looked_for)),
+                base_revision,
+                head_revision,
+                lambda request: self.service.compare(request.model_copy(update=request_update)),
                 pairs=Pairs.for_proof(self.pairs.workload),
-                until=self.until,
-                progress=self.watcher.on_execution,
+                deadline=self.deadline,
+                progress=self.observer.on_execution,
             )
-            decision = compared.comparison
+            decision = result.comparison
             if decision is not None:
-                request = compared.build_request(self.pairs.workload.metrics.judging).model_copy(update=looked_for)
-                if self.keep:
-                    self.keep(request)
+                request = result.build_request(self.pairs.workload.metrics.judging).model_copy(update=request_update)
+                if self.store_request:
+                    self.store_request(request)
                 decision = self.service.prove(request)
         except CommitNotBuiltError as error:
-            self.watcher.on_failed_proof(base, head, str(error))
+            self.observer.on_failed_proof(base, head, str(error))
             return None
         except RequestRefused as refusal:  # everything is measured and stored: the next nomination may fare better
-            self.watcher.on_failed_proof(base, head, str(refusal))
+            self.observer.on_failed_proof(base, head, str(refusal))
             return None
-        self.decided[key] = decision
-        self.pair_seconds[case.name] = (time.monotonic() - began) / (len(compared.head.samples) + 1)
-        self._record_verdict(base, head, decision, len(compared.head.samples))
+        self.comparisons[key] = decision
+        self.pair_seconds[case.name] = (time.monotonic() - began) / (len(result.head.samples) + 1)
+        self._record_verdict(base, head, decision, len(result.head.samples))
         return decision
 
     def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
@@ -232,28 +239,28 @@ class Prover(Struct):
         self.summary.proven += verdict is Verdict.CHANGED
         self.summary.refuted += verdict is Verdict.SAME
         self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
-        self.watcher.on_proof(base, head, verdict, pairs)
+        self.observer.on_proof(base, head, verdict, pairs)
 
 
-def _choose_worth(nomination: Nomination) -> float | None:
+def _choose_min_percent(nomination: Nomination) -> float | None:
     """Return the smallest change worth proving for a nomination, in percent of its base.
 
-    What the runs make likely is refuted by pairs that exclude half of it. If they make nothing likely, a change that
-    a few runs cannot show is looked for. The smaller the change, the more pairs it takes to exclude it.
+    A likely change is refuted by pairs that exclude half of it. If no change is likely, the smallest one is searched
+    that a few runs cannot show. The smaller the change, the more pairs it takes to exclude it.
     """
     if not nomination.likely:
         return UNLIKELY_PERCENT
     return min(100.0, LIKELY_SHARE * abs(nomination.percent)) if nomination.percent else None
 
 
-def _choose_worth_of_part(whole: Comparison | None, metric: str) -> float | None:
-    """Return the smallest change worth proving in a part of a range, in percent: a part of the change of the whole.
+def _choose_min_percent_of_part(whole_comparison: Comparison | None, metric: str) -> float | None:
+    """Return the smallest change worth proving in a part of a range, in percent: a share of the change of the whole.
 
-    A second, smaller change in the range is looked for as well, unless it is too small to be stated.
+    So a second, smaller change in the range is found, too.
     """
-    verdicts: Iterable[MetricVerdict] = whole.metrics if whole else ()
+    verdicts: Iterable[MetricVerdict] = whole_comparison.metrics if whole_comparison else ()
     percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
-    return min(STATED_PERCENT / 2, MAX_LEFT_DIFFERENCE * abs(percent)) if percent else None
+    return min(DEFAULT_RISE_PERCENT / 2, MAX_UNEXPLAINED_SHARE * abs(percent)) if percent else None
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

@@ -18,7 +18,7 @@ from runner.workload import Workload
 from runner.workload.remedy import apply_remedy
 
 MIN_PAIRS = 24
-"""Pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
+"""The number of pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
 
 
 def build_remedy_trials(
@@ -51,10 +51,12 @@ def build_remedy_trials(
     except BuildFailure as failure:
         raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
     trials = []
-    for label, side in (("as it is", present), ("with the remedy", remedied)):
-        trial = Trial(side.workload, Subject(repository.name, commit, side.case, build), side.bench, tree)
+    for description, configured in (("as it is", present), ("with the remedy", remedied)):
+        trial = Trial(
+            configured.workload, Subject(repository.name, commit, configured.case, build), configured.bench, tree
+        )
         if trial.obstacle:
-            raise FaultwatchError(f"{case.name} cannot be measured {label}: {trial.obstacle}")
+            raise FaultwatchError(f"{case.name} cannot be measured {description}: {trial.obstacle}")
         trials.append(trial)
     return trials[0], trials[1]
 
@@ -71,16 +73,16 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
 
 def _apply_settings(present: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
     """Return a case with other settings. It keeps its name, because only runs of one case are compared."""
-    run: dict[str, str | None] = {}
-    remedies: dict[str, str] = {}
+    run_settings: dict[str, str | None] = {}
+    workload_settings: dict[str, str] = {}
     for name, value in settings.items():
         if name in SETTINGS_PER_RUN or name.startswith(VARIABLE_PREFIX):
-            run[name] = value
+            run_settings[name] = value
         elif value is not None:
-            remedies[name.removeprefix(PARAMETER_PREFIX)] = value
+            workload_settings[name.removeprefix(PARAMETER_PREFIX)] = value
         else:
             raise FaultwatchError(
                 f"{name} cannot be removed", f"only settings of the form {VARIABLE_PREFIX}NAME can be removed"
             )
-    workload = apply_remedy(present.workload, remedies)
-    return ConfiguredCase(workload, present.case, present.bench).apply_settings(run)
+    workload = apply_remedy(present.workload, workload_settings)
+    return ConfiguredCase(workload, present.case, present.bench).apply_settings(run_settings)

@@ -39,14 +39,14 @@ def can_be_set(name: str) -> bool:
 
 
 class ConfiguredCase(Struct, frozen=True):
-    """A case with all settings of one run."""
+    """A case with everything that settings change: its workload, its parameters, and the bench."""
 
     workload: Workload
     case: Case
     bench: Bench
 
     def apply_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
-        """Return this setting with some settings changed; None removes a setting.
+        """Return this case with some settings changed; None removes a setting.
 
         Raises
         ------
@@ -56,36 +56,38 @@ class ConfiguredCase(Struct, frozen=True):
         # Group the values by what they change: the run, the build, the parameters or the variables.
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
-        run: dict[str, str] = {}
-        build = dict(self.workload.build.environment)
+        run_settings: dict[str, str] = {}
+        build_variables = dict(self.workload.build.environment)
         build_settings: dict[str, str] = {}
         for name, value in values.items():
-            kind, _, rest = name.partition(".")
+            kind, _, short_name = name.partition(".")
             if name == HugePages.setting:
-                run["huge_pages"] = value or "host"
+                run_settings["huge_pages"] = value or "host"
             elif name == MemoryGroup.setting:
-                run["memory_limit"] = value or "none"
+                run_settings["memory_limit"] = value or "none"
             elif kind == "build":
-                build.pop(rest, None)
+                build_variables.pop(short_name, None)
                 if value is not None:
-                    build[rest] = build_settings[name] = value
+                    build_variables[short_name] = build_settings[name] = value
             elif kind == "parameter" and value is not None:
-                parameters[rest] = convert_to_same_type(parameters[rest], value)
+                parameters[short_name] = convert_to_same_type(parameters[short_name], value)
             elif kind == "variable":
-                variables.pop(rest, None)
+                variables.pop(short_name, None)
                 if value is not None:
-                    variables[rest] = value
+                    variables[short_name] = value
         # Rebuild the case. Its environment also contains the settings of the build.
-        workload = _rebuild_workload(self.workload, run, build)
+        workload = _rebuild_workload(self.workload, run_settings, build_variables)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
 
-        def capture_all(state: ProcessState) -> Environment:
+        def capture_with_build(state: ProcessState) -> Environment:
             environment = capture(state)
             return Environment(settings=environment.settings | build_settings) if build_settings else environment
 
-        configured = ConfiguredCase(workload, case, replace(self.bench, variables=variables, capture=capture_all))
-        configured._require(values)
+        configured = ConfiguredCase(
+            workload, case, replace(self.bench, variables=variables, capture=capture_with_build)
+        )
+        configured._require_effect(values)
         return configured
 
     @property
@@ -93,7 +95,7 @@ class ConfiguredCase(Struct, frozen=True):
         """The environment while the case runs."""
         return self.bench.capture_environment(self.workload, self.case)
 
-    def _require(self, values: Mapping[str, str | None]) -> None:
+    def _require_effect(self, values: Mapping[str, str | None]) -> None:
         """Refuse a setting that has no effect although it was set: such runs would not show its influence."""
         actual = self.environment.settings
         for name, value in values.items():
@@ -116,12 +118,14 @@ def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
         return value
 
 
-def _rebuild_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+def _rebuild_workload(
+    workload: Workload, run_settings: Mapping[str, str], build_variables: Mapping[str, str]
+) -> Workload:
     """Return a workload with other settings of its run and of its build."""
     # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
-    tables["run"] = workload.run.model_copy(update=dict(run))
-    tables["build"] = workload.build.model_copy(update={"environment": dict(build)})
+    tables["run"] = workload.run.model_copy(update=dict(run_settings))
+    tables["build"] = workload.build.model_copy(update={"environment": dict(build_variables)})
     return Workload(**tables)
 
 
@@ -173,16 +177,16 @@ class SettingSearcher(Struct, frozen=True):
 
     def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
         """Measure the revision with some of the settings at their values after, and the others as before."""
-        chosen = frozenset(changed)
-        setting = self.before.apply_settings(
-            {setting.name: setting.after if setting.name in chosen else setting.before for setting in settings}
+        changed_names = frozenset(changed)
+        configured = self.before.apply_settings(
+            {setting.name: setting.after if setting.name in changed_names else setting.before for setting in settings}
         )
         return measure_revision(
             self.repository,
             self.builder,
-            setting.workload,
-            setting.case,
-            bench=setting.bench,
+            configured.workload,
+            configured.case,
+            bench=configured.bench,
             revision=self.revision,
-            sampling=Sampling.from_workload(setting.workload, self.samples),
+            sampling=Sampling.from_workload(configured.workload, self.samples),
         )

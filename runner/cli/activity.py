@@ -18,47 +18,48 @@ INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""
 
 
-def format_time_left(left: float) -> str:
+def format_time_left(seconds: float) -> str:
     """Return the remaining time of some work in words; empty if it is only a moment."""
-    if left < 10:
+    if seconds < 10:
         return ""
-    if left < 90:
-        return f"about {max(10, round(left, -1)):.0f} s left"
-    return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
+    if seconds < 90:
+        return f"about {max(10, round(seconds, -1)):.0f} s left"
+    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"
 
 
 def format_time_spent(seconds: float) -> str:
     """Return a duration: 12 s, or 3 min 20 s."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
 class Activity:
-    """Some work, whose steps may be countable. Call it with a text to say what is being done now."""
+    """Work of which the progress is shown. Call it with a text to say what is being done now."""
 
     def __init__(
-        self, text: str, clock: Callable[[], float] = time.monotonic, left: Callable[[], str] | None = None
+        self, text: str, clock: Callable[[], float] = time.monotonic, format_left: Callable[[], str] | None = None
     ) -> None:
         """Begin some work.
 
         Parameters
         ----------
-        left
-            Returns the remaining time of work whose steps take unequal times; by default, all steps are taken as equal.
+        format_left
+            Returns the remaining time in words, for work whose steps take unequal times; by default, the time is
+            estimated as if all remaining steps took equally long.
         """
         self._clock = clock
-        self._left = left
-        self._began = clock()
+        self._format_left = format_left
+        self._started_at = clock()
         self._pace: Pace | None = None
         self._remaining: int | None = None
         self.text = text
         self.done = 0
-        self.changed: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
 
     def __call__(self, text: str) -> None:
         """Name what is done now."""
         self.text = text
-        self.changed()
+        self.on_change()
 
     def set_remaining(self, steps: int) -> None:
         """Set the known number of remaining steps, such as executions."""
@@ -66,7 +67,7 @@ class Activity:
             # Earlier work, such as a build, says nothing about the duration of a step.
             self._pace = Pace(self._clock())
         self._remaining = max(0, steps)
-        self.changed()
+        self.on_change()
 
     def advance(self, steps: int = 1) -> None:
         """Count steps that have ended."""
@@ -75,7 +76,7 @@ class Activity:
             self._pace.advance(self._clock(), steps)
         if self._remaining is not None:
             self._remaining = max(0, self._remaining - steps)
-        self.changed()
+        self.on_change()
 
     @property
     def total(self) -> int | None:
@@ -83,18 +84,18 @@ class Activity:
         return None if self._remaining is None else self.done + self._remaining
 
     @property
-    def left(self) -> str:
+    def time_left(self) -> str:
         """The remaining time in words; empty if unknown."""
-        if self._left:
-            return self._left()
+        if self._format_left:
+            return self._format_left()
         return (
             format_time_left(self._pace.estimate_time_left(self._clock(), self._remaining or 0)) if self._pace else ""
         )
 
     def format_line(self) -> str:
         """Return the state as a line of text."""
-        counted = f"{self.done} of {self.total} steps" if self.total else ""
-        parts = (self.text, counted, format_time_spent(self._clock() - self._began), self.left)
+        steps_text = f"{self.done} of {self.total} steps" if self.total else ""
+        parts = (self.text, steps_text, format_time_spent(self._clock() - self._started_at), self.time_left)
         return ", ".join(part for part in parts if part)
 
 
@@ -129,20 +130,20 @@ def _show_bar(activity: Activity) -> Iterator[None]:
                 description=escape_text(activity.text),
                 completed=activity.done,
                 total=activity.total,
-                left=escape_text(activity.left),
+                left=escape_text(activity.time_left),
             )
 
-        activity.changed = update
+        activity.on_change = update
         yield
 
 
 @contextmanager
-def write_lines(activity: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
+def write_lines(activity: Activity, interval_seconds: float, write: Callable[[str], None]) -> Iterator[None]:
     """Write a line of progress at regular intervals."""
     ended = threading.Event()
 
     def report() -> None:
-        while not ended.wait(every):
+        while not ended.wait(interval_seconds):
             write(activity.format_line())
 
     reporter = threading.Thread(target=report, name="activity", daemon=True)

@@ -22,21 +22,21 @@ def is_range(word: str) -> bool:
     return ".." in word and not _PARENT.search(word)
 
 
-def parse_range(span: str) -> tuple[str, str]:
+def parse_range(commit_range: str) -> tuple[str, str]:
     """Return the two revisions of a range A..B, or A...B; without B, it is HEAD.
 
-    A is required: in a CI job whose variable is empty, HEAD would be compared with itself.
+    A is required. Otherwise a CI job in which the variable for A is empty would compare HEAD with itself.
 
     Raises
     ------
     FaultwatchError
         The text is not a range.
     """
-    first, dots, last = span.partition("..")
-    last = last.removeprefix(".")
-    if not first or not dots or ".." in last:
-        raise FaultwatchError(f"{span!r} does not have the form A..B", _RANGE_HINT)
-    return first, last or "HEAD"
+    start, dots, end = commit_range.partition("..")
+    end = end.removeprefix(".")
+    if not start or not dots or ".." in end:
+        raise FaultwatchError(f"{commit_range!r} does not have the form A..B", _RANGE_HINT)
+    return start, end or "HEAD"
 
 
 class Duration(click.ParamType[float]):
@@ -70,22 +70,22 @@ class Target(Struct, frozen=True):
 
     Attributes
     ----------
-    workload, span
+    workload, commit_range
         The WORKLOAD and the RANGE; None if they are left out.
     """
 
     workload: str | None
-    span: str | None
+    commit_range: str | None
 
 
-def parse_target(words: Sequence[str], *, single: bool = False) -> Target:
+def parse_target(words: Sequence[str], *, may_be_commit: bool = False) -> Target:
     """Assign one or two words to the arguments WORKLOAD and RANGE, each of which may be left out.
 
     Parameters
     ----------
     words
         The arguments, two at most.
-    single
+    may_be_commit
         Whether one commit may stand for the RANGE.
 
     Raises
@@ -96,14 +96,14 @@ def parse_target(words: Sequence[str], *, single: bool = False) -> Target:
     match [(word, is_range(word)) for word in words]:
         case []:
             return Target(None, None)
-        case [(span, True)]:
-            return Target(None, span)
+        case [(commit_range, True)]:
+            return Target(None, commit_range)
         case [(workload, False)]:
             return Target(workload, None)
-        case [(workload, False), (span, several)] if several or single:
-            return Target(workload, span)
-        case [(span, True), (workload, _)]:
-            raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {span}")
+        case [(workload, False), (commit_range, has_two_ends)] if has_two_ends or may_be_commit:
+            return Target(workload, commit_range)
+        case [(commit_range, True), (workload, _)]:
+            raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {commit_range}")
     raise FaultwatchError(f"{words[1]!r} is not a commit range", _NOT_A_RANGE.format(words[1]))
 
 
@@ -115,24 +115,24 @@ def add_workload_argument(function: Any) -> Any:
 
     @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload)
     @functools.wraps(function)
-    def wrapper(*, workload_name: str | None, **rest: Any) -> Any:
+    def wrapper(*, workload_name: str | None, **parameters: Any) -> Any:
         if workload_name and is_range(workload_name):
             raise click.UsageError(
                 f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."
             )
-        return function(workload_name=workload_name, **rest)
+        return function(workload_name=workload_name, **parameters)
 
     return wrapper
 
 
-def add_workload_and_range(*, required: bool = False, single: bool = False) -> Callable[[Any], Any]:
+def add_workload_and_range(*, required: bool = False, may_be_commit: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that adds WORKLOAD and RANGE to a command.
 
     Parameters
     ----------
     required
         Whether the RANGE may not be left out.
-    single
+    may_be_commit
         Whether one commit may stand for the RANGE.
     """
 
@@ -140,14 +140,14 @@ def add_workload_and_range(*, required: bool = False, single: bool = False) -> C
         metavar = "RANGE" if required else "[RANGE]"
 
         @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload_or_range)
-        @click.argument("span", metavar=metavar, required=False, shell_complete=completers.complete_revision)
+        @click.argument("commit_range", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
-        def wrapper(*, workload_name: str | None, span: str | None, **rest: Any) -> Any:
-            words = [word for word in (workload_name, span) if word is not None]
-            target = parse_target(words, single=single)
-            if required and target.span is None:
+        def wrapper(*, workload_name: str | None, commit_range: str | None, **parameters: Any) -> Any:
+            words = [word for word in (workload_name, commit_range) if word is not None]
+            target = parse_target(words, may_be_commit=may_be_commit)
+            if required and target.commit_range is None:
                 raise click.UsageError("Missing argument 'RANGE': write BASE..HEAD, as in main..HEAD.")
-            return function(workload_name=target.workload, span=target.span, **rest)
+            return function(workload_name=target.workload, commit_range=target.commit_range, **parameters)
 
         return wrapper
 

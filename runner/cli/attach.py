@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 _MAX_PID = 2**22
-"""The largest number of a process that Linux gives."""
+"""The largest process id that Linux assigns."""
 _READING_NICENESS = 10
-"""Reading what was recorded takes seconds, on a host that works for others."""
+"""The niceness of this command while it reads recordings: that takes seconds, on a host that works for others."""
 
 
 class Percent(click.ParamType[float]):
@@ -66,6 +66,7 @@ class Percent(click.ParamType[float]):
     ),
     click.option(
         "--most-overhead",
+        "max_overhead",
         type=Percent(),
         default="1%",
         show_default=True,
@@ -74,7 +75,7 @@ class Percent(click.ParamType[float]):
     ),
     click.option("--before", metavar="ID", help="Compare with an earlier observation, by its id."),
     click.option(
-        "--flame-graphs/--no-flame-graphs", "flames", default=True, show_default=True, help="Draw flame graphs."
+        "--flame-graphs/--no-flame-graphs", "draws_flames", default=True, show_default=True, help="Draw flame graphs."
     ),
     result_options,
 )
@@ -85,9 +86,9 @@ def command(
     group: str | None,
     container: str | None,
     seconds: float,
-    most_overhead: float,
+    max_overhead: float,
     before: str | None,
-    flames: bool,
+    draws_flames: bool,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -116,8 +117,10 @@ def command(
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
     table = read_process_table(tree)
-    family = {pid: table[pid] for pid in choice.pids if pid in table}
-    program = read_live_program(family.get(find_busiest(tree, family, choice.root.pid), choice.root))
+    chosen_processes = {pid: table[pid] for pid in choice.pids if pid in table}
+    program = read_live_program(
+        chosen_processes.get(find_busiest(tree, chosen_processes, choice.root.pid), choice.root)
+    )
     print_message(format_heading(choice, program, get_now()))
     permissions = detect_recording_permissions(tree, root=observer.may_record)
     outcome = observe_processes(
@@ -125,7 +128,7 @@ def command(
         program,
         host=settings.host,
         seconds=max(1.0, seconds),
-        most_overhead=most_overhead,
+        max_overhead=max_overhead,
         call_graph=_choose_call_graph(program),
         permissions=permissions,
         show=lambda line: print_message(format_live_line(line)),
@@ -147,7 +150,7 @@ def command(
     stored = StoredObservation(
         observation_id=_make_id(profile), title=choice.root.title[:1000], profile=profile, diagnosis=diagnosis
     )
-    place = store_observation(folder, stored)
+    stored_folder = store_observation(folder, stored)
 
     def show() -> None:
         from rich.console import Console
@@ -157,9 +160,10 @@ def command(
         console = Console()
         for line in describe_outcome(outcome):
             console.print(escape_text(line), highlight=False)
-        _show_result(stored, earlier, program=program, flames=flames)
+        _show_result(stored, earlier, program=program, draws_flames=draws_flames)
         console.print(
-            f"\nStored as [bold]{stored.observation_id}[/], with its stacks: {escape_text(str(place))}", highlight=False
+            f"\nStored as [bold]{stored.observation_id}[/], with its stacks: {escape_text(str(stored_folder))}",
+            highlight=False,
         )
         console.print(
             f"[dim]After a change: faultwatch attach PID --before {stored.observation_id}[/]",
@@ -194,7 +198,7 @@ def _choose_from_arguments(
 
 
 def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
-    """Return how to unwind the stacks of a program: runtimes that compile keep frame pointers, or nothing."""
+    """Return how to unwind the stacks of a program. Runtimes that compile offer frame pointers, or nothing at all."""
     from runner.profile.elf import choose_call_graph
 
     if program.runtime in {"go", "java", "node", "dotnet"}:
@@ -223,7 +227,7 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
 
 
 def _diagnose_profile(profile: "Profile", before: "Profile | None", settings: "Settings") -> "Diagnosis | None":
-    """Return the diagnosis: of the service that is configured, or else of its rules beside this command."""
+    """Return the diagnosis, made by the configured service, or else by its rules on this host; None if that fails."""
     from runner.attach.live_recorder import make_guard
     from runner.cli.terminal import print_warning
     from runner.contract.diagnosis import DiagnosisRequest
@@ -248,7 +252,7 @@ def _make_id(profile: "Profile") -> str:
 
 
 def _show_result(
-    stored: "StoredObservation", earlier: "StoredObservation | None", *, program: "LiveProgram", flames: bool
+    stored: "StoredObservation", earlier: "StoredObservation | None", *, program: "LiveProgram", draws_flames: bool
 ) -> None:
     """Print the diagnosis, the profile and the flame graphs."""
     from rich.console import Console
@@ -266,7 +270,7 @@ def _show_result(
     if earlier:
         show_difference(earlier.profile, profile)
     show_anatomy_and_stacks(profile)
-    for stacks in profile.stack_profiles if flames else ():
+    for stacks in profile.stack_profiles if draws_flames else ():
         if not stacks.total:
             continue
         console.print(f"\n[bold]Flame graph of {stacks.kind.value}[/]")

@@ -10,7 +10,8 @@ from runner.cli.activity import format_time_spent
 from runner.contract import number_text
 
 _MAX_TITLE_CHARACTERS = 100
-_YOUNG_SECONDS = 2.0
+_MIN_UNKNOWN_SECONDS = 2.0
+"""A process that was younger than this when its observation began has hardly a past that is unknown."""
 
 
 def format_heading(choice: Choice, program: LiveProgram, now: datetime) -> str:
@@ -57,10 +58,10 @@ def describe_outcome(outcome: Outcome) -> list[str]:
     """Return what was observed for how long, what was recorded of it, and what that cost."""
     observation, recordings = outcome.observation, outcome.recordings
     used = observation.used
-    ended = f" ({outcome.reason})" if outcome.reason else ""
+    end_reason = f" ({outcome.reason})" if outcome.reason else ""
     return [
-        f"Observed for {used.seconds:.1f} s{ended}: {used.used.faults:,} faults, {used.used.cpu:.1f} s of CPU time, "
-        f"{100 * used.system_share:.0f} % of it in the kernel.",
+        f"Observed for {used.seconds:.1f} s{end_reason}: {used.used.faults:,} faults, {used.used.cpu:.1f} s of CPU "
+        f"time, {100 * used.system_share:.0f} % of it in the kernel.",
         f"Recorded: {describe_recordings(recordings, used.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
         "host's processors for perf and this command.",
@@ -88,12 +89,12 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
 def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
     """Return what cannot be known of a process that is older than its observation; empty if it is not."""
     age = (started_at - program.started_at).total_seconds() if program.started_at else None
-    if age is not None and age < _YOUNG_SECONDS:
+    if age is not None and age < _MIN_UNKNOWN_SECONDS:
         return ""
-    older = f"{format_age(program.started_at, started_at)} older" if program.started_at else "older"
+    age_difference = f"{format_age(program.started_at, started_at)} older" if program.started_at else "older"
     return (
-        f"The process is {older} than this observation. What it touched and mapped before is unknown: a first touch is "
-        "the first one within the observation, unless the page was in memory or had just been given back."
+        f"The process is {age_difference} than this observation. What it touched and mapped before is unknown: a first "
+        "touch is the first one within the observation, unless the page was in memory or had just been given back."
     )
 
 
@@ -101,12 +102,12 @@ def _format_percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def _format_bytes(number: int) -> str:
-    return number_text.replace_no_break_spaces(number_text.format_quantity(number, "bytes"))
+def _format_bytes(byte_count: int) -> str:
+    return number_text.replace_no_break_spaces(number_text.format_quantity(byte_count, "bytes"))
 
 
-def _format_growth(number: int) -> str:
-    return f"{'+' if number >= 0 else '−'}{_format_bytes(abs(number))}"
+def _format_growth(byte_count: int) -> str:
+    return f"{'+' if byte_count >= 0 else '−'}{_format_bytes(abs(byte_count))}"
 
 
 def get_now() -> datetime:

@@ -39,7 +39,7 @@ _PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", Pr
 
 
 _MAX_CANDIDATES = 20
-"""The most candidates of a culprit that are listed."""
+"""The largest number of candidates of a culprit that are listed."""
 
 
 @click.command(name="bisect")
@@ -65,7 +65,7 @@ _MAX_CANDIDATES = 20
     ),
     click.option(
         "--settings",
-        "compared",
+        "environment_pair",
         metavar="BEFORE..AFTER",
         help="Search the differences between two environments, at one revision: files of `env --json`, saved reports, "
         "or run ids.",
@@ -78,15 +78,21 @@ _MAX_CANDIDATES = 20
         help="Search this setting too: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
         "process.memory_limit. Repeatable.",
     ),
-    click.option("--without", multiple=True, metavar="SETTING", help="Do not search this setting. Repeatable."),
+    click.option(
+        "--without",
+        "excluded_settings",
+        multiple=True,
+        metavar="SETTING",
+        help="Do not search this setting. Repeatable.",
+    ),
     result_options,
 )
 def command(
     workload_name: str | None,
-    span: str | None,
+    commit_range: str | None,
     repo: str | None,
     revision: str,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
@@ -94,9 +100,9 @@ def command(
     name: str,
     least: float,
     prove: bool,
-    compared: str | None,
+    environment_pair: str | None,
     changes: tuple[str, ...],
-    without: tuple[str, ...],
+    excluded_settings: tuple[str, ...],
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -107,10 +113,12 @@ def command(
     Stored runs are not measured again, so an interrupted search continues where it stopped. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
     """
-    for_settings = compared is not None or bool(changes)
-    if for_settings and span is not None:
-        raise click.UsageError(f"A search for settings takes one commit, with --revision, not the range {span}.")
-    if not for_settings and span is None:
+    for_settings = environment_pair is not None or bool(changes)
+    if for_settings and commit_range is not None:
+        raise click.UsageError(
+            f"A search for settings takes one commit, with --revision, not the range {commit_range}."
+        )
+    if not for_settings and commit_range is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
@@ -120,7 +128,7 @@ def command(
         settings=settings,
         repository=repository,
         workload=workload,
-        case=choose_single_case(workload, choices, case_names),
+        case=choose_single_case(workload, parameter_choices, case_names),
         variables=variables,
         confined=is_sandbox_needed(confined, repository, settings),
         samples=samples,
@@ -131,10 +139,10 @@ def command(
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
     if not for_settings:
-        settled = _search_commits(request, span or "", prove=prove)
+        succeeded = _search_commits(request, commit_range or "", prove=prove)
     else:
-        settled = _search_settings(request, revision, compared, changes, without)
-    if not settled:
+        succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)
+    if not succeeded:
         raise click.exceptions.Exit(1)
 
 
@@ -154,12 +162,12 @@ class _SearchRequest(Struct, frozen=True):
     output_file: Path | None
     target: TypedTarget
 
-    def build_proof_command(self, span: str) -> str:
+    def build_proof_command(self, commit_range: str) -> str:
         """Return the command that compares both ends of a range."""
-        return self.target.suggest("compare", span, self.case.name)
+        return self.target.suggest("compare", commit_range, self.case.name)
 
 
-def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
+def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) -> bool:
     """Search GOOD..BAD, print the culprits, and return whether there are any and all are proven.
 
     The search is a job of the service, so that it can be shown, paused and cancelled there.
@@ -173,13 +181,13 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     from runner.reporting.embedded import connect_to_service
 
     # Check the range, and that its commits can be checked out.
-    good, dots, bad = span.partition("..")
-    if not good or not dots or not bad or bad.startswith("."):
+    good, separator, bad = commit_range.partition("..")
+    if not good or not separator or not bad or bad.startswith("."):
         raise FaultwatchError(
-            f"{span!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
+            f"{commit_range!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
         )
-    first, revisions = resolve_range(request.repository, good, bad)
-    refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], first, *revisions))
+    good_revision, revisions = resolve_range(request.repository, good, bad)
+    refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], good_revision, *revisions))
     # State the search as a job of the service.
     question = BisectQuestion(
         subject=request.repository.name,
@@ -188,7 +196,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         variables=parse_variables(request.variables),
         samples=request.samples,
         metric=request.metric,
-        good=first.commit,
+        good=good_revision.commit,
         bad=revisions[-1].commit,
         least=request.least,
         prove=prove,
@@ -228,7 +236,11 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
 
 
 def _search_settings(
-    request: _SearchRequest, revision: str, compared: str | None, changes: Sequence[str], without: Sequence[str]
+    request: _SearchRequest,
+    revision: str,
+    environment_pair: str | None,
+    changes: Sequence[str],
+    excluded_settings: Sequence[str],
 ) -> bool:
     """Search the differences between two environments, print the culprits, and return whether there are any."""
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
@@ -238,13 +250,13 @@ def _search_settings(
     from runner.reporting.embedded import connect_to_service
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
-    tip = find_complete_revision(request.repository, request.workload, revision)
+    chosen_revision = find_complete_revision(request.repository, request.workload, revision)
     sides = (
         [
             setting_difference.collect_settings(*load_environment(side))
-            for side in setting_difference.split_change(compared)
+            for side in setting_difference.split_change(environment_pair)
         ]
-        if compared
+        if environment_pair
         else [{}, {}]
     )
     own_parameters = setting_difference.list_parameters(request.case.parameters)
@@ -256,19 +268,19 @@ def _search_settings(
             side.pop(change.name, None)
             side.update({change.name: value} if value is not None else {})
     # Find what differs, and refuse what cannot be searched.
-    difference = setting_difference.find_differences(sides[0], sides[1], request.workload, without)
-    foreign = [
+    difference = setting_difference.find_differences(sides[0], sides[1], request.workload, excluded_settings)
+    unknown_parameters = [
         setting.name
         for setting in difference.settings
         if setting.name.startswith("parameter.") and setting.name not in own_parameters
     ]
-    if foreign:
+    if unknown_parameters:
         raise FaultwatchError(
-            f"{request.workload.name} has no parameter {foreign[0]}",
+            f"{request.workload.name} has no parameter {unknown_parameters[0]}",
             f"its parameters: {', '.join(own_parameters) or 'none'}",
         )
-    if difference.left_out:
-        print_warning(difference.left_out)
+    if difference.unsearched_remark:
+        print_warning(difference.unsearched_remark)
     if not difference.settings:
         raise FaultwatchError(
             "none of the settings that differ can be changed for a single run",
@@ -289,8 +301,10 @@ def _search_settings(
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
         searcher = SettingSearcher(
             repository=request.repository,
-            revision=tip,
-            before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(difference.common),
+            revision=chosen_revision,
+            before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(
+                difference.common_variables
+            ),
             builder=workbench.builder,
             service=service.connect_patiently(print_message, turn.pause),
             spool=Spool(request.settings.spool),
@@ -314,7 +328,7 @@ class _ProgressLines:
 
     def __init__(self, metric: str, activity: Activity) -> None:
         self._metric, self._activity = metric, activity
-        self._least_left: int | None = None
+        self._smallest_estimate: int | None = None
 
     def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show the progress of the search; the result completes the line."""
@@ -326,11 +340,11 @@ class _ProgressLines:
         """Print the measured value."""
         self._activity.advance()
         line = _format_run(report, self._metric)
-        left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        remaining_runs = state.answer.left - 1 if isinstance(state.answer, Measure) else None
         # An estimate that does not shrink is not helpful: a noisy search learns how many runs it needs as it proceeds.
-        if left is not None and (self._least_left is None or left < self._least_left):
-            self._least_left = left
-            line += f"; about {left} to go"
+        if remaining_runs is not None and (self._smallest_estimate is None or remaining_runs < self._smallest_estimate):
+            self._smallest_estimate = remaining_runs
+            line += f"; about {remaining_runs} to go"
         print_message(line)
 
     def on_proof_start(self, state: Search) -> None:
@@ -364,13 +378,13 @@ def _format_run(report: Report, name: str) -> str:
 
 
 def describe_result(
-    search: Search, by_commit: Mapping[str, Revision], name: str, prove: Callable[[str], str]
+    search: Search, by_commit: Mapping[str, Revision], name: str, suggest_comparison: Callable[[str], str]
 ) -> list[str]:
     """Return the result of a search as lines for a terminal; only a commit with a valid proof is shown as certain.
 
     Parameters
     ----------
-    prove
+    suggest_comparison
         Returns the command that compares both ends of a range.
     """
     from runner.cli.formatting import escape_text, format_quantity, format_value
@@ -379,22 +393,24 @@ def describe_result(
         return [escape_text(search.answer.sentence)]
     lines = []
     for culprit in search.answer.culprits if isinstance(search.answer, Found) else ():
-        doubt = "" if culprit.proof and culprit.proof.state is ProofState.STANDS else "suspect, not proven: "
+        prefix = "" if culprit.proof and culprit.proof.state is ProofState.STANDS else "suspect, not proven: "
         if len(culprit.candidates) == 1:
-            lines.append(f"{doubt}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
+            lines.append(f"{prefix}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"{doubt}one of {count} commits that measurements of the range cannot tell apart:")
+            lines.append(f"{prefix}one of {count} commits that measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
             lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)
         after = format_quantity(name, culprit.after, culprit.before)
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.brought:
-            brought = format_value(name, culprit.brought, sign=True)
-            lines.append(f"  the merged commits moved the metric by {brought} on their own branch")
+            branch_change = format_value(name, culprit.brought, sign=True)
+            lines.append(f"  the merged commits moved the metric by {branch_change} on their own branch")
         if culprit.proof is None:
-            lines.append(f"  to prove this change: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
+            lines.append(
+                f"  to prove this change: {suggest_comparison(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}"
+            )
         else:
             lines.append(f"  {_PROOF_LABELS[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

@@ -71,14 +71,14 @@ if TYPE_CHECKING:
 )
 def command(
     workload_name: str | None,
-    span: str,
+    commit_range: str,
     repo: str | None,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
-    again: bool,
+    retry_failed: bool,
     explain: bool,
     as_json: bool,
     output_file: Path | None,
@@ -91,16 +91,16 @@ def command(
     from runner.reporting.embedded import connect_to_service
 
     settings = load_settings()
-    ends = parse_range(span)
+    ends = parse_range(commit_range)
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = choose_cases(workload, choices, case_names)
+    cases = choose_cases(workload, parameter_choices, case_names)
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
-    confinement = is_sandbox_needed(confined, repository, settings)
+    is_sandboxed = is_sandbox_needed(confined, repository, settings)
     with connect_to_service(settings) as service, create_host_turn(settings) as turn:
         service.check()
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
         patient_service = service.connect_patiently(print_message, turn.pause)
-        case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
+        case_pairs = [CasePair(workload, workload, case.parameters) for case in cases]
         results = compare_cases(
             patient_service, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
         )
@@ -162,10 +162,10 @@ def compare_cases(
         Profile both sides of the cases that got worse, and measure remedies, in about the time of the comparison.
     """
     results = []
-    trials: dict[int, tuple[Trial, Trial]] = {}
-    started = time.monotonic()
+    trials_by_index: dict[int, tuple[Trial, Trial]] = {}
+    started_at = time.monotonic()
     with show_activity("comparing") as activity:
-        base, head = (_Sides(repository, workbench, repository.get_revision(name), activity) for name in ends)
+        base, head = (_RevisionSides(repository, workbench, repository.get_revision(name), activity) for name in ends)
         session = _Session(service, Pairs.from_workload(workload, samples), len(case_pairs), activity)
         for number, case_pair in enumerate(case_pairs, 1):
             case = case_pair.head_case
@@ -177,39 +177,41 @@ def compare_cases(
             stored = _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.alike else None
             result = stored or _compare_case(sides, (case_pair.base_case, case), session)
             if explain and _is_regressed(result) and result.comparison is not None:
-                trials[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
+                trials_by_index[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)
-        seconds = max(MIN_SECONDS, time.monotonic() - started)
-        changed_lines = list_changed_lines(repository, *ends) if trials else {}
-        return _explain_regressions(results, trials, changed_lines, service, seconds, activity)
+        seconds = max(MIN_SECONDS, time.monotonic() - started_at)
+        changed_lines = list_changed_lines(repository, *ends) if trials_by_index else {}
+        return _explain_regressions(results, trials_by_index, changed_lines, service, seconds, activity)
 
 
 def _explain_regressions(
     results: Sequence[ComparisonResult],
-    trials: Mapping[int, tuple[Trial, Trial]],
+    trials_by_index: Mapping[int, tuple[Trial, Trial]],
     changed_lines: dict[str, tuple[LineRange, ...]],
     service: Service,
     seconds: float,
     activity: Activity,
 ) -> list[ComparisonResult]:
     """Return the results with an explanation of each case that got worse, the worst first, as long as time is left."""
-    from runner.campaigns.explanation import RegressedCase, choose_verdict, explain_regression, measure_growth
+    from runner.campaigns.explanation import RegressedCase, choose_verdict, compute_relative_change, explain_regression
 
-    explained = list(results)
+    explained_results = list(results)
     deadline = time.monotonic() + seconds
-    verdicts = {number: verdict for number in trials if (verdict := choose_verdict(results[number])) is not None}
-    for number in sorted(verdicts, key=lambda number: -measure_growth(verdicts[number])):
+    verdicts_by_index = {
+        index: verdict for index in trials_by_index if (verdict := choose_verdict(results[index])) is not None
+    }
+    for index in sorted(verdicts_by_index, key=lambda index: -compute_relative_change(verdicts_by_index[index])):
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             break
-        activity(f"explaining {results[number].head.case.name}")
-        regressed = RegressedCase(*trials[number], verdicts[number], changed_lines)
+        activity(f"explaining {results[index].head.case.name}")
+        regressed = RegressedCase(*trials_by_index[index], verdicts_by_index[index], changed_lines)
         explanation = explain_regression(regressed, service, seconds=remaining, progress=activity)
-        explained[number] = replace(results[number], explanation=explanation)
-    return explained
+        explained_results[index] = replace(results[index], explanation=explanation)
+    return explained_results
 
 
-class _Built(Struct, frozen=True):
+class _BuildResult(Struct, frozen=True):
     """A built revision, or why it does not build."""
 
     tree: Path
@@ -218,7 +220,7 @@ class _Built(Struct, frozen=True):
 
 
 class _Side(Struct, frozen=True, dict=True):
-    """A revision that is built when needed."""
+    """Base or head of a comparison: a revision, which is built when it is first needed."""
 
     repository: Repository
     workload: Workload
@@ -227,19 +229,19 @@ class _Side(Struct, frozen=True, dict=True):
     activity: Activity
 
     @cached_property
-    def built(self) -> _Built:
+    def build_result(self) -> _BuildResult:
         """The built tree of the revision, or why it does not build."""
         from runner.subject.build import BuildFailure
 
         self.activity(f"building {self.revision.commit[:10]}")
         try:
-            return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
+            return _BuildResult(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
-            return _Built(Path(), failure.build, failure)
+            return _BuildResult(Path(), failure.build, failure)
 
     def get_trial(self, case: Case) -> Trial:
         """Return the trial of a case; the revision is built first."""
-        return self._make_trial(case, self.built.tree, self.built.build)
+        return self._make_trial(case, self.build_result.tree, self.build_result.build)
 
     def get_unbuilt_trial(self, case: Case) -> Trial:
         """Return the trial of a case that is never executed."""
@@ -269,57 +271,57 @@ class _Side(Struct, frozen=True, dict=True):
         self.activity(f"building {self.revision.commit[:10]} in the folder of the other revision")
         builder = self.workbench.builder
         with builder.build_in_other_place(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
-            yield self._make_trial(case, rebuilt_tree, self.built.build)
+            yield self._make_trial(case, rebuilt_tree, self.build_result.build)
 
     def _make_trial(self, case: Case, tree: Path, build: Build) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, build)
         return Trial(self.workload, subject, self.workbench.bench, tree)
 
 
-class _Sides(Struct, frozen=True):
-    """A revision with the workloads that build and run it, of which there is usually one."""
+class _RevisionSides(Struct, frozen=True):
+    """The sides that a revision can be: one for each workload by which it is built and run, usually only one."""
 
     repository: Repository
     workbench: Workbench
     revision: Revision
     activity: Activity
-    known: dict[int, _Side] = field(default_factory=dict)
+    sides_by_workload: dict[int, _Side] = field(default_factory=dict)
 
     def find_side(self, workload: Workload) -> _Side:
         """Return the side that is built and run as a workload says."""
         side = _Side(self.repository, workload, self.workbench, self.revision, self.activity)
-        return self.known.setdefault(id(workload), side)
+        return self.sides_by_workload.setdefault(id(workload), side)
 
 
 class _Session(Struct):
-    """The state that all comparisons of a command share; shows their progress."""
+    """What all comparisons of a command share. It lets the service decide, and shows the progress."""
 
     service: Service
     pairs: Pairs
     cases: int
     activity: Activity
     title: str = ""
-    later: int = 0
-    """Executions of the cases after this one, at least."""
+    later_executions: int = 0
+    """The smallest number of executions of the cases after this one."""
 
     def begin(self, case: Case, remaining_cases: int) -> None:
         """Begin a case; ``remaining_cases`` follow."""
         self.title = f"comparing {case.name}"
-        self.later = remaining_cases * (2 + 2 * self.pairs.first)
+        self.later_executions = remaining_cases * (2 + 2 * self.pairs.min_pairs)
 
     def start_executing(self, executions: int) -> None:
         """Show how many executions precede the first decision about the case."""
         self.activity(self.title)
-        self.activity.set_remaining(executions + self.later)
+        self.activity.set_remaining(executions + self.later_executions)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Let the service decide, and show how many executions it still needs."""
         decision = self.service.compare(request)
-        more = min(decision.more, self.pairs.most - len(request.head.samples))
-        if more > 0:
+        remaining_pairs = min(decision.more, self.pairs.max_pairs - len(request.head.samples))
+        if remaining_pairs > 0:
             # Otherwise the remaining time would seem to grow for no reason.
             self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
-        self.activity.set_remaining(max(0, more) * (1 if request.base_stored else 2) + self.later)
+        self.activity.set_remaining(max(0, remaining_pairs) * (1 if request.base_stored else 2) + self.later_executions)
         return decision
 
 
@@ -328,7 +330,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
 
     Noisy metrics must be measured interleaved.
     """
-    if head.workload.metrics.judging.requested or head.built.failure:
+    if head.workload.metrics.judging.requested or head.build_result.failure:
         return None
     trial = head.get_trial(case)
     if trial.obstacle:
@@ -336,7 +338,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     stored = session.service.find_stored_base(build_base_query(base.revision.commit, trial))
     if stored is None:
         return None
-    session.start_executing(1 + max(2, session.pairs.first))
+    session.start_executing(1 + max(2, session.pairs.min_pairs))
     return compare_with_stored_base(
         stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.activity.advance
     )
@@ -347,7 +349,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult
     skipped = base.get_unbuilt_trial(case)
     trial = head.get_trial(case)
     reports = {skipped: skipped.report_skipped("head adds this case, and the base cannot run it")}
-    if failure := head.built.failure:
+    if failure := head.build_result.failure:
         reports[trial] = trial.report_failed(
             Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary
         )
@@ -360,16 +362,16 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
     """Compare one case of both sides interleaved; report it as undecided if a side cannot be measured."""
     # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
-    failed = {
+    failure_reports = {
         trial: trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
-        if (failure := side.built.failure)
+        if (failure := side.build_result.failure)
     }
     for trial in (base, head):
-        if trial not in failed and trial.obstacle:
-            failed[trial] = trial.report_skipped(trial.obstacle)
-    if failed:
-        return make_undecided(base, head, failed)
+        if trial not in failure_reports and trial.obstacle:
+            failure_reports[trial] = trial.report_skipped(trial.obstacle)
+    if failure_reports:
+        return make_undecided(base, head, failure_reports)
 
     def build_other_trials(number: int) -> tuple[Trial, Trial] | None:
         from runner.subject.build import BuildFailure
@@ -382,15 +384,15 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         return base, head
 
     # Measure both sides interleaved.
-    session.start_executing(2 + 2 * session.pairs.first)
+    session.start_executing(2 + 2 * session.pairs.min_pairs)
     return compare_interleaved(
         base,
         head,
         session.decide,
         pairs=session.pairs,
         cases=session.cases,
-        other_builds=build_other_trials,
-        other_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].built.tree),
+        build_further_trials=build_other_trials,
+        build_in_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].build_result.tree),
         progress=session.activity.advance,
     )
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import escape_text as escape
-from runner.cli.formatting import format_count, format_percent, format_span, format_value, has_own_unit
+from runner.cli.formatting import format_count, format_percent, format_value, format_value_range, has_own_unit
 from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.explanation_text import describe_explanation
@@ -47,9 +47,9 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
         console.print(f"  {escape(why)}", highlight=False, soft_wrap=True)
     comparison = result.comparison
     are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
-    because = ": same bytes" if are_same else ""
+    reason = ": same bytes" if are_same else ""
     pairs = format_count(len(result.head.samples), "pair" if not result.base_stored else "sample")
-    console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
+    console.print(f"{_LABELS[comparison.verdict]} after {pairs}{reason}", highlight=False)
     if comparison.settings:
         console.print(
             f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
@@ -59,25 +59,25 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
     console.print(_build_table(metrics_shown))
-    zero = [
+    zero_metrics = [
         escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in metrics_shown
     ]
-    if zero:
-        console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
+    if zero_metrics:
+        console.print(f"0 on both sides: {', '.join(zero_metrics)}", style="dim", highlight=False)
     # Remarks, and the command that explains a regression.
     for sentence, names in _list_sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
     if moves := describe_clear_moves(comparison.metrics):
         console.print(f"  [yellow]{escape(moves)}[/]", highlight=False, soft_wrap=True)
-    for line in _describe_unwatched(result):
+    for line in _describe_untraced_sides(result):
         console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
-        span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
-        command = target.suggest("profile", span, result.head.case.name)
+        commit_range = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
+        command = target.suggest("profile", commit_range, result.head.case.name)
         console.print(f"  `{escape(command)}` shows where the change comes from", highlight=False, soft_wrap=True)
 
 
-def _describe_unwatched(result: ComparisonResult) -> list[str]:
+def _describe_untraced_sides(result: ComparisonResult) -> list[str]:
     """Return a remark on the sides whose mapped files are not prepared because no execution could be traced."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
@@ -133,9 +133,9 @@ def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
 
 
 def _format_verdict(metric_verdict: MetricVerdict) -> str:
-    words = escape(describe_verdict(metric_verdict))
+    verdict_text = escape(describe_verdict(metric_verdict))
     moved = metric_verdict.counts and metric_verdict.verdict is Verdict.CHANGED
-    return f"[bold]{words}[/]" if moved or is_prominent(metric_verdict) else words
+    return f"[bold]{verdict_text}[/]" if moved or is_prominent(metric_verdict) else verdict_text
 
 
 def _name_metric(name: str) -> str:
@@ -153,7 +153,7 @@ def _format_side(name: str, side: Side) -> str:
     level = _format_number(name, side.level)
     if side.low is None or side.high is None or side.low == side.high:
         return level
-    return f"{level} [{format_span(name, side.low, side.high)}]"
+    return f"{level} [{format_value_range(name, side.low, side.high)}]"
 
 
 def _format_number(name: str, value: Number | None) -> str:
@@ -169,5 +169,5 @@ def _format_change(metric_verdict: MetricVerdict) -> str:
         if metric_verdict.percent is None or not metric_verdict.change
         else f" ({format_percent(metric_verdict.percent)})"
     )
-    times = "" if metric_verdict.times is None else f" in {metric_verdict.times} of {metric_verdict.head.n}"
-    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{times}"
+    occurrences = "" if metric_verdict.times is None else f" in {metric_verdict.times} of {metric_verdict.head.n}"
+    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{occurrences}"

@@ -36,14 +36,14 @@ def complete_folder(_context: click.Context, _parameter: click.Parameter, word: 
 
 def complete_revision(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer the branches and tags of the repository; after ``A..``, for the other end of the range."""
-    first, dots, last = word.rpartition("..")
+    range_start, separator, range_end = word.rpartition("..")
     words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
     try:
         result = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_TIMEOUT_SECONDS)
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
-    names = [name for name in ("HEAD", *result.stdout.split()) if name.startswith(last)]
-    return [CompletionItem(f"{first}{dots}{name}") for name in names[:_MAX_COMPLETIONS]]
+    names = [name for name in ("HEAD", *result.stdout.split()) if name.startswith(range_end)]
+    return [CompletionItem(f"{range_start}{separator}{name}") for name in names[:_MAX_COMPLETIONS]]
 
 
 def complete_case(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:

@@ -82,13 +82,13 @@ def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySumma
     with create_host_turn(settings) as turn, connect_to_service(settings) as service:
         halves = [
             prepare_history(
-                settings, turn, repo=str(repository), span="config-change", workload_name=str(DEMO_WORKLOAD)
+                settings, turn, repo=str(repository), commit_range="config-change", workload_name=str(DEMO_WORKLOAD)
             ),
             prepare_history(
                 settings,
                 turn,
                 repo=str(repository),
-                span="config-change..HEAD",
+                commit_range="config-change..HEAD",
                 workload_name=str(DEMO_WORKLOAD),
                 assignments=ALLOCATOR_CHANGE,
             ),

@@ -124,8 +124,8 @@ class LazyGroup(click.Group):
         """Find a subcommand; for an unknown name, suggest the most similar one."""
         import difflib
 
-        if args and args[0] not in COMMANDS and (near := difflib.get_close_matches(args[0], COMMANDS, n=1)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        if args and args[0] not in COMMANDS and (similar_names := difflib.get_close_matches(args[0], COMMANDS, n=1)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {similar_names[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -146,7 +146,7 @@ _WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 _DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
-_SHOWN_NAME = 200
+_MAX_NAME_CHARACTERS = 200
 """Characters of a file's name that are shown."""
 _COLLECTION_THRESHOLD_OBJECTS = 50_000
 """New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
@@ -253,7 +253,7 @@ def _run_command() -> None:
             signal.signal(number, _raise_interrupt)
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
-        status = cli(prog_name="faultwatch", standalone_mode=False)
+        exit_code = cli(prog_name="faultwatch", standalone_mode=False)
     except click.exceptions.Abort:
         _exit_after_interrupt()
     except click.UsageError as error:
@@ -275,9 +275,9 @@ def _run_command() -> None:
         remedy = _find_remedy(error)
         if not remedy:
             raise
-        file_name = str(error.filename or "a file")[:_SHOWN_NAME]
+        file_name = str(error.filename or "a file")[:_MAX_NAME_CHARACTERS]
         click.echo(strip_terminal_commands(f"faultwatch: {file_name}: {error.strerror}"), err=True)
         click.echo(f"  → {remedy}", err=True)
         sys.exit(2)
     else:
-        sys.exit(status if isinstance(status, int) else 0)
+        sys.exit(exit_code if isinstance(exit_code, int) else 0)

@@ -8,9 +8,10 @@ from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile, StackProfile
 
 _MIN_SHARE = 0.03
+"""The smallest share of the weight with which a function has a line."""
 _MAX_LINES = 24
 _BAR_CHARACTERS = 20
-_MAX_CHAIN = 3
+_MAX_CHAIN_NAMES = 3
 """Names of a chain of functions that are written."""
 
 
@@ -54,18 +55,20 @@ def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
             break
         chain = [child]
         # A chain of functions that call nothing else is one line.
-        while len(chain[-1].children) == 1 and (only := next(iter(chain[-1].children.values()))).weight == child.weight:
-            chain.append(only)
-        name, last = _name_chain([node.name for node in chain]), chain[-1]
+        while (
+            len(chain[-1].children) == 1 and (callee := next(iter(chain[-1].children.values()))).weight == child.weight
+        ):
+            chain.append(callee)
+        name, chain_end = _name_chain([node.name for node in chain]), chain[-1]
         bar = "█" * max(1, round(share * _BAR_CHARACTERS))
         yield f"{100 * share:5.1f} %  {bar:<{_BAR_CHARACTERS}}  {'  ' * depth}{name}"
-        yield from _draw_children(last, total, depth + 1)
+        yield from _draw_children(chain_end, total, depth + 1)
 
 
 def _name_chain(names: Sequence[str]) -> str:
     """Return the names of a chain, without the middle of a long one."""
-    if len(names) > _MAX_CHAIN:
-        names = [names[0], "…", *names[-_MAX_CHAIN + 1 :]]
+    if len(names) > _MAX_CHAIN_NAMES:
+        names = [names[0], "…", *names[-_MAX_CHAIN_NAMES + 1 :]]
     return " → ".join(names)
 
 

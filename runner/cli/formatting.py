@@ -32,20 +32,20 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     return number_text.replace_no_break_spaces(text).rstrip()
 
 
-def format_quantity(name: str, value: float | None, beside: float | None = None) -> str:
+def format_quantity(name: str, value: float | None, compared_value: float | None = None) -> str:
     """Format a value of a metric with its unit; ``no value`` where there is none.
 
     Parameters
     ----------
-    beside
-        Another value that a reader compares it with: both get enough digits to differ.
+    compared_value
+        Another value with which a reader compares it: both get enough digits to differ.
     """
     if value is None:
         return "no value"
-    return number_text.replace_no_break_spaces(number_text.format_quantity(value, metric(name).unit, beside))
+    return number_text.replace_no_break_spaces(number_text.format_quantity(value, metric(name).unit, compared_value))
 
 
-def format_span(name: str, low: float, high: float) -> str:
+def format_value_range(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = metric(name).unit
     text = number_text.format_range(low, high, unit)

@@ -42,23 +42,26 @@ from runner.subject.clone_completeness import find_complete_revision
     again_option,
     explain_option(default=True),
     click.option(
-        "--fresh", is_flag=True, help="Measure base again, even if the service has a run of base in this environment."
+        "--fresh",
+        "remeasure_base",
+        is_flag=True,
+        help="Measure base again, even if the service has a run of base in this environment.",
     ),
     output_options,
     result_options,
 )
 def command(
     workload_name: str | None,
-    span: str,
+    commit_range: str,
     repo: str | None,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
-    again: bool,
+    retry_failed: bool,
     explain: bool,
-    fresh: bool,
+    remeasure_base: bool,
     as_json: bool,
     output_file: Path | None,
     **files: Path | None,
@@ -78,14 +81,14 @@ def command(
     from runner.reporting.embedded import connect_to_service
 
     require_writable({**files, "output": output_file})
-    base, head = parse_range(span)
+    base, head = parse_range(commit_range)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    code = CodeOrigin.PULL_REQUEST
-    stored = not fresh and samples is None
-    confinement = needs_sandbox(code, confined)
+    origin = CodeOrigin.PULL_REQUEST
+    may_use_stored_base = not remeasure_base and samples is None
+    is_sandboxed = needs_sandbox(origin, confined)
     with plan_gate(
-        workload, repository, base, head, name=workload_name, choices=choices, case_names=case_names
+        workload, repository, base, head, name=workload_name, parameter_choices=parameter_choices, case_names=case_names
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
         # If base lacks something, head is measured alone.
@@ -93,23 +96,23 @@ def command(
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check()
             workbench = prepare_workbench(
-                settings, variables, turn=turn, confined=confinement, origin=code, again=again
+                settings, variables, turn=turn, confined=is_sandboxed, origin=origin, retry_failed=retry_failed
             )
             patient_service = service.connect_patiently(print_message, turn.pause)
-            pair = (ends.base, ends.measured)
+            compared_commits = (ends.base, ends.measured)
             results = compare_cases(
-                *(patient_service, ends.repository, judge, workbench, pair, plan.case_pairs, samples),
-                may_use_stored_base=stored,
+                *(patient_service, ends.repository, judge, workbench, compared_commits, plan.case_pairs, samples),
+                may_use_stored_base=may_use_stored_base,
                 explain=explain,
             )
             turn.end()
             report = build_gate_report(results, plan)
-            measured = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
-            measured["cases"] = [build_document(result) for result in results]
+            document = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
+            document["cases"] = [build_document(result) for result in results]
             # Before sending, so that the measurements are kept even if the service does not answer.
-            write_result(measured, output_file)
+            write_result(document, output_file)
             answer = patient_service.judge_gate(report)
-    judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured
+    judged_document = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | document
     write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})
     add_summary(answer.summary)
@@ -125,7 +128,7 @@ def command(
         click.echo(strip_terminal_commands(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
-    output_result(judged, as_json=as_json, output_file=output_file, show=show)
+    output_result(judged_document, as_json=as_json, output_file=output_file, show=show)
     if not answer.passed:
         raise click.exceptions.Exit(1)
 

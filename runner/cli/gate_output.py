@@ -20,8 +20,8 @@ _OPTIONS = {
 
 
 def _make_option(name: str, text: str) -> Any:
-    kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option(f"--{name}", name.replace("-", "_"), type=kind, metavar="FILE", help=text)
+    path_type = click.Path(dir_okay=False, path_type=Path)
+    return click.option(f"--{name}", name.replace("-", "_"), type=path_type, metavar="FILE", help=text)
 
 
 output_options = apply_options(*(_make_option(name, text) for name, text in _OPTIONS.items()))

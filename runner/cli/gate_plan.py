@@ -20,16 +20,16 @@ class GatePlan(Struct, frozen=True):
 
     Attributes
     ----------
-    named
+    named_workload
         The workload that the command names, as the work tree has it.
-    source
+    judge_source
         Whose workload file judges.
     """
 
     ends: GateEnds
-    named: Workload
+    named_workload: Workload
     files: Files
-    source: JudgeSource
+    judge_source: JudgeSource
     changes: tuple[JudgeChange, ...]
     case_pairs: tuple[CasePair, ...]
 
@@ -42,7 +42,7 @@ def plan_gate(
     head: str,
     *,
     name: str | None = None,
-    choices: Sequence[str] = (),
+    parameter_choices: Sequence[str] = (),
     case_names: Sequence[str] = (),
 ) -> Iterator[GatePlan]:
     """Yield the plan of a gate of the range ``base..head``, with temporary files from its commits.
@@ -51,7 +51,7 @@ def plan_gate(
     ----------
     name
         What the command calls the workload.
-    choices, case_names
+    parameter_choices, case_names
         The cases to measure; see :func:`runner.workload.workload_lookup.choose_cases`.
 
     Raises
@@ -62,8 +62,8 @@ def plan_gate(
     with prepare_gate_ends(repository, base, head) as ends, make_scratch_folder() as scratch:
         requested = locate_requested_workload(repository, workload, name)
         if requested:
-            files, source, changed = find_workload_files(ends, requested, scratch)
+            files, judge_source, changes = find_workload_files(ends, requested, scratch)
         else:
-            files, source, changed = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
-        chosen = list_case_pairs(files, choices, case_names)
-        yield GatePlan(ends, workload, files, source, changed, tuple(chosen))
+            files, judge_source, changes = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
+        case_pairs = list_case_pairs(files, parameter_choices, case_names)
+        yield GatePlan(ends, workload, files, judge_source, changes, tuple(case_pairs))

@@ -23,7 +23,7 @@ def build_gate_report(
     """
     job = detect_ci_job(environment)
     ends, judge = plan.ends, plan.files.judge
-    file, lines = _find_budget_lines(plan.named.path, ends.repository.path)
+    file, lines = _find_budget_lines(plan.named_workload.path, ends.repository.path)
     # The service judges the cases; this only states what was measured, where and under which rules.
     return GateReport(
         forge=ForgeKind(job.forge),
@@ -35,7 +35,7 @@ def build_gate_report(
         target=ends.target,
         merge=ends.measured if ends.merged else None,
         merge_bases=ends.merge_bases,
-        judged_by=plan.source,
+        judged_by=plan.judge_source,
         changes=plan.changes,
         cases=tuple(
             GateCase(
@@ -47,7 +47,7 @@ def build_gate_report(
                 file=file,
                 lines=lines,
                 base_stored=result.base_stored,
-                most=result.most,
+                most=result.max_pairs,
                 explanation=result.explanation,
                 added=case_pair.added,
             )
@@ -68,7 +68,7 @@ def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
         The work tree of the repository, or a folder in it.
     """
     path, tree = file.resolve(), tree.resolve()
-    top = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)
-    if not path.is_relative_to(top):
+    repository_root = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)
+    if not path.is_relative_to(repository_root):
         return "", {}
-    return path.relative_to(top).as_posix(), find_budget_lines(path.read_text(encoding="utf-8"))
+    return path.relative_to(repository_root).as_posix(), find_budget_lines(path.read_text(encoding="utf-8"))

@@ -47,7 +47,7 @@ from runner.workload import Workload
 from runner.workload.workload_lookup import choose_cases
 
 _MAX_CHARTS = 3
-"""Addresses at the end, so that a matrix does not fill the screen."""
+"""The largest number of addresses at the end, so that a matrix does not fill the screen."""
 
 
 @click.command(name="history")
@@ -89,7 +89,7 @@ _MAX_CHARTS = 3
     click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),
     click.option(
         "--store",
-        "store_place",
+        "store_location",
         metavar="FOLDER|branch:NAME",
         help="Keep the runs as files in a folder, or in a branch of the repository, instead of a service or a local "
         "database. Runs that are there already are not measured again.",
@@ -98,10 +98,10 @@ _MAX_CHARTS = 3
 )
 def command(
     workload_name: str | None,
-    span: str | None,
+    commit_range: str | None,
     repo: str | None,
     revision: str,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
@@ -109,11 +109,11 @@ def command(
     committed_only: bool,
     all_parents: bool,
     build_jobs: int | None,
-    again: bool,
+    retry_failed: bool,
     measure_all: bool,
     prove_for: float,
     no_prove: bool,
-    store_place: str | None,
+    store_location: str | None,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -133,19 +133,19 @@ def command(
     from runner.cli.page_address import is_served
     from runner.cli.stored_history import keep_history, suggest_publishing
 
-    if span and is_range(span) and revision != "HEAD":
+    if commit_range and is_range(commit_range) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
     # Check everything before the turn on this host begins.
     settings = load_settings()
-    began = time.monotonic()
+    started_at = time.monotonic()
     with create_host_turn(settings) as turn:
         prepared = prepare_history(
             settings,
             turn,
             repo=repo,
-            span=span or revision,
+            commit_range=commit_range or revision,
             workload_name=workload_name,
-            choices=choices,
+            parameter_choices=parameter_choices,
             case_names=case_names,
             assignments=variables,
             samples=samples,
@@ -153,36 +153,36 @@ def command(
             committed_only=committed_only,
             first_parent=not all_parents,
             build_jobs=build_jobs or settings.build_jobs,
-            again=again,
+            retry_failed=retry_failed,
             measure_all=measure_all,
-            store_place=store_place,
+            store_location=store_location,
         )
         # Measure, and ask what the service has detected.
-        with keep_history(settings, prepared.store, prepared.repository, prepared.all_revisions) as kept:
-            service = kept.service
+        with keep_history(settings, prepared.store, prepared.repository, prepared.all_revisions) as kept_history:
+            service = kept_history.service
             if prepared.begins_new_series(service):
                 print_message(
                     f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
                     f"measurement here. This begins new series, so every revision is measured again."
                 )
-            summary = prepared.measure(service, kept.spool)
+            summary = prepared.measure(service, kept_history.spool)
             if not summary.waiting:
                 # Without time nothing is proven, but what is likely is listed.
-                budget = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - began)
-                summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0 and not no_prove)
+                proof_seconds = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - started_at)
+                summary.proofs = prepared.prove(service, proof_seconds, at_least_one=prove_for < 0 and not no_prove)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(print_message))
-            charts = [] if summary.waiting or store_place else _list_chart_addresses(service, prepared)
+            charts = [] if summary.waiting or store_location else _list_chart_addresses(service, prepared)
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
-    served = is_served(prepared.settings)
+    is_reachable = is_served(prepared.settings)
     commits = [revision.commit for revision in prepared.revisions]
     output_history(
-        summary, drifts, target, charts, commits=commits, served=served, as_json=as_json, output_file=output_file
+        summary, drifts, target, charts, commits=commits, served=is_reachable, as_json=as_json, output_file=output_file
     )
-    if store_place and not as_json:
-        print_message(suggest_publishing(store_place))
+    if store_location and not as_json:
+        print_message(suggest_publishing(store_location))
     if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
@@ -192,7 +192,7 @@ def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> li
     from runner.cli.page_address import build_page_address
 
     charted_cases = prepared.cases[:_MAX_CHARTS]
-    query = {**prepared.own, "metric": "minor-faults"}
+    query = {**prepared.series_filters, "metric": "minor-faults"}
     charts = [series for case in charted_cases for series in service.list_series(**query, case=case.name)[:1]]
     return [build_page_address(prepared.settings, f"/series/{series['id']}") for series in charts]
 
@@ -202,8 +202,8 @@ class PreparedHistory(Struct, frozen=True):
 
     settings: Settings
     repository: Repository
-    span: str
-    first: Revision | None
+    commit_range: str
+    revision_before_range: Revision | None
     """The commit before the range. It is measured too, but changes by this commit itself are not shown."""
     revisions: tuple[Revision, ...]
     workload: Workload
@@ -211,15 +211,15 @@ class PreparedHistory(Struct, frozen=True):
     workbench: Workbench
     samples: int | None
     build_jobs: int = 1
-    again: bool = False
+    retry_failed: bool = False
     measure_all: bool = True
-    beside: tuple[Revision, ...] = ()
+    merged_revisions: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
     store: RunStore | None = None
     """Where the runs are kept as files; None if a service or a local database keeps them."""
 
     @property
-    def own(self) -> dict[str, str]:
+    def series_filters(self) -> dict[str, str]:
         """Return the filters for the series of this workload's present definition on this host."""
         return {
             "subject": self.repository.name,
@@ -231,7 +231,7 @@ class PreparedHistory(Struct, frozen=True):
         """Return the drifts of the measured cases within the range of commits."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
-        detected = service.list_drifts(**self.own)
+        detected = service.list_drifts(**self.series_filters)
         return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
@@ -259,25 +259,25 @@ class PreparedHistory(Struct, frozen=True):
             service=service,
             planner=service.connect_patiently(print_message, self.workbench.builder.turn.pause),
             spool=spool or Spool(self.settings.spool),
-            keep=self.store.add_report if self.store else None,
+            store_report=self.store.add_report if self.store else None,
             samples=self.samples,
-            beside=self.beside,
+            merged_revisions=self.merged_revisions,
             build_jobs=self.build_jobs,
-            again=self.again,
+            retry_failed=self.retry_failed,
             measure_all=self.measure_all,
         )
-        with ProgressBar(get_console(), f"{self.repository.name} {self.span}") as watcher:
-            summary = measurement.measure(self._measured, watcher)
-        return replace(summary, left_out=len(self.beside))
+        with ProgressBar(get_console(), f"{self.repository.name} {self.commit_range}") as observer:
+            summary = measurement.measure(self._measured_revisions, observer)
+        return replace(summary, left_out=len(self.merged_revisions))
 
     @property
     def all_revisions(self) -> tuple[Revision, ...]:
         """The commits of the history, with those that are not measured."""
-        return (*self._measured, *self.beside)
+        return (*self._measured_revisions, *self.merged_revisions)
 
     @property
-    def _measured(self) -> tuple[Revision, ...]:
-        return (self.first, *self.revisions) if self.first else self.revisions
+    def _measured_revisions(self) -> tuple[Revision, ...]:
+        return (self.revision_before_range, *self.revisions) if self.revision_before_range else self.revisions
 
     def prove(self, service: Service, seconds: float, *, at_least_one: bool = False) -> ProofSummary:
         """Prove or refute the likely changes of the range for some seconds, the most likely first.
@@ -285,7 +285,7 @@ class PreparedHistory(Struct, frozen=True):
         Parameters
         ----------
         at_least_one
-            Whether to compare the commits of the first one even if that takes longer.
+            Whether to compare the commits of the most likely change even if that takes longer than ``seconds``.
         """
         patient_service = service.connect_patiently(print_message, self.workbench.builder.turn.pause)
         with show_activity("looking for likely changes") as activity:
@@ -293,14 +293,14 @@ class PreparedHistory(Struct, frozen=True):
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
                 service=patient_service,
                 find_revision=functools.cache(self.repository.find_revision),
-                list_between=self._list_commits_between,
+                list_commits_between=self._list_commits_between,
                 cases=frozenset(case.name for case in self.cases),
-                watcher=ProofProgress(activity),
-                until=time.monotonic() + seconds,
-                keep=self.store.add_proof if self.store else None,
+                observer=ProofProgress(activity),
+                deadline=time.monotonic() + seconds,
+                store_request=self.store.add_proof if self.store else None,
                 at_least_one=at_least_one,
             )
-            return prover.prove(lambda: patient_service.list_nominations(**self.own))
+            return prover.prove(lambda: patient_service.list_nominations(**self.series_filters))
 
     def _list_commits_between(self, base: str, head: str) -> list[str]:
         """Return the commits between two of them along the first parents; none if the older is no ancestor."""
@@ -315,9 +315,9 @@ def prepare_history(
     turn: HostTurn,
     *,
     repo: str | None,
-    span: str,
+    commit_range: str,
     workload_name: str | None,
-    choices: tuple[str, ...] = (),
+    parameter_choices: tuple[str, ...] = (),
     case_names: tuple[str, ...] = (),
     assignments: tuple[str, ...] = (),
     samples: int | None = None,
@@ -325,11 +325,11 @@ def prepare_history(
     committed_only: bool = False,
     first_parent: bool = True,
     build_jobs: int = 1,
-    again: bool = False,
+    retry_failed: bool = False,
     measure_all: bool = True,
-    store_place: str | None = None,
+    store_location: str | None = None,
 ) -> PreparedHistory:
-    """Check a request before anything is started; then begin the turn on this host.
+    """Check a request, and return what measures it. Only if it is in order, the turn on this host begins.
 
     Raises
     ------
@@ -339,41 +339,47 @@ def prepare_history(
     from runner.cli.stored_history import open_history_store
 
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = choose_cases(workload, choices, case_names)
+    cases = choose_cases(workload, parameter_choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
-    revisions = repository.list_revisions(span, first_parent=first_parent)
+    revisions = repository.list_revisions(commit_range, first_parent=first_parent)
     # The newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))
-    first = _find_revision_before_range(repository, span)
-    measured = {revision.commit for revision in revisions} | ({first.commit} if first else set())
-    merged = repository.list_revisions(span, first_parent=False) if first_parent else ()
-    store = open_history_store(settings, store_place, repository)
+    revision_before_range = _find_revision_before_range(repository, commit_range)
+    measured_commits = {revision.commit for revision in revisions} | (
+        {revision_before_range.commit} if revision_before_range else set()
+    )
+    all_commits = repository.list_revisions(commit_range, first_parent=False) if first_parent else ()
+    store = open_history_store(settings, store_location, repository)
     register_subject(settings, repository, workload)
     return PreparedHistory(
         store=store,
         settings=settings,
         repository=repository,
-        span=span,
-        first=first,
+        commit_range=commit_range,
+        revision_before_range=revision_before_range,
         revisions=revisions,
         workload=workload,
-        cases=chosen,
+        cases=cases,
         workbench=prepare_workbench(
-            settings, assignments, turn=turn, confined=is_sandbox_needed(confined, repository, settings), again=again
+            settings,
+            assignments,
+            turn=turn,
+            confined=is_sandbox_needed(confined, repository, settings),
+            retry_failed=retry_failed,
         ),
         samples=samples,
         build_jobs=build_jobs,
-        again=again,
+        retry_failed=retry_failed,
         measure_all=measure_all,
-        beside=tuple(revision for revision in merged if revision.commit not in measured),
+        merged_revisions=tuple(revision for revision in all_commits if revision.commit not in measured_commits),
     )
 
 
-def _find_revision_before_range(repository: Repository, span: str) -> Revision | None:
+def _find_revision_before_range(repository: Repository, commit_range: str) -> Revision | None:
     """Return the commit that a range begins after: A of A..B, or where B left it; None without a range."""
-    if not is_range(span):
+    if not is_range(commit_range):
         return None
-    bases = repository.find_merge_bases(*parse_range(span))
+    bases = repository.find_merge_bases(*parse_range(commit_range))
     return repository.get_revision(bases[0])
 
 

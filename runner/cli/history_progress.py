@@ -31,24 +31,28 @@ class ProgressBar:
     """A :class:`runner.campaigns.history_measurement.HistoryObserver` that draws on a console."""
 
     def __init__(
-        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = INTERVAL_SECONDS
+        self,
+        console: Console,
+        title: str,
+        clock: Callable[[], float] = time.monotonic,
+        interval_seconds: float = INTERVAL_SECONDS,
     ) -> None:
         """Prepare to draw.
 
         Parameters
         ----------
-        every
+        interval_seconds
             Seconds between the lines that show in a log that the command is alive, for example during a long build.
         """
         self._console = console
-        self._log = Activity(title, clock, self._format_time_left)
-        self._every = every
-        self._shown = ExitStack()
+        self._activity = Activity(title, clock, self._format_time_left)
+        self._interval_seconds = interval_seconds
+        self._heartbeat = ExitStack()
         self._title = title
         self._clock = clock
         self._pace = Pace(clock())
-        self._runs = 0
-        self._done = 0
+        self._planned_runs = 0
+        self._finished_runs = 0
         self._follow_ups = 0
         """Plans of reruns so far: more of them may follow, up to a limit."""
         self._progress = Progress(
@@ -71,13 +75,13 @@ class ProgressBar:
     def __enter__(self) -> Self:
         self._progress.start()
         if not (self._console.is_terminal or self._console.quiet):
-            self._shown.enter_context(write_lines(self._log, self._every, self._print_heartbeat))
+            self._heartbeat.enter_context(write_lines(self._activity, self._interval_seconds, self._print_heartbeat))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._shown.close()
+        self._heartbeat.close()
         self._print_reruns()
         self._print_failures()
         self._progress.stop()
@@ -89,10 +93,10 @@ class ProgressBar:
         if self._follow_ups < 2:
             # A rerun takes less time than a run whose revision has to be built.
             self._pace = Pace(self._clock())
-        self._rerunning, self._runs, self._done = rerunning, len(planned), 0
+        self._rerunning, self._planned_runs, self._finished_runs = rerunning, len(planned), 0
         total = self._progress.tasks[0].completed + executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
-        self._log.set_remaining(executions)
+        self._activity.set_remaining(executions)
         if self._rerunning:
             return
         self._print_reruns()
@@ -111,18 +115,18 @@ class ProgressBar:
     def on_run_start(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
         self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
-        self._log(f"{self._title}: {revision.commit[:10]} {case.name}")
+        self._activity(f"{self._title}: {revision.commit[:10]} {case.name}")
 
     def on_execution(self) -> None:
         """Advance by one execution."""
         self._progress.advance(self._task)
-        self._log.advance()
+        self._activity.advance()
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
         """Print the count of a run, or the reason why there is no count."""
         self._progress.advance(self._task, skipped_executions)
-        self._log.advance(skipped_executions)
-        self._done += 1
+        self._activity.advance(skipped_executions)
+        self._finished_runs += 1
         self._pace.advance(self._clock())
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
@@ -142,15 +146,19 @@ class ProgressBar:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Say it after two revisions, when their duration is known, and again after half of them, when it is known
         # better.
-        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._format_time_left()):
+        if (
+            not self._console.is_terminal
+            and self._finished_runs in {2, self._planned_runs // 2}
+            and (left := self._format_time_left())
+        ):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
     def _format_time_left(self) -> str:
         """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
-        ahead = self._runs - self._done
+        remaining_runs = self._planned_runs - self._finished_runs
         if self._rerunning:
-            ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
-        left = format_time_left(self._pace.estimate_time_left(self._clock(), ahead))
+            remaining_runs += self._planned_runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
+        left = format_time_left(self._pace.estimate_time_left(self._clock(), remaining_runs))
         return f"at most {left}" if left and self._rerunning else left
 
     def _print_heartbeat(self, line: str) -> None:
@@ -159,9 +167,9 @@ class ProgressBar:
     def _print_reruns(self) -> None:
         """Print one line for all reruns of a case."""
         for label, counts in self._reruns.items():
-            times = f"{len(counts)} times" if len(counts) > 1 else "once"
+            occurrences = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
-            text = f"  {label}  {values}  [dim]{times} {_REASON_LABELS[Reason.RERUN]}[/]"
+            text = f"  {label}  {values}  [dim]{occurrences} {_REASON_LABELS[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
 
@@ -170,10 +178,10 @@ class ProgressBar:
         for first, *repetitions in self._failures.values():
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
-                last = f"…{commits[-1]}" * (len(commits) > 1)
-                repeated = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
+                last_commit = f"…{commits[-1]}" * (len(commits) > 1)
+                more_runs = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last_commit})"
                 label = f"{first.revision.commit[:10]} {first.case.name}"
-                text = escape_text(f"{repeated} failed with the same message as {label}")
+                text = escape_text(f"{more_runs} failed with the same message as {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()
 
@@ -183,9 +191,9 @@ class _TimeLeftColumn(ProgressColumn):
 
     max_refresh = 1.0
 
-    def __init__(self, left: Callable[[], str]) -> None:
+    def __init__(self, format_left: Callable[[], str]) -> None:
         super().__init__()
-        self._format_time_left = left
+        self._format_time_left = format_left
 
     def render(self, task: Task) -> Text:
         """Return the text of the column."""

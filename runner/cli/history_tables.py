@@ -19,7 +19,7 @@ _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improve
 
 _MAX_SUSPECTED = 10
 _MAX_POWERS = 3
-"""Statements of what comparisons can find, so that a matrix does not fill the screen."""
+"""The largest number of statements of what comparisons can find, so that a matrix does not fill the screen."""
 
 
 def show_history(
@@ -95,9 +95,9 @@ def show_history(
 
 def describe_skipped_commits(commits: int) -> str:
     """Return the remark that commits of merged branches are left out, and how to measure them."""
-    are = "is" if commits == 1 else "are"
+    verb = "is" if commits == 1 else "are"
     return (
-        f"{format_count(commits, 'commit')} of merged branches {are} left out, because a history follows the "
+        f"{format_count(commits, 'commit')} of merged branches {verb} left out, because a history follows the "
         "first parents. --all-parents measures them, too."
     )
 
@@ -113,15 +113,15 @@ def show_drifts(
         Likely changes that were neither proven nor refuted. Those that are no drifts yet are printed as suspected.
     """
     above_floor = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
-    known = {(drift["case"], drift["metric"], drift["revision"]) for drift in drifts}
+    drift_keys = {(drift["case"], drift["metric"], drift["revision"]) for drift in drifts}
     suspected = [
         nomination
         for nomination in nominations
-        if (nomination.case.name, nomination.metric, nomination.head) not in known
+        if (nomination.case.name, nomination.metric, nomination.head) not in drift_keys
     ]
     if not above_floor:
-        certain = " is certain" if suspected else ""
-        console.print(f"No drift{certain}." if not drifts else f"No drift above the floor{certain}.")
+        certainty = " is certain" if suspected else ""
+        console.print(f"No drift{certainty}." if not drifts else f"No drift above the floor{certainty}.")
     for nomination in suspected[:_MAX_SUSPECTED]:
         _show_suspected(console, nomination, target)
     if len(suspected) > _MAX_SUSPECTED:
@@ -129,13 +129,13 @@ def show_drifts(
     for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
-        within = "  within its budget" if drift.get("within_budget") else ""
-        within += f"  {describe_standing(drift)}"
+        standing = "  within its budget" if drift.get("within_budget") else ""
+        standing += f"  {describe_standing(drift)}"
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
             f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "
             f"{format_value(name, before)} → {format_value(name, after)} "
-            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{within}",
+            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{standing}",
             highlight=False,
             soft_wrap=True,
         )
@@ -175,8 +175,12 @@ def describe_standing(drift: dict[str, Any]) -> str:
         return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
     if not _is_suspected(drift):
         return "certain by its runs"
-    before, after = (evidence.get(name) for name in ("n_before", "n_after"))
-    runs = f" from {format_count(before, 'run')} before and {after:,} after" if before and after else ""
+    runs_before, runs_after = (evidence.get(name) for name in ("n_before", "n_after"))
+    runs = (
+        f" from {format_count(runs_before, 'run')} before and {runs_after:,} after"
+        if runs_before and runs_after
+        else ""
+    )
     return f"suspected{runs}, not measured interleaved"
 
 
@@ -230,19 +234,19 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     if is_suspected:
         cause = f"suspected: {cause}"
     if drift["cause"] not in {"commit", "both"}:
-        decides = ["    runs of the next commits will decide"] if is_suspected else []
-        return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
+        decision_lines = ["    runs of the next commits will decide"] if is_suspected else []
+        return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decision_lines]
     if len(commits) < 2 and candidates_known:
-        only = "the only candidate is " if is_suspected and commits else ""
-        decides = (
+        prefix = "the only candidate is " if is_suspected and commits else ""
+        decision_lines = (
             [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if is_suspected else []
         )
-        return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip(), *decides]
-    who = (
+        return [f"  {cause}  {prefix}{commits[0] if commits else after} {drift['title']}".rstrip(), *decision_lines]
+    candidate_text = (
         f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}"
         if candidates_known
         else f"{bad} or a commit before it"
     )
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
-    return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if is_suspected else ''}says which"]
+    return [f"  {cause}  {candidate_text}", f"    `{command}` {'decides, and ' if is_suspected else ''}says which"]

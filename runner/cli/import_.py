@@ -77,7 +77,7 @@ def command(
 
     # Collect the defaults that the options give.
     settings = load_settings()
-    look_up, repository = _open_repository(repo, settings)
+    find_revision, repository = _open_repository(repo, settings)
     defaults = ImportDefaults(
         subject=subject or repository,
         host=host,
@@ -88,10 +88,10 @@ def command(
         this_host=settings.host,
         format=_check_format(format_),
         better=_parse_directions(better),
-        look_up=look_up,
+        look_up=find_revision,
     )
     # Read the files.
-    records: list[ImportedRun] = []
+    imported_runs: list[ImportedRun] = []
     left_out: list[str] = []
     with show_activity("reading") as activity:
         activity.set_remaining(len(files))
@@ -99,16 +99,16 @@ def command(
             activity(f"reading {file}")
             if file.is_dir():
                 folder_runs = read_folder(file, defaults)
-                records += folder_runs.runs
+                imported_runs += folder_runs.runs
                 left_out += folder_runs.left_out
             else:
-                records += read_file(file, defaults)
+                imported_runs += read_file(file, defaults)
             activity.advance()
     # Send the reports.
-    reports = make_reports(records, defaults)
-    not_judged = sorted({title for record in records for title in record.not_judged})
+    reports = make_reports(imported_runs, defaults)
+    not_judged = sorted({title for record in imported_runs for title in record.not_judged})
     with connect_to_service(settings) as service:
-        document = _send_reports(service, reports, len(records))
+        document = _send_reports(service, reports, len(imported_runs))
     # Print the result.
     if as_json:
         print_json({**document, "left_out": left_out, "not_judged": not_judged})
@@ -154,8 +154,8 @@ def _parse_directions(texts: tuple[str, ...]) -> "dict[str, Better]":
 
 def _join_names(names: list[str]) -> str:
     """Return the first few of many names as text."""
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return strip_terminal_commands(", ".join(name[:80] for name in names[:5])) + more
+    remainder = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return strip_terminal_commands(", ".join(name[:80] for name in names[:5])) + remainder
 
 
 def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":
@@ -166,28 +166,28 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
 
     repository = open_repository(location, settings.clones)
 
-    def look_up(name: str) -> Revision | None:
+    def find_revision(name: str) -> Revision | None:
         try:
             return repository.get_revision(name)
         except FaultwatchError:
             return None
 
-    return look_up, repository.name
+    return find_revision, repository.name
 
 
 def _send_reports(service: Service, reports: list[Report], records: int) -> dict[str, float]:
     """Send all commits first, so that the service sorts them only once, then the reports."""
     start = time.monotonic()
-    by_subject: dict[str, dict[str, Revision]] = {}
+    revisions_by_subject: dict[str, dict[str, Revision]] = {}
     for report in reports:
-        by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
-    for subject, revisions in by_subject.items():
+        revisions_by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
+    for subject, revisions in revisions_by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
     created = already_stored = conflicting = 0
     with show_activity("storing runs") as activity:
         activity.set_remaining(len(reports))
-        for first in range(0, len(reports), REPORTS_PER_REQUEST):
-            batch = reports[first : first + REPORTS_PER_REQUEST]
+        for batch_start in range(0, len(reports), REPORTS_PER_REQUEST):
+            batch = reports[batch_start : batch_start + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)
             activity.advance(len(batch))
             created += receipts.created

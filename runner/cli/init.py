@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
     from runner.adoption.tried_command import Tried
-    from runner.cli.init_choice import Choice
+    from runner.cli.init_choice import BuildAndRunChoice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
     from runner.subject.repository import Repository
@@ -129,59 +129,67 @@ def command(
     from runner.subject.workload_files import list_workload_files
 
     # Open the repository, and find its workload file.
-    new = bool(build_command or run_command)
-    if new and workload_name:
+    is_new_workload = bool(build_command or run_command)
+    if is_new_workload and workload_name:
         raise click.UsageError("--build and --run are for a new workload file: omit them, or omit WORKLOAD.")
     _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
     location = repo or (get_workload_folder(workload_name) if workload_name else ".")
-    opened = open_repository(location, settings.clones)
-    top = _get_work_tree(opened)
-    repository = Repository(top, opened.name)
+    opened_repository = open_repository(location, settings.clones)
+    work_tree = _get_work_tree(opened_repository)
+    repository = Repository(work_tree, opened_repository.name)
     revision = repository.get_revision("HEAD")
     sources = read_sources(repository, revision.commit)
-    if new:
-        refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions.confirm)
-    existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
-    kept_workload = None if new else choose_kept_workload(existing, top, questions.confirm, print_message)
-    rejected = kept_workload is None and existing.exists()
+    if is_new_workload:
+        refuse_second_workload(list_workload_files(repository), work_tree / WORKLOAD_FILE, questions.confirm)
+    workload_file = (
+        work_tree / WORKLOAD_FILE if is_new_workload else locate_workload_file(repository, work_tree, workload_name)
+    )
+    kept_workload = (
+        None if is_new_workload else choose_kept_workload(workload_file, work_tree, questions.confirm, print_message)
+    )
+    is_rejected = kept_workload is None and workload_file.exists()
     # Refuse a clone that lacks parts of the sources.
     is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
-    missing = _fetch_submodules(top, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
-    _refuse_incomplete_commit(repository, revision, kept_workload, missing)
+    missing_submodules = (
+        _fetch_submodules(work_tree, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
+    )
+    _refuse_incomplete_commit(repository, revision, kept_workload, missing_submodules)
     # Propose a workload unless there is one, and measure it.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
-        first = FirstMeasurement(repository, revision, sources, existing, workbench)
-        text, workload, remarks, before = (
+        first_measurement = FirstMeasurement(repository, revision, sources, workload_file, workbench)
+        text, workload, remarks, trial_counts = (
             ("", kept_workload, [], ())
             if kept_workload
-            else _propose_workload(first, questions, build_command, run_command, missing)
+            else _propose_workload(first_measurement, questions, build_command, run_command, missing_submodules)
         )
-        reports = _measure_workload(first, workload)
+        reports = _measure_workload(first_measurement, workload)
     remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
     # Write the workload file, and the file of the gate for the CI system.
     written = []
     if text:
-        written += _write_workload(top, text, questions, replace=rejected)
-    chosen = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
-    gate = GateTrial() if chosen == NO_CI or confined else _try_gate(repository, revision, workload, settings)
-    within = str(existing.relative_to(top))
-    file = render_ci_file(chosen, sources, workload=within, branch=_detect_branch(repository), readable=gate.readable)
+        written += _write_workload(work_tree, text, questions, replace=is_rejected)
+    ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
+    gate = GateTrial() if ci_system == NO_CI or confined else _try_gate(repository, revision, workload, settings)
+    workload_path = str(workload_file.relative_to(work_tree))
+    file = render_ci_file(
+        ci_system, sources, workload=workload_path, branch=_detect_branch(repository), readable=gate.readable
+    )
     if file:
         for part in (file, file.second):
-            written += _write_file(top, part, questions) if part else []
-        remarks += [] if file.path in written else _describe_kept_ci_file(top / file.path, within)
+            written += _write_file(work_tree, part, questions) if part else []
+        remarks += [] if file.path in written else _describe_kept_ci_file(work_tree / file.path, workload_path)
     # Print the result.
     measured = any(report.samples for report in reports)
     output_result(
-        _build_document(top, existing, written, reports, before, gate),
+        _build_document(work_tree, workload_file, written, reports, trial_counts, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show_result(
             reports,
-            before,
+            trial_counts,
             written,
             [
                 *remarks,
@@ -190,7 +198,7 @@ def command(
             file,
             " ".join(
                 [
-                    *_format_workload_argument(existing, top),
+                    *_format_workload_argument(workload_file, work_tree),
                     *_select_last_commits(repository),
                     "--repo",
                     shlex.quote(location),
@@ -231,16 +239,17 @@ def _refuse_own_folder(*commands: str | None) -> None:
         )
 
 
-def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
+def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload") -> "list[Report]":
     """Measure the workload once; raise with the build's error if it does not build."""
     from runner.adoption.first_measurement import describe_build_failure
     from runner.subject.build import BuildFailure
 
     try:
         with show_activity(f"measuring {workload.name}") as activity:
-            return first.measure(workload, progress=activity)
+            return first_measurement.measure(workload, progress=activity)
     except BuildFailure as failure:
-        what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe_build_failure(failure)}"
+        commit = first_measurement.revision.commit[:10]
+        what = f"{workload.path} does not build at {commit}: {describe_build_failure(failure)}"
         remedy = "correct the file, or remove it and pass the commands with --build and --run"
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
@@ -255,10 +264,10 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
     """
     from runner.adoption.submodules import UPDATE_COMMAND, fetch_submodules, find_missing_submodules
 
-    missing = find_missing_submodules(top)
+    missing_submodules = find_missing_submodules(top)
     command = " ".join(UPDATE_COMMAND)
-    if missing:
-        print_message(f"this clone lacks submodules: {', '.join(missing)}")
+    if missing_submodules:
+        print_message(f"this clone lacks submodules: {', '.join(missing_submodules)}")
         if questions.confirm(f"Run `{command}`?", default=True):
             try:
                 with show_activity(command):
@@ -268,30 +277,37 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
                     remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
                     raise FaultwatchError(failure.what, remedy) from None
                 print_message(f"{failure.what}\n  → continuing without the submodules")
-            missing = find_missing_submodules(top)
-    return missing
+            missing_submodules = find_missing_submodules(top)
+    return missing_submodules
 
 
 def _refuse_incomplete_commit(
-    repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
+    repository: "Repository",
+    revision: "Revision",
+    kept_workload: "Workload | None",
+    missing_submodules: tuple[str, ...],
 ) -> None:
     """Refuse a commit if the clone lacks more of it than the submodules that the build does not need."""
     from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))
-    elif not missing:
+    elif not missing_submodules:
         refuse_missing_parts(repository, (revision,))
 
 
 def _propose_workload(
-    first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
+    first_measurement: "FirstMeasurement",
+    questions: Questions,
+    build: str | None,
+    run: str | None,
+    missing_submodules: tuple[str, ...],
 ) -> tuple[str, "Workload", list[str], tuple[int, ...]]:
     """Return the text of a new workload file, the workload, remarks for the user, and the counts of its trial.
 
     Parameters
     ----------
-    missing
+    missing_submodules
         Submodules that the clone lacks.
     """
     from runner.adoption.caveats import describe_caveat
@@ -299,13 +315,17 @@ def _propose_workload(
     from runner.adoption.workload_text import render_workload
     from runner.cli.init_choice import choose_build_and_run
 
-    choice = choose_build_and_run(first, questions, build=build, run=run, missing=missing)
-    # Of a server, each window has the limit.
+    choice = choose_build_and_run(
+        first_measurement, questions, build=build, run=run, missing_submodules=missing_submodules
+    )
+    # The limit is one of each window of a server, otherwise of an execution.
     seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
     # A limit with a margin for slower hosts.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     caveat = "" if run else describe_caveat(choice.tried, choice.start_faults)
-    text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat)
+    text = render_workload(
+        first_measurement.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat
+    )
     server = next((tried.run for tried in choice.failures if tried.run.lacks), None)
     if server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
@@ -314,16 +334,16 @@ def _propose_workload(
         *_describe_rejected_commands(choice),
         _describe_server(choice.tried.run, server),
     ]
-    return text, first.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
+    return text, first_measurement.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
 
 
-def _describe_server(run: "RunProposal", other: "RunProposal | None") -> str:
+def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") -> str:
     """Return what a user should know about a server that is proposed, or was seen; empty if there is nothing."""
     from runner.adoption.server_proposals import HOW_TO
 
     if run.load:
         return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)
-    return _SERVER_REMARK.format(other.lacks, HOW_TO) if other else ""
+    return _SERVER_REMARK.format(failed_server.lacks, HOW_TO) if failed_server else ""
 
 
 def _describe_weakness(tried: "Tried") -> str:
@@ -332,16 +352,16 @@ def _describe_weakness(tried: "Tried") -> str:
     if tried.foreign:
         return _FOREIGN_REMARK.format(run.command)
     if not tried.worked:
-        says = "its usage" if tried.usage else "what it is"
+        printed_text = "its usage" if tried.usage else "what it is"
         return _ONLY_USAGE_REMARK.format(
-            run.command, says, run.command.removesuffix(" --version").removesuffix(" --help")
+            run.command, printed_text, run.command.removesuffix(" --version").removesuffix(" --help")
         )
     if run.stand_in:
         return _STAND_IN_REMARK.format(run.stand_in)
     return _NO_INPUT_REMARK.format(run.command) if run.idle and not run.test else ""
 
 
-def _describe_rejected_commands(choice: "Choice") -> list[str]:
+def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
     """Return a remark on each command that failed or took too long but promises more work than the proposed one."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
@@ -365,7 +385,7 @@ def _try_gate(
             repository,
             revision,
             workload,
-            lambda: prepare_bench(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
+            lambda: prepare_bench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
         )
     if trial.problem:
         print_message(f"this does not build in the gate's sandbox: {trial.problem}")
@@ -387,22 +407,24 @@ def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", download_comman
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
-        fill = (
+        download_remark = (
             [f"This command downloads the packages that pip installs: `{download_command}`"]
             if download_command and NO_NETWORK in gate.problem
             else []
         )
-        return [_GATE_FAILS_REMARK.format(gate.problem), *fill]
+        return [_GATE_FAILS_REMARK.format(gate.problem), *download_remark]
     if not gate.readable:
         return []
     setting = f"FAULTWATCH_SANDBOX_READ={':'.join(gate.readable)}"
-    where = f"{file.path} sets {setting}" if file and "FAULTWATCH_SANDBOX_READ" in file.text else f"set {setting}"
-    return [_GATE_READS_REMARK.format(", ".join(gate.readable), where)]
+    setting_remark = (
+        f"{file.path} sets {setting}" if file and "FAULTWATCH_SANDBOX_READ" in file.text else f"set {setting}"
+    )
+    return [_GATE_READS_REMARK.format(", ".join(gate.readable), setting_remark)]
 
 
 def _ask_ci(questions: Questions, default: str) -> str:
-    order = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
-    return order[questions.choose("Which CI runs the gate?", order)]
+    ci_systems = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
+    return ci_systems[questions.choose("Which CI runs the gate?", ci_systems)]
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
@@ -451,17 +473,17 @@ def _detect_branch(repository: Any) -> str:
             name = repository.git("symbolic-ref", "--short", *arguments).strip().removeprefix("origin/")
         except FaultwatchError:
             continue
-        if name and all(letter.isalnum() or letter in "._/+-" for letter in name) and name.isascii():
+        if name and all(char.isalnum() or char in "._/+-" for char in name) and name.isascii():
             return str(name)
     return "main"
 
 
-def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
+def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exactness | None":
     """Return whether the count of a case is exact, and how much it varies; None if it could not be measured.
 
     Parameters
     ----------
-    before
+    trial_counts
         The counts of the case's trial. A few more samples may agree by chance.
     """
     from runner.adoption.exactness import assess_exactness
@@ -473,7 +495,7 @@ def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness |
     if not counts:
         return None
     is_server = any(sample.windows for sample in report.samples)
-    return assess_exactness((*before, *counts), report.environment.settings, float(seconds), is_server=is_server)
+    return assess_exactness((*trial_counts, *counts), report.environment.settings, float(seconds), is_server=is_server)
 
 
 def _build_document(
@@ -481,17 +503,17 @@ def _build_document(
     workload: Path,
     written: list[str],
     reports: "list[Report]",
-    before: tuple[int, ...],
+    trial_counts: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
     """Return the result of ``init`` as --json prints it."""
-    judged = [_assess_exactness(report, before) for report in reports]
+    exactness_by_report = [_assess_exactness(report, trial_counts) for report in reports]
     return {
         "repository": str(top),
         "workload": str(workload),
         "written": written,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
-        "exact": [exactness and exactness.exact for exactness in judged],
+        "exact": [exactness and exactness.exact for exactness in exactness_by_report],
         "reports": [report.model_dump(mode="json") for report in reports],
     }
 
@@ -507,17 +529,17 @@ def _format_workload_argument(file: Path, top: Path) -> list[str]:
 def _select_last_commits(repository: Any) -> list[str]:
     """Return the range of the last ten commits, or of all after the first; empty if there is only one commit."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
-    before = int(commits) - 1
-    return [f"HEAD~{before}..HEAD"] if before else []
+    ancestors = int(commits) - 1
+    return [f"HEAD~{ancestors}..HEAD"] if ancestors else []
 
 
 def _show_result(
     reports: "list[Report]",
-    before: tuple[int, ...],
+    trial_counts: tuple[int, ...],
     written: list[str],
     remarks: list[str],
     file: "CiFile | None",
-    history: str,
+    history_arguments: str,
 ) -> None:
     """Print the counts, whether they repeat, the written files, and what to do next."""
     from runner.adoption.duration_estimate import describe_slowness
@@ -526,9 +548,9 @@ def _show_result(
 
     show_reports(reports)
     for report in reports:
-        if judged := _assess_exactness(report, before):
+        if exactness := _assess_exactness(report, trial_counts):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(strip_terminal_commands(f"{prefix}{judged.sentence}"))
+            click.echo(strip_terminal_commands(f"{prefix}{exactness.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     is_server = any(sample.windows for report in reports for sample in report.samples)
     slowness = describe_slowness(longest, len(reports), is_server=is_server)
@@ -538,5 +560,5 @@ def _show_result(
         click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written)}"))
     if file and file.path in written and file.remark:
         click.echo(f"  → {strip_terminal_commands(file.remark)}")
-    click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
+    click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

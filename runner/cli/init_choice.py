@@ -30,7 +30,7 @@ _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
 
-class Choice(Struct, frozen=True):
+class BuildAndRunChoice(Struct, frozen=True):
     """The proposed build and command.
 
     Attributes
@@ -50,13 +50,13 @@ class Choice(Struct, frozen=True):
 
 
 def choose_build_and_run(
-    first: "FirstMeasurement",
+    first_measurement: "FirstMeasurement",
     questions: Questions,
     *,
     build: str | None = None,
     run: str | None = None,
-    missing: tuple[str, ...] = (),
-) -> Choice:
+    missing_submodules: tuple[str, ...] = (),
+) -> BuildAndRunChoice:
     """Choose how to build the project and which command to measure.
 
     If no program of a build works, the next build may install what the programs need, and another build system may
@@ -66,7 +66,7 @@ def choose_build_and_run(
     ----------
     build, run
         The choices of the user.
-    missing
+    missing_submodules
         Submodules that the clone lacks.
 
     Raises
@@ -77,60 +77,60 @@ def choose_build_and_run(
     from runner.adoption.command_choice import count_start_faults
 
     # Build one way after the other until a program does some work.
-    proposals = _list_proposals(first, build, run, missing)
+    proposals = _list_proposals(first_measurement, build, run, missing_submodules)
     failures: list[Tried] = []
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
     while proposals:
         try:
-            proposal, tree = _build_project(first, questions, proposals, build, run, missing)
+            proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
         except FaultwatchError:
             if chosen or failures:
                 break
             raise
-        tried = _try_commands(first, proposal, tree, run)
+        tried = _try_commands(first_measurement, proposal, tree, run)
         failures += [result for result in tried if not result.faults]
-        starts = any(result.faults for result in tried)
-        chosen = (proposal, tree, tried) if starts and chosen is None else chosen
-        if any(result.worked for result in tried) or (starts and run):
+        programs_start = any(result.faults for result in tried)
+        chosen = (proposal, tree, tried) if programs_start and chosen is None else chosen
+        if any(result.worked for result in tried) or (programs_start and run):
             chosen = (proposal, tree, tried)
             break
-        proposals = [other for other in proposals if _may_run_more_work(other, proposal, starts=starts)]
+        proposals = [other for other in proposals if _may_run_more_work(other, proposal, programs_start=programs_start)]
     if chosen is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
     # Choose the command, and the variables under which its count repeats.
-    favourite = _ask_user(questions, tried, run)
-    steady = first.find_stable_environment(proposal, favourite, tree)
-    if steady is not favourite:
-        variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
-        repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
-        print_message(f"  with {variables}: {_format_range(steady.faults)} minor faults; the count {repeats}")
-    elif len(set(favourite.faults)) > 1:
+    chosen_command = _ask_user(questions, tried, run)
+    stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
+    if stable_command is not chosen_command:
+        variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
+        repeats = "repeats" if len(set(stable_command.faults)) == 1 else "varies less"
+        print_message(f"  with {variables}: {_format_range(stable_command.faults)} minor faults; the count {repeats}")
+    elif len(set(chosen_command.faults)) > 1:
         names = dict.fromkeys(
             f"{name}={value}"
-            for variables in first.list_variables(proposal, favourite.run)
+            for variables in first_measurement.list_variables(proposal, chosen_command.run)
             for name, value in variables.items()
         )
         print_message(f"  with {' '.join(names)}: the count still varies")
-    return Choice(proposal, steady, tuple(failures), count_start_faults(favourite, tried))
+    return BuildAndRunChoice(proposal, stable_command, tuple(failures), count_start_faults(chosen_command, tried))
 
 
-def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
+def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, programs_start: bool) -> bool:
     """Return whether another build may provide a program that does more work than those of a finished build.
 
     Parameters
     ----------
-    starts
+    programs_start
         Whether the programs start, but print only a version or their usage. Otherwise they fail.
     """
-    if starts and other.runs:
+    if programs_start and other.runs:
         return other.runs != built.runs and not other.runs[0].idle
     # Another variant of the same programs would only take time. Another build system may build other programs.
     return bool(other.runs) or other.system != built.system or other.tests
 
 
 def _list_proposals(
-    first: "FirstMeasurement", build: str | None, run: str | None, missing: tuple[str, ...]
+    first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first."""
     from runner.adoption.detection import KNOWN_BUILD_SYSTEMS, propose_builds
@@ -139,40 +139,40 @@ def _list_proposals(
     from runner.adoption.version_from_git import detect_version_from_git
     from runner.subject.package_managers import GO, GO_CACHE_VARIABLES, find_managers
 
-    proposals = propose_builds(first.sources)
+    proposals = propose_builds(first_measurement.sources)
     if build is not None:
-        used = find_managers([build])
+        package_managers = find_managers([build])
         # Every way to build it also runs the tool that derives the version from the history.
-        read = detect_version_from_git(first.sources, *(proposal.system for proposal in proposals))
+        git_version = detect_version_from_git(first_measurement.sources, *(proposal.system for proposal in proposals))
         proposals = [
             BuildProposal(
                 "your command",
                 build,
-                tuple(word for manager in used for word in manager.programs[:1] if word != "pip"),
-                {manager.variable: manager.folder for manager in used}
-                | (GO_CACHE_VARIABLES if GO in used else {})
-                | dict(read.variables),
+                tuple(word for manager in package_managers for word in manager.programs[:1] if word != "pip"),
+                {manager.variable: manager.folder for manager in package_managers}
+                | (GO_CACHE_VARIABLES if GO in package_managers else {})
+                | dict(git_version.variables),
                 least=next((proposal.least for proposal in proposals if proposal.least), {}),
-                git=read.git,
+                git=git_version.git,
             )
         ]
     if not proposals and run is not None:
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
-            f"{first.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
+            f"{first_measurement.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
             "pass the commands with --build and --run",
         )
-    return [replace(add_tool_paths(proposal), incomplete=bool(missing)) for proposal in proposals]
+    return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]
 
 
 def _build_project(
-    first: "FirstMeasurement",
+    first_measurement: "FirstMeasurement",
     questions: Questions,
     proposals: list["BuildProposal"],
     build: str | None,
     run: str | None,
-    missing: tuple[str, ...],
+    missing_submodules: tuple[str, ...],
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; remove the ways that were tried from the list."""
     from runner.adoption.first_measurement import describe_build_failure
@@ -182,7 +182,7 @@ def _build_project(
     from runner.subject.build import BuildFailure
     from runner.subject.missing_packages import find_missing_dependency
 
-    problem, missing_tool, slow = "", "", False
+    problem, shown_tools, is_too_slow = "", "", False
     missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
@@ -192,27 +192,29 @@ def _build_project(
             labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
             number = questions.choose("How is it built?", labels)
         proposal = proposals.pop(number)
-        tool, lacks = describe_tools(proposal)
-        if tool and tool != missing_tool:
-            print_message(f"uses {tool}")
-            missing_tool = tool
+        tool_names, missing_tools = describe_tools(proposal)
+        if tool_names and tool_names != shown_tools:
+            print_message(f"uses {tool_names}")
+            shown_tools = tool_names
         try:
-            with show_activity(f"building {first.revision.commit[:10]}"):
-                tree, seconds = first.build(proposal)
+            with show_activity(f"building {first_measurement.revision.commit[:10]}"):
+                tree, build_result = first_measurement.build(proposal)
         except (BuildFailure, FaultwatchError) as failure:
             if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
                 raise FaultwatchError(
-                    f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
+                    f"{first_measurement.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
             part = (
-                find_missing_dependency(failure.build.log, first.sources.files)
+                find_missing_dependency(failure.build.log, first_measurement.sources.files)
                 if isinstance(failure, BuildFailure)
                 else None
             )
             missing_part = missing_part or part
-            problem = f"{lacks}; " * bool(lacks) + (str(part) if part else describe_build_failure(failure))
+            problem = f"{missing_tools}; " * bool(missing_tools) + (
+                str(part) if part else describe_build_failure(failure)
+            )
             if isinstance(failure, BuildFailure) and failure.timed_out:
-                slow = True
+                is_too_slow = True
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.tests]
             elif build is None and part is None and (serial := make_serial(proposal)):
@@ -227,45 +229,50 @@ def _build_project(
                 else f"this does not build: {problem}"
             )
             continue
-        if build is not None or run is not None or first.list_runs(proposal, tree):
-            print_message(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
+        if build is not None or run is not None or first_measurement.list_runs(proposal, tree):
+            print_message(
+                f"built in {build_result.seconds:.1f} s" + (", from the cache" if build_result.cached else "")
+            )
             return proposal, tree
         print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
     if missing_part:
         raise FaultwatchError(
-            f"{first.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
+            f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
         )
     raise FaultwatchError(
         # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
-        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
-        _ONE_TARGET_HINT if slow and build is None else _suggest_remedy(build, missing),
+        f"{first_measurement.repository.name} was not built: "
+        f"{_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
+        _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules),
     )
 
 
-def _suggest_remedy(build: str | None, missing: tuple[str, ...]) -> str:
+def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> str:
     """Return the remedy if no program could be built and run."""
-    fetch = f"fetch the submodules ({', '.join(missing)}), or " if missing else ""
+    fetch = f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
-    driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing else "")
+    driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing_submodules else "")
     return f"{fetch}pass the commands with --build and --run; or, {driver}"
 
 
-def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
+def _try_commands(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
+) -> list["Tried"]:
     """Try the commands that can be measured."""
     from runner.adoption.proposal import RunProposal
 
-    runs = [RunProposal(run)] if run else first.list_runs(proposal, tree)
+    runs = [RunProposal(run)] if run else first_measurement.list_runs(proposal, tree)
     tried: list[Tried] = []
-    with show_activity("trying what was built") as show:
-        for result in first.try_runs(proposal, runs, tree, show):
-            counted = (
+    with show_activity("trying what was built") as show_progress:
+        for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
+            count_text = (
                 f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.usage else ''}"
                 if result.faults
                 else ""
             )
-            print_message(f"  {result.run.command}: {counted or result.problem}")
+            print_message(f"  {result.run.command}: {count_text or result.problem}")
             tried.append(result)
     return tried
 
@@ -275,7 +282,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
-    first = failures[0]
+    failure = failures[0]
     if server := next((tried.run for tried in failures if tried.run.lacks), None):
         return FaultwatchError(
             f"no program could be measured: {server.lacks}",
@@ -284,18 +291,18 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
         )
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     if interactive := next((result for result in failures if needs_terminal(result.problem)), None):
-        first = interactive
+        failure = interactive
         tip = f"a measured program has no terminal: pass one that needs none with --run; or, {_DRIVER_HINT.format('')}"
-    module, _ = find_missing_module(first.problem)
+    module, _ = find_missing_module(failure.problem)
     if module:
         tip = (
             f"let the build install {module}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "
-            f"{module}'\" --run '{first.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
+            f"{module}'\" --run '{failure.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
-        return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
-    return FaultwatchError(f"no program could be measured, such as {first.run.command}: {first.problem}", tip)
+        return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
+    return FaultwatchError(f"no program could be measured, such as {failure.run.command}: {failure.problem}", tip)
 
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":

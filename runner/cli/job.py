@@ -81,7 +81,7 @@ def run(
 
 
 @command.command(name="list")
-@click.option("--all", "everything", is_flag=True, help="Include the jobs that have ended.")
+@click.option("--all", "include_ended", is_flag=True, help="Include the jobs that have ended.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 1000),
@@ -91,11 +91,11 @@ def run(
     help="The largest number of jobs to list.",
 )
 @json_option
-def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
+def list_jobs(include_ended: bool, limit: int, as_json: bool) -> None:
     """List the open jobs, newest first."""
     from runner.reporting.embedded import connect_to_service
 
-    filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
+    filters = {"limit": str(limit)} | ({} if include_ended else {"open": "true"})
     with connect_to_service(load_settings()) as service:
         jobs = service.list_jobs(**filters)
     if as_json:
@@ -170,11 +170,11 @@ def show_jobs(jobs: "Sequence[Job]") -> None:
         click.echo("There are no jobs.")
     for job in jobs:
         question = job.question
-        left = f"about {job.runs_left} to go" if job.runs_left is not None else ""
+        runs_left = f"about {job.runs_left} to go" if job.runs_left is not None else ""
         parts = (
             f"{question.subject} {question.case}",
             f"{len(job.runs)} run{'s' if len(job.runs) != 1 else ''}",
-            left,
+            runs_left,
             job.sentence,
         )
         _print_line(f"{job.id:>5}  {question.kind:8} {job.state:10} " + "  ".join(part for part in parts if part))

@@ -62,13 +62,13 @@ def command(
     workload_name: str | None,
     repo: str | None,
     revision: str,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
     committed_only: bool,
-    again: bool,
+    retry_failed: bool,
     suite: Path | None,
     send: bool,
     as_json: bool,
@@ -81,16 +81,16 @@ def command(
     """
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = choose_cases(workload, choices, case_names)
+    cases = choose_cases(workload, parameter_choices, case_names)
     if revision == "HEAD":
         refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
-        _require_single_case(len(chosen))
-    tip = find_complete_revision(repository, workload, revision)
-    confinement = is_sandbox_needed(confined, repository, settings)
+        _require_single_case(len(cases))
+    chosen_revision = find_complete_revision(repository, workload, revision)
+    is_sandboxed = is_sandbox_needed(confined, repository, settings)
     with create_host_turn(settings) as turn:
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        reports = _measure_cases(workload, chosen, repository, tip, workbench, samples)
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed, retry_failed=retry_failed)
+        reports = _measure_cases(workload, cases, repository, chosen_revision, workbench, samples)
     if suite:
         _write_suite(reports, suite)
     failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
@@ -116,7 +116,7 @@ def _print_reports(reports: list[Report]) -> None:
 
 def _measure_cases(
     workload: Workload,
-    chosen: Sequence[Case],
+    cases: Sequence[Case],
     repository: Repository,
     revision: Revision,
     workbench: Workbench,
@@ -129,7 +129,7 @@ def _measure_cases(
     from runner.subject.build import BuildFailure
 
     sampling = Sampling.from_workload(workload, samples)
-    executions_per_case = sampling.least + 1  # The first execution is not a sample.
+    executions_per_case = sampling.min_samples + 1  # The first execution is not a sample.
     # Build; a failed build is reported for each case.
     with show_activity(f"building {revision.commit[:10]}") as activity:
         try:
@@ -139,13 +139,13 @@ def _measure_cases(
                 report_failed_build(
                     workload, case, failure, bench=workbench.bench, subject=repository.name, revision=revision
                 )
-                for case in chosen
+                for case in cases
             ]
         # Measure case by case.
         reports: list[Report] = []
-        for number, case in enumerate(chosen):
+        for index, case in enumerate(cases):
             activity(f"measuring {case.name}")
-            activity.set_remaining(executions_per_case * (len(chosen) - number))
+            activity.set_remaining(executions_per_case * (len(cases) - index))
             report = measure_case(
                 workload,
                 case,
@@ -182,11 +182,11 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
         raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
-def _require_single_case(number: int) -> None:
+def _require_single_case(case_count: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
-    if number != 1:
+    if case_count != 1:
         raise FaultwatchError(
-            f"--suite accepts only one case, but {number} were chosen", "choose one with --set or --case"
+            f"--suite accepts only one case, but {case_count} were chosen", "choose one with --set or --case"
         )
 
 

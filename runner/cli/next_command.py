@@ -28,21 +28,21 @@ class TypedTarget(Struct, frozen=True):
     repo: str | None = None
     variables: tuple[str, ...] = ()
 
-    def suggest(self, command: str, span: str, case: str, options: Sequence[str] = ()) -> str:
+    def suggest(self, command: str, commit_range: str, case: str, options: Sequence[str] = ()) -> str:
         """Return a command line for a case of the same repository.
 
         Parameters
         ----------
-        span
+        commit_range
             The RANGE of the command; empty for the last commit.
         case
             The name of the case, which may belong to another workload of the repository.
         options
             Further options.
         """
-        other = case.partition("[")[0]
-        argument = self.name_argument if other == self.workload else other
-        words = ["faultwatch", command, *([argument] if argument else []), *([span] if span else [])]
+        workload_of_case = case.partition("[")[0]
+        argument = self.name_argument if workload_of_case == self.workload else workload_of_case
+        words = ["faultwatch", command, *([argument] if argument else []), *([commit_range] if commit_range else [])]
         words += ["--repo", self.repo] if self.repo else []
         words += ["--case", case]
         for variable in self.variables:

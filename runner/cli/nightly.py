@@ -41,10 +41,10 @@ from runner.workload.workload_lookup import find_workload
         metavar="FILE",
         help="The matrix file with hosts, configurations and workloads.",
     ),
-    click.option("--name", "chosen_name", metavar="NAME", help="Name of the nightly run. Default: the date."),
+    click.option("--name", "requested_name", metavar="NAME", help="Name of the nightly run. Default: the date."),
     click.option(
         "--list",
-        "listing",
+        "list_format",
         type=click.Choice(["json", "cells"]),
         help="Only list the jobs for GitHub Actions (json), or the cells.",
     ),
@@ -55,8 +55,8 @@ from runner.workload.workload_lookup import find_workload
 )
 def command(
     file: Path,
-    chosen_name: str | None,
-    listing: str | None,
+    requested_name: str | None,
+    list_format: str | None,
     plan: bool,
     only_digest: bool,
     confined: bool | None,
@@ -71,15 +71,15 @@ def command(
     from runner.reporting.embedded import connect_to_service
 
     matrix, settings = load_matrix(file), load_settings()
-    if listing == "json":
+    if list_format == "json":
         click.echo(break_commands_in_json(json.dumps({"include": build_github_jobs(matrix)})))
         return
     cells = plan_cells(matrix, settings.host)
-    if listing == "cells":
+    if list_format == "cells":
         for cell in cells:
             click.echo(strip_terminal_commands(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
-    name = chosen_name or datetime.now(UTC).date().isoformat()
+    name = requested_name or datetime.now(UTC).date().isoformat()
     with connect_to_service(settings) as service:
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
@@ -121,17 +121,17 @@ def _run_cells(
     """Measure the cells that are planned for this host, one after the other."""
     from runner.cli.history_progress import ProgressBar
 
-    benches: dict[bool, Workbench] = {}
-    planned = list_host_cells(matrix, settings.host)
-    if not planned:
+    workbenches: dict[bool, Workbench] = {}
+    planned_cells = list_host_cells(matrix, settings.host)
+    if not planned_cells:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
-    for cell, entry in planned:
+    for cell, entry in planned_cells:
 
         def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
-            return _prepare_cell(matrix, cell, entry, settings, service, turn, confined, benches)
+            return _prepare_cell(matrix, cell, entry, settings, service, turn, confined, workbenches)
 
-        with ProgressBar(get_console(), f"{cell.configuration}  {cell.workload}") as watcher:
-            run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
+        with ProgressBar(get_console(), f"{cell.configuration}  {cell.workload}") as observer:
+            run_cell(name, cell, prepare, service=service, observer=observer, retries=matrix.retries)
 
 
 def _prepare_cell(
@@ -142,7 +142,7 @@ def _prepare_cell(
     service: Service,
     turn: HostTurn,
     confined: bool | None,
-    benches: dict[bool, Workbench],
+    workbenches: dict[bool, Workbench],
 ) -> PreparedCell:
     """Return what measures a cell: its workload with the configuration, its cases and its revision."""
     from runner.campaigns.history_measurement import HistoryMeasurement
@@ -152,24 +152,26 @@ def _prepare_cell(
     from runner.workload import list_cases
 
     file = matrix.path.parent / entry.path
-    base = find_workload(str(file) if file.exists() else entry.path)
-    repository = open_repository(_resolve_location(matrix, entry) or str(base.path.parent), settings.clones)
-    workload, chosen = apply_configuration(base, cell.configuration, matrix.get_configuration(cell.configuration))
-    selected = list_cases(workload, (*format_case_choices(entry), *chosen))
+    plain_workload = find_workload(str(file) if file.exists() else entry.path)
+    repository = open_repository(_resolve_location(matrix, entry) or str(plain_workload.path.parent), settings.clones)
+    workload, configured_choices = apply_configuration(
+        plain_workload, cell.configuration, matrix.get_configuration(cell.configuration)
+    )
+    cases = list_cases(workload, (*format_case_choices(entry), *configured_choices))
     revision = find_complete_revision(repository, workload, entry.revision)
-    sandboxed = is_sandbox_needed(confined, repository, settings)
-    if sandboxed not in benches:
-        benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)
+    is_sandboxed = is_sandbox_needed(confined, repository, settings)
+    if is_sandboxed not in workbenches:
+        workbenches[is_sandboxed] = prepare_workbench(settings, turn=turn, confined=is_sandboxed)
     measurement = HistoryMeasurement(
         repository=repository,
         workload=workload,
-        cases=selected,
-        bench=benches[sandboxed].bench,
-        builder=benches[sandboxed].builder,
+        cases=cases,
+        bench=workbenches[is_sandboxed].bench,
+        builder=workbenches[is_sandboxed].builder,
         service=service,
         spool=Spool(settings.spool),
     )
-    return PreparedCell(measurement, revision, selected)
+    return PreparedCell(measurement, revision, cases)
 
 
 def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:

@@ -17,10 +17,10 @@ def render_digest(digest: NightlyDigest) -> str:
             cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, drift.blamed)
             lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
         lines.append("")
-    missing = list(list_gaps(digest))
-    if missing:
+    gaps = list(list_gaps(digest))
+    if gaps:
         lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
-        for cell, why in missing[:_MAX_ROWS]:
+        for cell, why in gaps[:_MAX_ROWS]:
             lines.append(f"| {' | '.join(map(escape_markdown, (cell.host, cell.configuration, cell.workload, why)))} |")
         lines.append("")
     return "\n".join(lines) + "\n"

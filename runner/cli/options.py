@@ -17,7 +17,7 @@ repo_option = click.option(
 )
 set_option = click.option(
     "--set",
-    "choices",
+    "parameter_choices",
     multiple=True,
     metavar="NAME=VALUE[,VALUE…]",
     help="Choose only the points of the matrix with these values. Repeatable.",
@@ -43,7 +43,9 @@ samples_option = click.option(
     metavar="N",
     help="Number of executions or pairs to measure. Default: enough to prove the counts.",
 )
-again_option = click.option("--again", is_flag=True, help="Also retry revisions that failed or were skipped before.")
+again_option = click.option(
+    "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped before."
+)
 
 
 def explain_option(*, default: bool) -> Callable[[Any], Any]:

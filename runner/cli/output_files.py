@@ -29,8 +29,10 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        if (other := options_by_file.setdefault(file.resolve(), option)) != option:
-            raise FaultwatchError(f"{other} and {option} use the same file, {file}", "choose two different files")
+        if (other_option := options_by_file.setdefault(file.resolve(), option)) != option:
+            raise FaultwatchError(
+                f"{other_option} and {option} use the same file, {file}", "choose two different files"
+            )
         if _must_write_in_place(file):
             continue
         try:
@@ -49,18 +51,18 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     FaultwatchError
         The file cannot be written.
     """
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary_file = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _must_write_in_place(file):
             _write_in_place(file, break_commands(text))  # It may be the log of a CI system.
             return
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
+        temporary_file.write_text(text, encoding="utf-8")
+        temporary_file.replace(file)
     except OSError as error:
         raise _make_unwritable_error(option, file, error) from None
     finally:
         with suppress(OSError):
-            partial.unlink()
+            temporary_file.unlink()
 
 
 def _must_write_in_place(file: Path) -> bool:

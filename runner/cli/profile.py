@@ -37,7 +37,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
 
 @click.command(name="profile")
 @apply_options(
-    add_workload_and_range(single=True),
+    add_workload_and_range(may_be_commit=True),
     repo_option,
     make_revision_option("Without a RANGE: the commit to profile."),
     choice_options,
@@ -59,10 +59,10 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
 )
 def command(
     workload_name: str | None,
-    span: str | None,
+    commit_range: str | None,
     repo: str | None,
     revision: str,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     confined: bool | None,
@@ -87,38 +87,38 @@ def command(
     from runner.subject.changed_lines import list_changed_lines
 
     # Check the arguments.
-    base, newest = _parse_commits(span, revision)
+    base, head = _parse_commits(commit_range, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    case = choose_single_case(workload, choices, case_names)
-    ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
-    confinement = is_sandbox_needed(confined, repository, settings)
+    case = choose_single_case(workload, parameter_choices, case_names)
+    ends = [find_complete_revision(repository, workload, end).commit for end in (base, head) if end]
+    is_sandboxed = is_sandbox_needed(confined, repository, settings)
     # Profile each commit.
     with create_host_turn(settings) as turn:
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=is_sandboxed)
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
         with show_activity("building") as activity:
             steps = _Steps(activity, len(ends))
-            *before_it, profile = [profiler.profile(end, steps) for end in ends]
-            earlier = before_it[0] if before_it else None
+            *base_profiles, profile = [profiler.profile(end, steps) for end in ends]
+            base_profile = base_profiles[0] if base_profiles else None
     if stacks:
-        _write_stacks(profile, stacks / "after" if earlier else stacks)
-        if earlier:
-            _write_stacks(earlier, stacks / "before")
+        _write_stacks(profile, stacks / "after" if base_profile else stacks)
+        if base_profile:
+            _write_stacks(base_profile, stacks / "before")
     # Send the profiles, and ask for the diagnosis.
     refused: list[str] = []
     with connect_to_service(settings) as service:
         if upload:
             register_subject(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)
-            for document in (earlier, profile):
+            for document in (base_profile, profile):
                 if document:
                     outbox.post(document)
             refused = list(outbox.refused.values())
-        changed_lines = list_changed_lines(repository, ends[0], ends[1]) if earlier else {}
-        request = DiagnosisRequest(profile=profile, before=earlier, changed_lines=changed_lines)
+        changed_lines = list_changed_lines(repository, ends[0], ends[1]) if base_profile else {}
+        request = DiagnosisRequest(profile=profile, before=base_profile, changed_lines=changed_lines)
         diagnosis = service.diagnose(request)
-    parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
+    documents = {"profile": profile, "before": base_profile, "diagnosis": diagnosis}
 
     def show() -> None:
         from runner.cli.profile_difference_tables import show_causes, show_difference
@@ -128,14 +128,14 @@ def command(
             show_causes(diagnosis.difference)
         target = TypedTarget(workload.name, workload_name, repo, variables)
         show_diagnosis(
-            diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", newest, *settings))
+            diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", head, *settings))
         )
         show_profile(profile)
-        if earlier:
-            show_difference(earlier, profile)
+        if base_profile:
+            show_difference(base_profile, profile)
 
     output_result(
-        {name: part.model_dump(mode="json") for name, part in parts.items() if part},
+        {name: part.model_dump(mode="json") for name, part in documents.items() if part},
         as_json=as_json,
         output_file=output_file,
         show=show,
@@ -148,7 +148,7 @@ class _Steps:
 
     def __init__(self, activity: Activity, profiles: int) -> None:
         self._activity = activity
-        self._ahead = _STEPS_PER_PROFILE * profiles
+        self._total_steps = _STEPS_PER_PROFILE * profiles
         self._names: list[str] = []
 
     def __call__(self, text: str) -> None:
@@ -156,7 +156,7 @@ class _Steps:
         self._names.append(text)
         if len(self._names) > 1:
             self._activity.advance()
-        self._activity.set_remaining(max(1, self._ahead - len(self._names) + 1))
+        self._activity.set_remaining(max(1, self._total_steps - len(self._names) + 1))
 
 
 def _raise_if_refused(reasons: list[str]) -> None:
@@ -165,13 +165,13 @@ def _raise_if_refused(reasons: list[str]) -> None:
         raise FaultwatchError(reasons[0], "the profile is set aside; see `faultwatch spool`")
 
 
-def _parse_commits(span: str | None, revision: str) -> tuple[str | None, str]:
+def _parse_commits(commit_range: str | None, revision: str) -> tuple[str | None, str]:
     """Return the commits to profile: the earlier one, if any, and the newest."""
-    if span is None:
+    if commit_range is None:
         return None, revision
     if revision != "HEAD":
         raise click.UsageError("The commits are given twice: pass only a RANGE, as in v1.0..HEAD.")
-    return parse_range(span) if is_range(span) else (None, span)
+    return parse_range(commit_range) if is_range(commit_range) else (None, commit_range)
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:
@@ -181,7 +181,9 @@ def _write_stacks(profile: "Profile", folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for stacks in profile.stack_profiles:
-            for form, suffix in _FORMATS.items():
-                (folder / f"{stacks.kind}{suffix}").write_bytes(profile_formats.write_stacks(profile, stacks, form))
+            for format_name, suffix in _FORMATS.items():
+                (folder / f"{stacks.kind}{suffix}").write_bytes(
+                    profile_formats.write_stacks(profile, stacks, format_name)
+                )
     except OSError as error:
         raise FaultwatchError(f"{folder} cannot be written: {error.strerror}") from None

@@ -9,10 +9,10 @@ from runner.contract.diagnosis import Difference
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_quantity
 from runner.contract.profile import Profile
-from runner.contract.profile_difference import Change, Place, compare_by_place, compare_by_stack
+from runner.contract.profile_difference import FunctionLine, WeightChange, compare_by_line, compare_by_stack
 
 _MAX_CAUSES = 5
-_MAX_PLACES = 10
+_MAX_LINES = 10
 _MAX_STACKS = 5
 
 
@@ -30,47 +30,53 @@ def show_causes(difference: Difference) -> None:
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {part.faults:+,}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
-    if changed := difference.changed_place:
-        line = f"  Of the changed lines, {changed.place} grew most: +{changed.faults:,}."
+    if changed_place := difference.changed_place:
+        line = f"  Of the changed lines, {changed_place.place} grew most: +{changed_place.faults:,}."
         console.print(escape_text(line), highlight=False)
 
 
 def show_difference(before: Profile, after: Profile) -> None:
     """Print the functions and lines of the program that changed, and the stacks that changed most."""
     console = Console()
-    sides = [profile.anatomy.counted if profile.anatomy else 0 for profile in (before, after)]
+    counts = [profile.anatomy.counted if profile.anatomy else 0 for profile in (before, after)]
     console.print()
     console.print(
         f"[bold]{before.revision.commit[:10]} → {after.revision.commit[:10]}[/]: "
-        f"{sides[0]:,} → {sides[1]:,} faults ({sides[1] - sides[0]:+,})",
+        f"{counts[0]:,} → {counts[1]:,} faults ({counts[1] - counts[0]:+,})",
         highlight=False,
     )
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("change", "before", "after", "function and line"):
         table.add_column(name, justify="left" if name.startswith("function") else "right", overflow="fold")
-    places = compare_by_place(before, after)
-    for place, change in places[:_MAX_PLACES]:
-        table.add_row(f"{change.grown:+,}", f"{change.before:,}", f"{change.after:,}", _format_place(place))
-    if places:
+    changed_lines = compare_by_line(before, after)
+    for function_line, change in changed_lines[:_MAX_LINES]:
+        table.add_row(
+            f"{change.growth:+,}", f"{change.before:,}", f"{change.after:,}", _format_function_line(function_line)
+        )
+    if changed_lines:
         console.print(table)
     else:
         console.print("  No function of the program faults more or less than before.")
-    moved = sorted(compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.grown), -stack.change.grown))
-    if moved:
+    changed_stacks = sorted(
+        compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
+    )
+    if changed_stacks:
         console.print("Stacks that changed most:")
-    for stack in moved[:_MAX_STACKS]:
+    for stack in changed_stacks[:_MAX_STACKS]:
         console.print(
             f"  {_format_change(stack.change)}  {escape_text(format_call_chain(stack.frames))}", highlight=False
         )
 
 
-def _format_place(place: Place) -> str:
+def _format_function_line(function_line: FunctionLine) -> str:
     """Return a function with its source line for the terminal."""
-    line = place.line_after or place.line_before
-    suffix = " (before)" if not place.line_after and place.line_before else ""
-    location = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{suffix}"
-    return escape_text(f"{shorten_name(place.where.function)}{location}")
+    line = function_line.line_after or function_line.line_before
+    suffix = " (before)" if not function_line.line_after and function_line.line_before else ""
+    location = (
+        f"  {function_line.function_key.file or function_line.function_key.module}{f':{line}' if line else ''}{suffix}"
+    )
+    return escape_text(f"{shorten_name(function_line.function_key.function)}{location}")
 
 
-def _format_change(change: Change) -> str:
-    return f"{change.grown:+,} ({change.before:,} → {change.after:,})"
+def _format_change(change: WeightChange) -> str:
+    return f"{change.growth:+,} ({change.before:,} → {change.after:,})"

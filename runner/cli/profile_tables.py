@@ -116,14 +116,14 @@ def _list_kinds(table: Mapping[Label, int]) -> str:
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
     """Print the heaviest call chains of a stack profile, with their shares."""
-    total = (
+    total_text = (
         f"{stacks.total:,} faults"
         if stacks.kind is StackKind.FAULTS
         else number_text.format_quantity(stacks.total, "ns")
     )
-    lost = f", {stacks.lost:,} lost" if stacks.lost else ""
+    lost_text = f", {stacks.lost:,} lost" if stacks.lost else ""
     console.print(
-        f"[bold]{stacks.kind.value}[/]: {total}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost}",
+        f"[bold]{stacks.kind.value}[/]: {total_text}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost_text}",
         highlight=False,
     )
     chains: Counter[str] = Counter()

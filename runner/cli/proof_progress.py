@@ -6,7 +6,7 @@ from runner.cli.terminal import print_message
 from runner.contract.comparison import Verdict
 from runner.contract.report import Case
 
-_WORDS = {
+_VERDICT_TEXTS = {
     Verdict.CHANGED: "proven: {pairs} differ",
     Verdict.SAME: "refuted: {pairs} do not differ",
     Verdict.NEEDS_MORE_RUNS: "not decided after {pairs}",
@@ -20,11 +20,12 @@ class ProofProgress:
         self._activity = activity
         self._case = ""
 
-    def on_proof_start(self, base: str, head: str, case: Case, left: float) -> None:
+    def on_proof_start(self, base: str, head: str, case: Case, seconds_left: float) -> None:
         """Show which commits are compared, and the remaining time for proofs."""
         self._case = case.name
         self._activity(
-            f"proving {case.name} over {base[:10]}..{head[:10]}; up to {format_time_spent(left)} left for all proofs"
+            f"proving {case.name} over {base[:10]}..{head[:10]}; up to {format_time_spent(seconds_left)} left for all "
+            "proofs"
         )
 
     def on_execution(self) -> None:
@@ -33,7 +34,7 @@ class ProofProgress:
 
     def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
         """Print the verdict."""
-        words = _WORDS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
+        words = _VERDICT_TEXTS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
         print_message(f"  {base[:10]}..{head[:10]} {self._case} {words}")
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:

@@ -19,7 +19,7 @@ from runner.system.scratch import make_scratch_folder
 
 @click.command(name="publish")
 @apply_options(
-    click.argument("place", metavar="FOLDER|branch:NAME"),
+    click.argument("store_location", metavar="FOLDER|branch:NAME"),
     click.option(
         "--to",
         "site",
@@ -36,7 +36,7 @@ from runner.system.scratch import make_scratch_folder
     ),
     repo_option,
 )
-def command(place: str, site: Path, with_details: bool, repo: str | None) -> None:
+def command(store_location: str, site: Path, with_details: bool, repo: str | None) -> None:
     """Write the inbox, the drift map, the events and the charts of a store's runs as static files into SITE.
 
     `faultwatch history --store` fills the store. The files work from a disk and on any web server, such as GitHub
@@ -45,8 +45,8 @@ def command(place: str, site: Path, with_details: bool, repo: str | None) -> Non
     settings = load_settings()
     site = site.expanduser().absolute()
     if not site.parent.is_dir():
-        raise FaultwatchError(f"--to: {site.parent} is no folder", "name a folder whose parent folder exists")
-    store = open_store(place, _find_repository(settings, repo), print_warning, may_be_new=False)
+        raise FaultwatchError(f"--to: {site.parent} is not a folder", "name a folder whose parent folder exists")
+    store = open_store(store_location, _find_repository(settings, repo), print_warning, may_be_new=False)
     with make_scratch_folder() as home:
         with connect_to_service(settings, home) as service:
             if not send_whole_store(store, service):

@@ -7,10 +7,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import escape_text, format_span, format_value, has_own_unit
+from runner.cli.formatting import escape_text, format_value, format_value_range, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status, Window
-from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_span
+from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_range
 
 THEORETICAL_METRICS = ("expected-faults", "unexplained-faults")
 _DEFAULT_REASONS = {
@@ -25,7 +25,7 @@ _MAX_LINE_CHARACTERS = 18
 def show_reports(reports: Sequence[Report]) -> None:
     """Print the counts: every metric if there is room for a column for each case, otherwise one row for each case.
 
-    What the measurements leave to be said follows, and the cases that were not measured, with the reason.
+    The remarks of the measurements follow, then the cases that were not measured, with the reason.
     """
     console = Console()
     measured = [report for report in reports if report.samples]
@@ -51,21 +51,21 @@ def show_reports(reports: Sequence[Report]) -> None:
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     """Print a table with a row for each metric and a column for each report."""
-    differing = _find_differing_parameters(reports)
+    differing_parameters = _find_differing_parameters(reports)
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("metric", no_wrap=True)
     table.add_column("unit", no_wrap=True)
     for report in reports:
-        lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing] or ["value"]
-        widest = min(max(map(len, lines)), _MAX_LINE_CHARACTERS)
-        table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
+        lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing_parameters] or ["value"]
+        min_width = min(max(map(len, lines)), _MAX_LINE_CHARACTERS)
+        table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=min_width)
     for name in _list_metrics(reports):
         table.add_row(
             escape_text(name),
             "" if has_own_unit(name) else metric(name).unit,
             *(_format_cell(report, name) for report in reports),
         )
-    _print_title(console, reports, differing)
+    _print_title(console, reports, differing_parameters)
     console.print(table)
     for line in _list_missing_reasons(reports):
         console.print(escape_text(line), style="dim", highlight=False)
@@ -100,11 +100,11 @@ def _show_windows(console: Console, report: Report) -> None:
 
 
 def _format_window_cell(windows: Sequence[Window], name: str) -> str:
-    span = find_value_span(windows, name)
-    if span is None:
+    value_range = find_value_range(windows, name)
+    if value_range is None:
         return ""
-    low, high = span
-    return format_value(name, low) if low == high else format_span(name, low, high)
+    low, high = value_range
+    return format_value(name, low) if low == high else format_value_range(name, low, high)
 
 
 def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
@@ -124,30 +124,30 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     """Print a table with a row for each report, and only the most important metrics as columns."""
-    differing = _find_differing_parameters(reports)
+    differing_parameters = _find_differing_parameters(reports)
     columns = {
         CATALOGUE[name].column: (f"region:{name}", name)  # the region's metric, if there is one
         for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
         if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
     table = Table(box=box.SIMPLE_HEAD, padding=0)
-    for name in differing:
+    for name in differing_parameters:
         table.add_column(escape_text(name), no_wrap=True)
     for title in columns:
         table.add_column(title, justify="right", no_wrap=True)
     for report in reports:
-        point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing]
+        point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing_parameters]
         table.add_row(*point, *(_format_short(report, names) for names in columns.values()))
-    _print_title(console, reports, differing)
+    _print_title(console, reports, differing_parameters)
     # Let the terminal wrap lines rather than cut digits.
     Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
     console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
 
 
-def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
+def _print_title(console: Console, reports: Sequence[Report], differing_parameters: Sequence[str]) -> None:
     """Print the title, which contains everything that all cases have in common."""
     first = reports[0]
-    common = {name: value for name, value in first.case.parameters.items() if name not in differing}
+    common = {name: value for name, value in first.case.parameters.items() if name not in differing_parameters}
     case = first.case.model_copy(update={"parameters": common})
     title = f"{case.name}, {first.subject} at {first.revision.commit[:10]}"
     console.print(escape_text(title), style="italic", highlight=False, soft_wrap=True)
@@ -166,11 +166,11 @@ def _list_metrics(reports: Sequence[Report]) -> list[str]:
 
 def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
     """Return metrics with the theoretical counts right below the measured count."""
-    theory = [name for name in THEORETICAL_METRICS if name in names]
-    rows = [name for name in names if name not in theory]
-    counted = next((name for name in ("region:page-faults", "page-faults", "major-faults") if name in rows), None)
-    index = rows.index(counted) + 1 if counted else len(rows)
-    return rows[:index] + theory + rows[index:]
+    theoretical = [name for name in THEORETICAL_METRICS if name in names]
+    rows = [name for name in names if name not in theoretical]
+    measured = next((name for name in ("region:page-faults", "page-faults", "major-faults") if name in rows), None)
+    index = rows.index(measured) + 1 if measured else len(rows)
+    return rows[:index] + theoretical + rows[index:]
 
 
 def _format_cell(report: Report, name: str) -> str:
@@ -183,7 +183,7 @@ def _format_cell(report: Report, name: str) -> str:
     if not values:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
-    text = format_value(name, low) if low == high else format_span(name, low, high)
+    text = format_value(name, low) if low == high else format_value_range(name, low, high)
     process_values = {
         readings[name].value for sample in report.samples for readings in sample.processes if name in readings
     }

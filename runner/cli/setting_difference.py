@@ -30,22 +30,23 @@ class Difference(Struct, frozen=True):
 
     settings: tuple[SettingChange, ...]
     """The settings that can be changed for a single run."""
-    common: Mapping[str, str]
+    common_variables: Mapping[str, str]
     """The variables that both environments share."""
-    hosts: tuple[SettingChange, ...]
+    fixed_settings: tuple[SettingChange, ...]
     """The settings that only an administrator can set, or that the runner fixes. They keep this host's values."""
 
     @property
-    def left_out(self) -> str:
+    def unsearched_remark(self) -> str:
         """The settings that are not searched, in one line; empty if there are none."""
         settings = ", ".join(
-            f"{setting.name} ({_show_value(setting.before)} → {_show_value(setting.after)})" for setting in self.hosts
+            f"{setting.name} ({_show_value(setting.before)} → {_show_value(setting.after)})"
+            for setting in self.fixed_settings
         )
         return f"not searched, because only the host's administrator can set them: {settings}" if settings else ""
 
 
 def find_differences(
-    before: Mapping[str, str], after: Mapping[str, str], workload: Workload, without: Iterable[str] = ()
+    before: Mapping[str, str], after: Mapping[str, str], workload: Workload, excluded_settings: Iterable[str] = ()
 ) -> Difference:
     """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
     own_variables = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
@@ -53,18 +54,18 @@ def find_differences(
         own_variables |= {
             f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATOR_VARIABLES.values() for name in variables
         }
-    skipped = {*without, *own_variables, *DERIVED_SETTINGS}
+    skipped = {*excluded_settings, *own_variables, *DERIVED_SETTINGS}
     names = sorted({*before, *after} - skipped)
-    moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
-    moved = [setting for setting in moved if setting.before != setting.after]
+    changes = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
+    changes = [setting for setting in changes if setting.before != setting.after]
     return Difference(
-        settings=tuple(setting for setting in moved if can_be_set(setting.name)),
-        common={
+        settings=tuple(setting for setting in changes if can_be_set(setting.name)),
+        common_variables={
             name: before[name]
             for name in names
             if name.startswith(VARIABLE_PREFIX) and before.get(name) == after.get(name)
         },
-        hosts=tuple(setting for setting in moved if not can_be_set(setting.name)),
+        fixed_settings=tuple(setting for setting in changes if not can_be_set(setting.name)),
     )
 
 
@@ -103,10 +104,10 @@ def split_change(text: str) -> tuple[str, str]:
     """
     indices = [index for index in range(1, len(text) - 2) if text[index : index + 2] == ".."]
     splits = [(text[:index], text[index + 2 :]) for index in indices]
-    existing = [split for split in splits if all(Path(side).exists() for side in split)]
+    existing_splits = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
         raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")
-    return (existing or splits)[0]
+    return (existing_splits or splits)[0]
 
 
 def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
@@ -131,8 +132,8 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:
     """Describe the result of a search, in lines."""
     if isinstance(search.answer, NothingToFind):
-        left_out = f" {difference.left_out.capitalize()}." if difference.left_out else ""
-        return [f"{search.answer.sentence}{left_out}"]
+        unsearched_remark = f" {difference.unsearched_remark.capitalize()}." if difference.unsearched_remark else ""
+        return [f"{search.answer.sentence}{unsearched_remark}"]
     if not isinstance(search.answer, FoundSettings):
         return []
     changes = {setting.name: setting for setting in difference.settings}
@@ -153,8 +154,8 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
 
 def build_document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
     """Return the search and the settings that were not searched, as --json prints them."""
-    hosts = [setting.model_dump(mode="json") for setting in difference.hosts]
-    return search.model_dump(mode="json") | {"not_searched": hosts}
+    fixed_settings = [setting.model_dump(mode="json") for setting in difference.fixed_settings]
+    return search.model_dump(mode="json") | {"not_searched": fixed_settings}
 
 
 def _show_value(value: str | None) -> str:

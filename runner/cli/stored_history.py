@@ -29,26 +29,26 @@ class KeptHistory(Struct, frozen=True):
     """The store of files; None if the service itself keeps the runs."""
 
 
-def open_history_store(settings: Settings, place: str | None, repository: Repository) -> RunStore | None:
+def open_history_store(settings: Settings, location: str | None, repository: Repository) -> RunStore | None:
     """Open the store that ``--store`` names, or make it; None without the option.
 
     Raises
     ------
     FaultwatchError
-        A service is configured as well, or the place cannot be used.
+        A service is configured as well, or the location cannot be used.
     """
-    if place is None:
+    if location is None:
         return None
     if settings.url:
         raise FaultwatchError(
             "--store and FAULTWATCH_URL both say where runs are kept", "unset FAULTWATCH_URL, or leave --store out"
         )
-    if is_branch(place) and repository.path.is_relative_to(settings.clones):
+    if is_branch(location) and repository.path.is_relative_to(settings.clones):
         raise FaultwatchError(
-            f"--store {place}: --repo names an address, so the branch would be in a clone that nobody sees",
+            f"--store {location}: --repo names an address, so the branch would be in a clone that nobody sees",
             "clone it, and pass the path of the clone",
         )
-    return open_store(place, repository, print_warning, may_be_new=True)
+    return open_store(location, repository, print_warning, may_be_new=True)
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
         return send_store(store, service.connect_patiently(print_message), subjects, activity.advance).runs
 
 
-def suggest_publishing(place: str) -> str:
+def suggest_publishing(location: str) -> str:
     """Return how to see what a store holds."""
-    argument = shlex.quote(f"./{place}" if place.startswith("-") else place)
-    return f"The runs are in {place}. `faultwatch publish {argument} --to site` writes their pages."
+    argument = shlex.quote(f"./{location}" if location.startswith("-") else location)
+    return f"The runs are in {location}. `faultwatch publish {argument} --to site` writes their pages."

@@ -3,9 +3,9 @@
 from bisect import bisect_left
 
 _MIN_STEPS_TO_HALVE = 4
-"""Steps from which on the newer half of them is looked at alone: work can become slower as it goes on."""
+"""From this number of steps on, the newer half counts if it is slower: work can become slower as it goes on."""
 _MIN_DELAY_FACTOR = 1.2
-"""An estimate replaces the last one at once if it is shorter, and only if it is longer by this factor."""
+"""A shorter estimate replaces the last one at once, a longer one only if it is longer by this factor."""
 
 
 class Pace:
@@ -15,37 +15,42 @@ class Pace:
     until the step takes longer than the steps before it.
     """
 
-    def __init__(self, began: float) -> None:
-        self._steps = [0]
-        self._ended = [began]
-        """When as many steps as :attr:`_steps` says had ended."""
-        self._promised = float("inf")
-        """The moment at which the rest was last said to end."""
+    def __init__(self, started_at: float) -> None:
+        self._step_counts = [0]
+        """The number of ended steps at each of :attr:`_step_times`."""
+        self._step_times = [started_at]
+        """The time at which that many steps had ended."""
+        self._estimated_end = float("inf")
+        """The end of all steps by the last estimate."""
 
     def advance(self, now: float, steps: int = 1) -> None:
         """Count steps that have just ended."""
         if steps > 0:
-            self._steps.append(self._steps[-1] + steps)
-            self._ended.append(now)
+            self._step_counts.append(self._step_counts[-1] + steps)
+            self._step_times.append(now)
 
-    def estimate_time_left(self, now: float, ahead: int) -> float:
-        """Return how many seconds the steps ahead will take; 0 before a step has ended."""
-        done, last = self._steps[-1], self._ended[-1]
-        if not done or ahead <= 0:
+    def estimate_time_left(self, now: float, remaining_steps: int) -> float:
+        """Return how many seconds the remaining steps will take; 0 before a step has ended."""
+        finished_steps, last_step_time = self._step_counts[-1], self._step_times[-1]
+        if not finished_steps or remaining_steps <= 0:
             return 0.0
-        step_seconds = max(self._compute_step_seconds(), (now - self._ended[0]) / (done + 1))
-        seconds = step_seconds * (ahead - 1) + max(0.0, step_seconds - (now - last))
-        promised = self._promised - now
-        if seconds < promised or seconds > promised * _MIN_DELAY_FACTOR:
-            self._promised = now + seconds
-        return self._promised - now
+        step_seconds = max(self._compute_step_seconds(), (now - self._step_times[0]) / (finished_steps + 1))
+        seconds = step_seconds * (remaining_steps - 1) + max(0.0, step_seconds - (now - last_step_time))
+        last_estimate = self._estimated_end - now
+        if seconds < last_estimate or seconds > last_estimate * _MIN_DELAY_FACTOR:
+            self._estimated_end = now + seconds
+        return self._estimated_end - now
 
     def _compute_step_seconds(self) -> float:
         """Return the seconds of a step: the mean of all, or of the newer half if that is longer."""
-        done = self._steps[-1]
-        whole = (self._ended[-1] - self._ended[0]) / done
-        if done < _MIN_STEPS_TO_HALVE:
-            return whole
-        half = bisect_left(self._steps, done / 2)
-        newer = done - self._steps[half]
-        return max(whole, (self._ended[-1] - self._ended[half]) / newer) if newer else whole
+        finished_steps = self._step_counts[-1]
+        mean_seconds = (self._step_times[-1] - self._step_times[0]) / finished_steps
+        if finished_steps < _MIN_STEPS_TO_HALVE:
+            return mean_seconds
+        half_index = bisect_left(self._step_counts, finished_steps / 2)
+        newer_steps = finished_steps - self._step_counts[half_index]
+        return (
+            max(mean_seconds, (self._step_times[-1] - self._step_times[half_index]) / newer_steps)
+            if newer_steps
+            else mean_seconds
+        )

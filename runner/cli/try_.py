@@ -49,7 +49,7 @@ def command(
     remedies: tuple[str, ...],
     repo: str | None,
     revision: str,
-    choices: tuple[str, ...],
+    parameter_choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
     samples: int | None,
@@ -74,14 +74,14 @@ def command(
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
     apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
-    case = choose_single_case(workload, choices, case_names)
-    tip = find_complete_revision(repository, workload, revision)
+    case = choose_single_case(workload, parameter_choices, case_names)
+    chosen_revision = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
-    confinement = is_sandbox_needed(confined, repository, config)
+    is_sandboxed = is_sandbox_needed(confined, repository, config)
     # Build the revision with and without the remedy, and measure both interleaved.
     with connect_to_service(config) as service, create_host_turn(config) as turn:
         service.check()
-        workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
+        workbench = prepare_workbench(config, variables, turn=turn, confined=is_sandboxed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:
             unchanged, changed = build_remedy_trials(
@@ -90,11 +90,11 @@ def command(
                 workload,
                 case,
                 bench=workbench.bench,
-                revision=tip.commit,
+                revision=chosen_revision.commit,
                 settings=remedy,
             )
             activity(f"measuring {case.name} with and without the remedy")
-            activity.set_remaining(2 + 2 * pairs.first)
+            activity.set_remaining(2 + 2 * pairs.min_pairs)
             result = compare_interleaved(
                 unchanged, changed, patient_service.compare, pairs=pairs, progress=activity.advance
             )

@@ -4,7 +4,7 @@ import re
 
 from runner.log_commands import break_commands
 
-_UNBREAKABLE = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
+_NO_BREAK_SPACES = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
 
 
 def strip_terminal_commands(text: str) -> str:
@@ -13,8 +13,6 @@ def strip_terminal_commands(text: str) -> str:
     Line breaks and tabs stay; a space that does not break is an ordinary one. Carriage returns go: some readers take
     them for the end of a line.
     """
-    text = _UNBREAKABLE.sub(" ", text)
-    printable = "".join(
-        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
+    text = _NO_BREAK_SPACES.sub(" ", text)
+    printable = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
     return break_commands(printable)

@@ -42,7 +42,7 @@ def prepare_workbench(
     turn: HostTurn | None = None,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
-    again: bool = False,
+    retry_failed: bool = False,
 ) -> Workbench:
     """Prepare measurements on this host with ``--env`` assignments, and show the warnings about the host.
 
@@ -60,9 +60,14 @@ def prepare_workbench(
     if turn:
         turn.begin()
     workbench = prepare_bench(
-        settings, variables, examined=turn is not None, confined=confined, origin=origin, say=print_warning
+        settings,
+        variables,
+        examine_host=turn is not None,
+        confined=confined,
+        origin=origin,
+        report_repeated_build=print_warning,
     )
-    builder = replace(workbench.builder, again=again)
+    builder = replace(workbench.builder, retry_failed=retry_failed)
     workbench = replace(workbench, builder=replace(builder, turn=turn) if turn else builder)
     for line in workbench.warnings:
         print_warning(line)

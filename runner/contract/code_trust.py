@@ -47,8 +47,8 @@ def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:
     return origin is not CodeOrigin.OWN if requested is None else requested
 
 
-def build_store(origin: CodeOrigin, *, confined: bool) -> BuildStore:
-    """Return where the builds of some code are kept.
+def choose_build_store(origin: CodeOrigin, *, confined: bool) -> BuildStore:
+    """Return the store in which the builds of some code are kept.
 
     Parameters
     ----------

@@ -12,9 +12,9 @@ from runner.contract.level import Number
 from runner.contract.report import Environment, Outcome, Report
 
 Rule = Literal["exact", "counts", "paired", "absent", "trend", "apart"]
-"""How the verdict was reached: by counts that repeat, by counts that vary, or by the bounds of interleaved pairs;
-``absent``: a side has no values. Runs that were measured at different times can be distinguished by the drifts of their
-trend; ``apart``: there is none that could tell."""
+"""How the verdict was reached. ``exact``: by counts that repeat; ``counts``: by counts that vary; ``paired``: by the
+bounds of interleaved pairs; ``absent``: not at all, because a side has no values. Of runs that were not measured
+interleaved, ``trend``: by the drifts of their series; ``apart``: not at all, because sessions may differ as much."""
 
 
 class Verdict(StrEnum):
@@ -55,8 +55,8 @@ class ComparisonRequest(Strict):
     def _check_sides(self) -> Self:
         """Check that base and head are measured runs of one case that can be compared."""
         # In one session, each side may be built and run as its own workload file says: then the definitions differ.
-        together = ("case", "environment") if self.base_stored else ("session",)
-        for field_name in ("subject", "host", *together):
+        shared_fields = ("case", "environment") if self.base_stored else ("session",)
+        for field_name in ("subject", "host", *shared_fields):
             if getattr(self.base, field_name) != getattr(self.head, field_name):
                 raise ValueError(f"base and head must have the same {field_name}")
         if not self.base.case.is_point_of(self.head.case):
@@ -70,9 +70,13 @@ class Side(Strict):
     """One metric of base or of head."""
 
     level: Number | None
+    """The level of the samples; None if there are none."""
     low: Number | None
+    """The smallest sample."""
     high: Number | None
+    """The largest sample."""
     n: int
+    """Number of samples that have a value."""
     agree: int
     """Number of samples whose value equals the level."""
 

@@ -5,26 +5,31 @@ from collections.abc import Callable
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.number_text import format_number, format_signed
 
-Show = Callable[[str], str]
-"""Escapes text from a repository."""
+EscapeText = Callable[[str], str]
+"""Escapes text from a repository for the medium in which it is shown."""
 
 
-def describe_explanation(explanation: Explanation, show: Show) -> str:
+def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> str:
     """Return why a case got worse, in one to three sentences; empty if nothing was found."""
     sentences = []
     part, difference = explanation.leading_part, explanation.difference
     if part is not None and difference is not None:
-        place = show(part.place) if part.place else "the program"
-        total = difference.after - difference.before
-        of_total = "" if part.faults == total else f" of {format_signed(total)}"
+        place = escape_text(part.place) if part.place else "the program"
+        total_growth = difference.after - difference.before
+        of_total = "" if part.faults == total_growth else f" of {format_signed(total_growth)}"
         sentences.append(f"{place} {part.sentence}: {format_signed(part.faults)}{of_total} faults.")
-        changed = difference.changed_place
-        if changed is not None and (changed.source_file, changed.source_line) != (part.source_file, part.source_line):
-            sentences.append(f"Of the changed lines, {show(changed.place)} grew most: +{changed.faults:,}.")
+        changed_place = difference.changed_place
+        if changed_place is not None and (changed_place.source_file, changed_place.source_line) != (
+            part.source_file,
+            part.source_line,
+        ):
+            sentences.append(
+                f"Of the changed lines, {escape_text(changed_place.place)} grew most: +{changed_place.faults:,}."
+            )
     if explanation.finding is not None:
         sentences.append(f"{explanation.finding.title}.")
     if explanation.remedy is not None:
-        sentences.append(_describe_remedy(explanation.remedy, show))
+        sentences.append(_describe_remedy(explanation.remedy, escape_text))
     return " ".join(sentences)
 
 
@@ -33,9 +38,10 @@ def format_settings(settings: dict[str, str]) -> str:
     return " ".join(f"{name.removeprefix('env.')}={value}" for name, value in settings.items())
 
 
-def _describe_remedy(remedy: MeasuredRemedy, show: Show) -> str:
+def _describe_remedy(remedy: MeasuredRemedy, escape_text: EscapeText) -> str:
+    """Return by how much a remedy takes the regression back, as a sentence."""
     share = min(100.0, 100 * remedy.won_back)
     return (
-        f"{show(format_settings(remedy.settings))} wins back {format_number(round(share))} %, "
+        f"{escape_text(format_settings(remedy.settings))} wins back {format_number(round(share))} %, "
         f"measured in {remedy.pairs} pairs."
     )

@@ -26,12 +26,12 @@ def find_imported_metric(name: str) -> Metric | None:
     if f"{prefix}:" != IMPORT_PREFIX or not title:
         return None
     direction: Better = "higher" if better == "higher" else "lower"
-    rate = unit.endswith(("/s", "/sec"))
-    kind = _KIND_BY_UNIT.get(unit) or (Kind.RATE if rate else Kind.RATIO)
+    is_rate = unit.endswith(("/s", "/sec"))
+    kind = _KIND_BY_UNIT.get(unit) or (Kind.RATE if is_rate else Kind.RATIO)
     definition = "Measured by another tool and imported. Judged by the rules for noisy metrics."
     return Metric(name, title, unit, kind, direction, False, definition)
 
 
-def _keep_printable(text: str, length: int) -> str:
-    """Keep the printable characters of a text from a file."""
-    return "".join(char for char in " ".join(text.split()) if char.isprintable())[:length]
+def _keep_printable(text: str, max_characters: int) -> str:
+    """Return the printable characters of a text from a file, at most ``max_characters``."""
+    return "".join(char for char in " ".join(text.split()) if char.isprintable())[:max_characters]

@@ -30,16 +30,16 @@ def find_majority(values: Sequence[Number]) -> tuple[Number, int] | None:
     """Return the value on which more than half of the values agree, and how many do; None if there is none."""
     if not values:
         return None
-    value, times = values[0], values.count(values[0])  # Nearly always the value asked for, and far faster to count.
-    if 2 * times <= len(values):
-        value, times = Counter(values).most_common(1)[0]
-    return (value, times) if 2 * times > len(values) else None
+    value, occurrences = values[0], values.count(values[0])  # Nearly always the majority, and far faster to count.
+    if 2 * occurrences <= len(values):
+        value, occurrences = Counter(values).most_common(1)[0]
+    return (value, occurrences) if 2 * occurrences > len(values) else None
 
 
 def count_agreeing(values: Sequence[Number]) -> int:
     """Return how many values agree with the majority; 0 if there is none."""
-    agreed = find_majority(values)
-    return agreed[1] if agreed else 0
+    majority = find_majority(values)
+    return majority[1] if majority else 0
 
 
 def is_repeating(values: Sequence[Number]) -> bool:

@@ -45,7 +45,9 @@ class UncertainFaults(Strict):
     """
 
     least: Faults = 0
+    """The smallest number that was counted."""
     most: Faults = 0
+    """The largest number that was counted."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

@@ -7,12 +7,14 @@ from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric
 from runner.contract.number_text import format_move, format_quantity
 
-MIN_ORDERS = 10_000
-"""Of so many orders of the samples, one at most has a side wholly above the other: eight samples a side suffice."""
+_MIN_SPLITS = 10_000
+"""The samples of both sides can be split into two sides in at least so many ways. A split without overlap is then not
+taken for chance. Eight samples a side suffice."""
 MIN_CLEAR_PERCENT = 10.0
 """The change from which a metric that is not judged is pointed out."""
-_MAX_MOVES = 3
-_FIRST_NAMED = ("throughput", "elapsed")
+_MAX_CLEAR_MOVES = 3
+"""Metrics that one sentence names."""
+_NOTICEABLE_METRICS = ("throughput", "elapsed")
 """The metrics that a user notices first; the others follow from them or explain them."""
 
 
@@ -47,7 +49,7 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
         return False
     if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
         return False
-    return is_apart(verdict) and comb(verdict.base.n + verdict.head.n, verdict.base.n) >= MIN_ORDERS
+    return is_apart(verdict) and comb(verdict.base.n + verdict.head.n, verdict.base.n) >= _MIN_SPLITS
 
 
 def is_apart(verdict: MetricVerdict) -> bool:
@@ -60,34 +62,34 @@ def is_apart(verdict: MetricVerdict) -> bool:
 
 def describe_direction(verdict: MetricVerdict) -> str:
     """Return whether a metric that changed is better or worse."""
-    grew = (verdict.change or 0) > 0
-    return "better" if grew == (metric(verdict.metric).better == "higher") else "worse"
+    has_grown = (verdict.change or 0) > 0
+    return "better" if has_grown == (metric(verdict.metric).better == "higher") else "worse"
 
 
-def describe_clear_moves(verdicts: Iterable[MetricVerdict], show: Callable[[str], str] = str) -> str:
+def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callable[[str], str] = str) -> str:
     """Return which metrics changed beyond doubt although they are not judged, worse ones first; empty if none did.
 
-    ``show`` marks the names and keys that come from a workload, as the place of the text needs it.
+    ``escape_text`` escapes the names and keys that come from a workload, as the medium of the text needs it.
     """
-    moved = sorted(filter(has_clearly_moved, verdicts), key=_rank_move)[:_MAX_MOVES]
+    moved = sorted(filter(has_clearly_moved, verdicts), key=_rank_move)[:_MAX_CLEAR_MOVES]
     if not moved:
         return ""
-    changes = "; ".join(_describe_move(verdict, show) for verdict in moved)
+    changes = "; ".join(_describe_move(verdict, escape_text) for verdict in moved)
     names = ", ".join(f'"{verdict.metric}"' for verdict in moved)
-    key = show(f"judge = [{names}]")
+    key = escape_text(f"judge = [{names}]")
     return f"Clearly different, but not judged: {changes}. To have this judged, write {key} in the workload file."
 
 
 def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
     """Return the rank of a metric that changed: worse ones first, then those that a user notices."""
-    return describe_direction(verdict) == "better", verdict.metric not in _FIRST_NAMED
+    return describe_direction(verdict) == "better", verdict.metric not in _NOTICEABLE_METRICS
 
 
-def _describe_move(verdict: MetricVerdict, show: Callable[[str], str]) -> str:
+def _describe_move(verdict: MetricVerdict, escape_text: Callable[[str], str]) -> str:
     unit, base, head = metric(verdict.metric).unit, verdict.base, verdict.head
     levels = format_move(base.level or 0, head.level or 0, unit)
     samples = f"without any overlap of {base.n} and {head.n} samples"
-    return f"{show(verdict.metric)} is {describe_direction(verdict)}, {levels}, {samples}"
+    return f"{escape_text(verdict.metric)} is {describe_direction(verdict)}, {levels}, {samples}"
 
 
 def lacks_side(verdict: MetricVerdict) -> bool:

@@ -97,7 +97,7 @@ class NightlyDrift(Strict):
 
     @property
     def blamed(self) -> str:
-        """The commit that caused it, if only one can have; the settings; else up to which commit it happened."""
+        """What caused it, in words: the settings, the commit if only one is possible, or the last possible commit."""
         if self.title and self.cause == "config":
             return f"{self.title} at {self.revision[:10]}"
         if self.title:

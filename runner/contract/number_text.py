@@ -66,8 +66,8 @@ def format_signed(value: Number) -> str:
 def format_percent(value: Number) -> str:
     """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Of less than 0.1 %, one digit says enough."""
     digits = SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1
-    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, digits)
-    return f"{_add_sign(value, size)}{_NARROW_SPACE}%"
+    number = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, digits)
+    return f"{_add_sign(value, number)}{_NARROW_SPACE}%"
 
 
 def choose_unit(value: Number, unit: str) -> str:
@@ -75,22 +75,22 @@ def choose_unit(value: Number, unit: str) -> str:
     return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
 
 
-def format_quantity(value: Number, unit: str, beside: Number | None = None) -> str:
+def format_quantity(value: Number, unit: str, compared_value: Number | None = None) -> str:
     """Write a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
 
     Parameters
     ----------
-    beside
-        Another value that a reader compares it with: both get the same unit, and enough digits to differ.
+    compared_value
+        Another value with which a reader compares it: both get the same unit, and enough digits to differ.
     """
-    other = value if beside is None else beside
-    scale = choose_scale(max(abs(value), abs(other)), unit)
+    other_value = value if compared_value is None else compared_value
+    scale = choose_scale(max(abs(value), abs(other_value)), unit)
     digits = next(
         (
             digits
             for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS)
-            if value == other
-            or _format_scaled(value, scale, digits, unit) != _format_scaled(other, scale, digits, unit)
+            if value == other_value
+            or _format_scaled(value, scale, digits, unit) != _format_scaled(other_value, scale, digits, unit)
         ),
         _MAX_DIGITS,
     )
@@ -109,11 +109,11 @@ def format_move(before: Number, after: Number, unit: str) -> str:
     return _join_ends(before, after, unit, "→")
 
 
-def _join_ends(first: Number, last: Number, unit: str, mark: str) -> str:
+def _join_ends(first: Number, last: Number, unit: str, separator: str) -> str:
     """Write two values with their unit once, and a mark between them."""
-    begin, end = format_quantity(first, unit, last), format_quantity(last, unit, first)
-    value, _, _ = begin.rpartition(_NARROW_SPACE if begin.endswith("%") else _NO_BREAK_SPACE)
-    return f"{value} {mark} {end}"
+    first_text, last_text = format_quantity(first, unit, last), format_quantity(last, unit, first)
+    value, _, _ = first_text.rpartition(_NARROW_SPACE if first_text.endswith("%") else _NO_BREAK_SPACE)
+    return f"{value} {separator} {last_text}"
 
 
 def format_difference(value: Number, unit: str) -> str:
@@ -121,26 +121,26 @@ def format_difference(value: Number, unit: str) -> str:
     return _add_sign(value, format_quantity(value, unit))
 
 
-def format_amount(size: Number) -> str:
+def format_amount(byte_count: Number) -> str:
     """Write an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
-    return format_quantity(size, "bytes")
+    return format_quantity(byte_count, "bytes")
 
 
 def format_levels(before: Number, after: Number) -> str:
     """Write two levels of a series, to the whole event and with enough digits to differ: ``53,338 → 4,186``."""
-    unit = next(iter(_COUNT_UNITS))
+    unit = next(iter(_COUNT_UNITS))  # Any unit of a count: all of them are written alike.
     texts = (
         [_format_number(value, digits, unit) for value in (before, after)]
         for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1)
     )
-    first = next(texts)
-    differing = (pair for pair in chain([first], texts) if pair[0] != pair[1])
-    return " → ".join(first if before == after else next(differing, first))
+    shortest = next(texts)
+    differing_texts = (pair for pair in chain([shortest], texts) if pair[0] != pair[1])
+    return " → ".join(shortest if before == after else next(differing_texts, shortest))
 
 
-def format_sigmas(size: float) -> str:
-    """Write how far a change lies off the noise: ``5.2 sigma``, ``more than 10 sigma``."""
-    return f"more than {MAX_SIGMAS} sigma" if size > MAX_SIGMAS else f"{size:.1f} sigma"
+def format_sigmas(sigmas: float) -> str:
+    """Write how large a change is compared with the noise: ``5.2 sigma``, ``more than 10 sigma``."""
+    return f"more than {MAX_SIGMAS} sigma" if sigmas > MAX_SIGMAS else f"{sigmas:.1f} sigma"
 
 
 def format_duration(seconds: float) -> str:
@@ -151,10 +151,10 @@ def format_duration(seconds: float) -> str:
     if minutes < 60:
         return _join_parts(str(minutes), "min")
     if minutes < 24 * 60:
-        hours, rest = divmod(minutes, 60)
-        return _join_parts(str(hours), "h") + (f" {_join_parts(str(rest), 'min')}" if rest else "")
-    days, rest = divmod(round(minutes / 60), 24)
-    return _join_parts(f"{days:,}", "d") + (f" {_join_parts(str(rest), 'h')}" if rest else "")
+        hours, minutes = divmod(minutes, 60)
+        return _join_parts(str(hours), "h") + (f" {_join_parts(str(minutes), 'min')}" if minutes else "")
+    days, hours = divmod(round(minutes / 60), 24)
+    return _join_parts(f"{days:,}", "d") + (f" {_join_parts(str(hours), 'h')}" if hours else "")
 
 
 def replace_no_break_spaces(text: str) -> str:
@@ -162,12 +162,12 @@ def replace_no_break_spaces(text: str) -> str:
     return text.replace(_NO_BREAK_SPACE, " ").replace(_NARROW_SPACE, " ")
 
 
-def choose_scale(size: Number, unit: str) -> Scale | None:
-    """Return the unit in which values up to a size are short; None if the unit is as good as any."""
+def choose_scale(max_value: Number, unit: str) -> Scale | None:
+    """Return the unit in which values up to ``max_value`` are short; None if they keep the given unit."""
     if unit == "bytes":
-        return next((scale for scale in _MEMORY_SCALES if size >= scale.divisor), None)
-    if unit in _SECONDS_PER_UNIT and size:
-        seconds = float(f"{size * _SECONDS_PER_UNIT[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
+        return next((scale for scale in _MEMORY_SCALES if max_value >= scale.divisor), None)
+    if unit in _SECONDS_PER_UNIT and max_value:
+        seconds = float(f"{max_value * _SECONDS_PER_UNIT[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
         scale = next((scale for scale in _TIME_SCALES if seconds >= scale.divisor), Scale(1e-9, "ns"))
         return Scale(scale.divisor / _SECONDS_PER_UNIT[unit], scale.unit)
     return None

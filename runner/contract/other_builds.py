@@ -15,8 +15,8 @@ Names of folders, times and the order in which processes finish can decide the o
 That moves them between pages, and nothing else.
 """
 FURTHER_BUILDS = 2
-"""How many further builds of each revision decide a difference that small. If builds of both revisions drew their count
-from the same two values, three of each would be told apart in at most one case in 32."""
+"""How many further builds of each revision decide a difference that small. If builds of both revisions have one
+of the same two counts at random, three builds of each differ by chance in at most one case in 32."""
 
 
 class OtherPlace(Strict):

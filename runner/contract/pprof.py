@@ -12,40 +12,45 @@ from runner.contract.profile import Frame
 
 
 def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, when: datetime) -> bytes:
-    """Return a profile of stacks with their weights, innermost frame first."""
-    table = _Table()
-    out = bytearray()
-    out += _encode_block(1, _encode_number(1, table.add_text(kind)) + _encode_number(2, table.add_text(unit)))
+    """Return a profile of stacks with their weights, innermost frame first.
+
+    The numbers are those of the fields in ``profile.proto``: of Profile 1 sample_type, 2 sample, 3 mapping, 4 location,
+    5 function, 6 string_table, 9 time_nanos; within them, those of ValueType, Sample, Mapping, Location, Line and
+    Function.
+    """
+    tables = _Tables()
+    encoded = bytearray()
+    encoded += _encode_block(1, _encode_number(1, tables.add_text(kind)) + _encode_number(2, tables.add_text(unit)))
     for frames, weight in rows:
-        places = b"".join(_encode_varint(table.add_location(frame)) for frame in frames)
-        out += _encode_block(2, _encode_block(1, places) + _encode_block(2, _encode_varint(weight)))
-    for module, number in table.modules.items():
-        out += _encode_block(
+        location_ids = b"".join(_encode_varint(tables.add_location(frame)) for frame in frames)
+        encoded += _encode_block(2, _encode_block(1, location_ids) + _encode_block(2, _encode_varint(weight)))
+    for module, number in tables.modules.items():
+        encoded += _encode_block(
             3,
             _encode_number(1, number)
-            + _encode_number(5, table.add_text(module))
+            + _encode_number(5, tables.add_text(module))
             + _encode_number(7, 1)
             + _encode_number(9, 1),
         )
-    for frame, number in table.locations.items():
-        line = _encode_number(1, table.functions[frame.function, frame.file]) + _encode_number(2, frame.line)
-        mapping = table.modules.get(frame.module, 0)
-        out += _encode_block(4, _encode_number(1, number) + _encode_number(2, mapping) + _encode_block(4, line))
-    for (name, file), number in table.functions.items():
-        out += _encode_block(
+    for frame, number in tables.locations.items():
+        line = _encode_number(1, tables.functions[frame.function, frame.file]) + _encode_number(2, frame.line)
+        mapping = tables.modules.get(frame.module, 0)
+        encoded += _encode_block(4, _encode_number(1, number) + _encode_number(2, mapping) + _encode_block(4, line))
+    for (name, file), number in tables.functions.items():
+        encoded += _encode_block(
             5,
             _encode_number(1, number)
-            + _encode_number(2, table.add_text(name))
-            + _encode_number(4, table.add_text(file)),
+            + _encode_number(2, tables.add_text(name))
+            + _encode_number(4, tables.add_text(file)),
         )
-    out += _encode_number(9, int(when.timestamp() * 1e9))
-    for text in table.texts:
-        out += _encode_block(6, text.encode())
-    return bytes(out)
+    encoded += _encode_number(9, int(when.timestamp() * 1e9))
+    for text in tables.texts:
+        encoded += _encode_block(6, text.encode())
+    return bytes(encoded)
 
 
-class _Table:
-    """Numbers for texts, locations and functions, each once."""
+class _Tables:
+    """The tables of a profile: the number of each text, location, function and module."""
 
     def __init__(self) -> None:
         self.texts: dict[str, int] = {"": 0}
@@ -54,6 +59,7 @@ class _Table:
         self.modules: dict[str, int] = {}
 
     def add_text(self, text: str) -> int:
+        """Return the number of a text, adding it if it is new."""
         return self.texts.setdefault(text, len(self.texts))
 
     def add_location(self, frame: Frame) -> int:
@@ -75,8 +81,10 @@ def _encode_varint(number: int) -> bytes:
 
 
 def _encode_number(field: int, value: int) -> bytes:
+    """Return a numeric field (wire type 0); nothing for 0, its default."""
     return _encode_varint(field << 3) + _encode_varint(value) if value else b""
 
 
 def _encode_block(field: int, content: bytes) -> bytes:
+    """Return a field of bytes with their length (wire type 2): a text, a message or packed numbers."""
     return _encode_varint(field << 3 | 2) + _encode_varint(len(content)) + content

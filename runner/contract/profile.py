@@ -69,7 +69,7 @@ class StackProfile(Strict):
 
     @model_validator(mode="after")
     def _check_totals(self) -> Self:
-        """Check that all kinds of faults add up to the counted number."""
+        """Check that the weights of the stacks add up to their total."""
         if sum(stack.weight for stack in self.stacks) != self.total:
             raise ValueError("the weights of the stacks do not add up to their total")
         return self

@@ -14,30 +14,30 @@ _FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
 """Source files of the system, of a toolchain, or of packages."""
 
 
-class Where(NamedTuple):
-    """A function of the subject; if a stack has no function of the subject, its innermost function."""
+class FunctionKey(NamedTuple):
+    """The key of a function: its name, the file name of its module, and its source file."""
 
     function: str
     module: str
     file: str
 
 
-class Place(NamedTuple):
-    """A line of a function, before and after. The line may have moved in between; 0 stands for an unknown line."""
+class FunctionLine(NamedTuple):
+    """A line of a function, before and after, because it may have moved; 0 stands for an unknown line."""
 
-    where: Where
+    function_key: FunctionKey
     line_before: int
     line_after: int
 
 
-class Change(NamedTuple):
-    """The weight of a place or a stack on both sides."""
+class WeightChange(NamedTuple):
+    """The weight of a line or a stack before and after."""
 
     before: int
     after: int
 
     @property
-    def grown(self) -> int:
+    def growth(self) -> int:
         """By how much it grew; negative if it shrank."""
         return self.after - self.before
 
@@ -46,53 +46,56 @@ class StackChange(NamedTuple):
     """A stack, outermost frame first, with its weight on both sides."""
 
     frames: tuple[Frame, ...]
-    change: Change
+    change: WeightChange
 
 
-def compare_by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[Place, Change]]:
-    """Return the subject's functions and lines by how much more or less they cost than before, the largest first.
+def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[FunctionLine, WeightChange]]:
+    """Return the subject's lines with how their cost changed, the largest change first.
 
-    What a library or the kernel does is put to the line of the subject that called it. Lines of one function are paired
-    in their order, so that code which only moved has not changed; what can be chance of the recording is left out.
+    What a library or the kernel does counts for the line of the subject that called it. Lines of one function are
+    paired in their order, so that code that only moved has not changed. Changes that sampling alone explains are left
+    out.
     """
     lines = [_sum_lines(profile, _get_stacks(profile, kind)) for profile in (before, after)]
-    changes = pair_places(*lines)
-    least = max(_compute_resolution(profile, kind) for profile in (before, after))
-    changes = [(place, change) for place, change in changes if abs(change.grown) > least]
-    return sorted(changes, key=lambda row: (-abs(row[1].grown), -row[1].grown, row[0]))
+    changes = pair_function_lines(*lines)
+    resolution = max(_compute_resolution(profile, kind) for profile in (before, after))
+    changes = [(place, change) for place, change in changes if abs(change.growth) > resolution]
+    return sorted(changes, key=lambda row: (-abs(row[1].growth), -row[1].growth, row[0]))
 
 
-def pair_places(
-    before: Mapping[Where, Mapping[int, int]], after: Mapping[Where, Mapping[int, int]]
-) -> list[tuple[Place, Change]]:
+def pair_function_lines(
+    before: Mapping[FunctionKey, Mapping[int, int]], after: Mapping[FunctionKey, Mapping[int, int]]
+) -> list[tuple[FunctionLine, WeightChange]]:
     """Return how the weight of each line of each function changed, with the lines of a function paired in order."""
     changes = []
-    for location in before.keys() | after.keys():
-        pairs = _pair_lines(before.get(location, {}), after.get(location, {}))
-        changes += [(Place(location, *pair), change) for pair, change in pairs]
+    for function_key in before.keys() | after.keys():
+        pairs = _pair_lines(before.get(function_key, {}), after.get(function_key, {}))
+        changes += [(FunctionLine(function_key, *pair), change) for pair, change in pairs]
     return changes
 
 
 def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
-    """Return the stacks that changed by how much they grew, the most first; those that shrank come last.
+    """Return the stacks that changed, the one that grew most first; those that shrank come last.
 
     Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
     """
-    sides: list[Counter[tuple[Where, ...]]] = []
-    frames_by_stack: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
+    weights: list[Counter[tuple[FunctionKey, ...]]] = []
+    frames_by_stack: dict[tuple[FunctionKey, ...], tuple[Frame, ...]] = {}
     for profile in (before, after):
-        counted: Counter[tuple[Where, ...]] = Counter()
+        weight_by_stack: Counter[tuple[FunctionKey, ...]] = Counter()
         names = [identify_function(frame) for frame in profile.frames]
         stacks = _get_stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
             key = tuple(names[index] for index in stack.frames)
-            counted[key] += stack.weight
+            weight_by_stack[key] += stack.weight
             frames_by_stack[key] = tuple(profile.frames[index] for index in stack.frames)
-        sides.append(counted)
-    changes = [StackChange(frames_by_stack[key], Change(sides[0][key], sides[1][key])) for key in frames_by_stack]
-    least = max(_compute_resolution(profile, kind) for profile in (before, after))
-    changes = [stack for stack in changes if abs(stack.change.grown) > least]
-    return sorted(changes, key=lambda stack: -stack.change.grown)
+        weights.append(weight_by_stack)
+    changes = [
+        StackChange(frames_by_stack[key], WeightChange(weights[0][key], weights[1][key])) for key in frames_by_stack
+    ]
+    resolution = max(_compute_resolution(profile, kind) for profile in (before, after))
+    changes = [stack for stack in changes if abs(stack.change.growth) > resolution]
+    return sorted(changes, key=lambda stack: -stack.change.growth)
 
 
 def _compute_resolution(profile: Profile, kind: str) -> int:
@@ -116,9 +119,9 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
     A program also contains foreign code: templates of C++, and libraries of Rust and Go. The paths of source files tell
     them apart: those of the subject are relative to its work tree, and a driver is beside its workload.
     """
-    user = [frame for frame in frames if not frame.module.startswith("[")]
-    own_frames = [frame for frame in user if not frame.module.startswith(_SYSTEM_PREFIXES)]
-    return next(reversed([frame for frame in own_frames if _is_own_source(frame)] or own_frames or user), None)
+    user_frames = [frame for frame in frames if not frame.module.startswith("[")]
+    own_frames = [frame for frame in user_frames if not frame.module.startswith(_SYSTEM_PREFIXES)]
+    return next(reversed([frame for frame in own_frames if _is_own_source(frame)] or own_frames or user_frames), None)
 
 
 def is_own_frame(frame: Frame) -> bool:
@@ -143,9 +146,9 @@ def _is_own_source(frame: Frame) -> bool:
     return bool(frame.file) and not _FOREIGN_SOURCE.search(frame.file)
 
 
-def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
+def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[FunctionKey, Counter[int]]:
     """Return the weights of stacks by the innermost function and line of the program itself."""
-    lines: defaultdict[Where, Counter[int]] = defaultdict(Counter)
+    lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
         frame = find_own_frame([profile.frames[index] for index in stack.frames])
         if frame is not None:
@@ -153,38 +156,41 @@ def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Whe
     return lines
 
 
-def identify_function(frame: Frame) -> Where:
+def identify_function(frame: Frame) -> FunctionKey:
     """Return a function's key without the path of its module, which differs from build to build."""
-    return Where(frame.function, frame.module.rpartition("/")[2], frame.file)
+    return FunctionKey(frame.function, frame.module.rpartition("/")[2], frame.file)
 
 
-def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], Change]]:
+def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], WeightChange]]:
     """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming)."""
     old, new = sorted(before.items()), sorted(after.items())
     # For each pair of indices: the cost of the rest, and the next step, as numbers of old and new lines.
-    best: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
+    best_step: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
     for i in range(len(old), -1, -1):
         for j in range(len(new), -1, -1):
             steps = []
             if i < len(old) and j < len(new):
-                steps.append((_compute_pairing_cost(old[i][1], new[j][1]) + best[i + 1, j + 1][0], 1, 1))
+                steps.append((_compute_pairing_cost(old[i][1], new[j][1]) + best_step[i + 1, j + 1][0], 1, 1))
             if i < len(old):
-                steps.append((old[i][1] + best[i + 1, j][0], 1, 0))
+                steps.append((old[i][1] + best_step[i + 1, j][0], 1, 0))
             if j < len(new):
-                steps.append((new[j][1] + best[i, j + 1][0], 0, 1))
+                steps.append((new[j][1] + best_step[i, j + 1][0], 0, 1))
             if steps:
-                best[i, j] = min(steps, key=lambda step: step[0])
+                best_step[i, j] = min(steps, key=lambda step: step[0])
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):
-        _, old_step, new_step = best[i, j]
+        _, old_step, new_step = best_step[i, j]
         line_before, weight_before = old[i] if old_step else (0, 0)
         line_after, weight_after = new[j] if new_step else (0, 0)
-        pairs.append(((line_before, line_after), Change(weight_before, weight_after)))
+        pairs.append(((line_before, line_after), WeightChange(weight_before, weight_after)))
         i, j = i + old_step, j + new_step
     return pairs
 
 
 def _compute_pairing_cost(before: int, after: int) -> float:
-    """Return the cost of pairing a line before with a line after: low for weights that are alike."""
+    """Return the cost of pairing a line before with a line after, from their weights: low for similar ones.
+
+    It is always below the cost of leaving both unpaired, which is the sum of their weights.
+    """
     return min(1.5 * abs(after - before), before + after - min(before, after) / 2)

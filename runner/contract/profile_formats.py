@@ -10,9 +10,9 @@ from runner.contract.profile import Frame, Profile, StackKind, StackProfile
 UNITS = {StackKind.FAULTS: "count", StackKind.ON_CPU: "nanoseconds", StackKind.OFF_CPU: "nanoseconds"}
 
 
-def write_stacks(profile: Profile, stacks: StackProfile, form: str) -> bytes:
+def write_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> bytes:
     """Return the stacks in a format that :data:`FORMATS` knows."""
-    return FORMATS[form](profile, stacks)
+    return FORMATS[format_name](profile, stacks)
 
 
 def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
@@ -65,7 +65,7 @@ FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
 def _format_frame(frame: Frame) -> str:
     """Return a frame as a word of a folded stack; separators are replaced."""
     name = frame.function.replace(";", ":")
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
 
 
 def _build_speedscope_frame(frame: Frame) -> dict[str, object]:

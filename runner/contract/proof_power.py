@@ -9,14 +9,14 @@ from typing import NamedTuple
 from runner.contract.level import Number, compute_median, find_largest_side, is_repeating
 
 MAX_PAIRS = 400
-"""Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
-execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
+"""The largest number of pairs, unless the workload sets another one. Counts that repeat take 20, and those that vary in
+every execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
 DIRECTION_ERROR = 0.0004
 """Probability that a comparison of one case and metric without a change ever finds a direction."""
 MAX_SAMPLES = 60
-"""Most samples that are paired with each other."""
-STATED_PERCENT = 2.0
-"""The rise that a statement is about."""
+"""The largest number of samples that are paired with each other."""
+DEFAULT_RISE_PERCENT = 2.0
+"""The rise that is assumed if none is given."""
 
 
 class PowerEstimate(NamedTuple):
@@ -27,7 +27,7 @@ class PowerEstimate(NamedTuple):
     percent
         The rise; None for a rise by one event, if the count repeats.
     pairs
-        The pairs that most likely prove it; None if as many as a comparison takes are too few.
+        The most likely number of pairs that prove it; None if it is larger than ``MAX_PAIRS``.
     seconds
         How long they take.
     """
@@ -37,10 +37,12 @@ class PowerEstimate(NamedTuple):
     seconds: float
 
 
-def compute_power(samples: Sequence[Number], seconds: float, percent: float = STATED_PERCENT) -> PowerEstimate | None:
+def compute_power(
+    samples: Sequence[Number], seconds: float, percent: float = DEFAULT_RISE_PERCENT
+) -> PowerEstimate | None:
     """Return how many pairs prove a rise of a count, if both sides vary as these samples do.
 
-    Every sample is paired with every other one raised by so much; the shares of the signs are what pairs will show.
+    Every sample, raised by ``percent``, is compared with every other one: the pairs will rise and fall in these shares.
 
     Parameters
     ----------
@@ -64,25 +66,26 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
         pairs = _count_pairs(1.0, 0.0)
         return PowerEstimate(None, pairs, 2 * seconds * (pairs or 0))
     rise = level * percent / 100
-    differences = [raised + rise - other for raised, other in permutations(recent, 2)]
-    above = sum(difference > 0 for difference in differences) / len(differences)
-    below = sum(difference < 0 for difference in differences) / len(differences)
-    pairs = _count_pairs(above, below)
+    differences = [sample + rise - other_sample for sample, other_sample in permutations(recent, 2)]
+    rise_share = sum(difference > 0 for difference in differences) / len(differences)
+    fall_share = sum(difference < 0 for difference in differences) / len(differences)
+    pairs = _count_pairs(rise_share, fall_share)
+    # A pair is two executions.
     return PowerEstimate(percent, pairs, 2 * seconds * (pairs or MAX_PAIRS))
 
 
-def _count_pairs(above: float, below: float) -> int | None:
-    """Return the first number of pairs at which such shares of signs are a verdict."""
+def _count_pairs(rise_share: float, fall_share: float) -> int | None:
+    """Return the smallest number of pairs that prove a rise if these shares of them rise and fall; None if too many."""
     for pairs in range(1, MAX_PAIRS + 1):
-        larger, smaller = round(pairs * above), round(pairs * below)
-        most = find_largest_side(larger + smaller, DIRECTION_ERROR) if larger + smaller else None
-        if most is not None and larger > most:
+        rises, falls = round(pairs * rise_share), round(pairs * fall_share)
+        max_chance_rises = find_largest_side(rises + falls, DIRECTION_ERROR) if rises + falls else None
+        if max_chance_rises is not None and rises > max_chance_rises:
             return pairs
     return None
 
 
 def describe_power(power: PowerEstimate) -> str:
-    """Say in one sentence what can be found."""
+    """Return in one sentence how many pairs would prove the rise."""
     rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} interleaved pairs."

@@ -214,18 +214,18 @@ class Failure(Strict):
         text = _TERMINAL_CODE.sub("", self.log) if self.stage is Stage.RUN else ""
         # A log of both streams begins with the standard error, which says why; the titles of the streams say nothing.
         parts = ([line.strip() for line in part.splitlines()] for part in text.split("--- standard output\n", 1))
-        candidates = ([line for line in part if line and not line.startswith("--- standard error")] for part in parts)
-        lines = next(filter(None, candidates), [])
+        kept_lines = ([line for line in part if line and not line.startswith("--- standard error")] for part in parts)
+        lines = next(filter(None, kept_lines), [])
         return f"{self.message}: {_find_reason_line(lines)[:200]}" if lines else self.message
 
 
 def _find_reason_line(lines: Sequence[str]) -> str:
     """Return the line that says why a program failed: the last one, unless it ends the program's usage."""
-    usage = next((index for index, line in enumerate(lines) if _USAGE.match(line)), None)
-    if usage is None or _ERROR.search(lines[-1]):
+    usage_index = next((index for index, line in enumerate(lines) if _USAGE.match(line)), None)
+    if usage_index is None or _ERROR.search(lines[-1]):
         return lines[-1]
     # The error about the arguments is printed before the usage.
-    return lines[usage - 1] if usage else lines[usage]
+    return lines[usage_index - 1] if usage_index else lines[usage_index]
 
 
 class Build(Strict):

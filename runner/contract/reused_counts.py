@@ -42,11 +42,11 @@ class SameBytesCheck(Strict):
     def sentence(self) -> str:
         """What was counted before and now, for the metrics that differ; empty if none does."""
         differ = (
-            f"{name} {self.expected[name]:,} at {self.commit[:10]}, {self._get_now(name)} now"
+            f"{name} {self.expected[name]:,} at {self.commit[:10]}, {self._describe_new_count(name)} now"
             for name in self.expected
             if self.counted.get(name) != self.expected[name]
         )
         return "; ".join(differ)
 
-    def _get_now(self, name: str) -> str:
+    def _describe_new_count(self, name: str) -> str:
         return f"{self.counted[name]:,}" if name in self.counted else "no count that repeats"

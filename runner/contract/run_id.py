@@ -14,8 +14,11 @@ def make_run_id(moment: datetime) -> uuid.UUID:
     return make_id_at(moment, os.urandom(10))
 
 
-def make_id_at(moment: datetime, rest: bytes) -> uuid.UUID:
-    """Return the id that begins with a moment, in milliseconds, and goes on with ten bytes."""
-    number = int.from_bytes(round(moment.timestamp() * 1000).to_bytes(6, "big") + rest, "big")
+def make_id_at(moment: datetime, random_bytes: bytes) -> uuid.UUID:
+    """Return the id that begins with a moment, in milliseconds, and ends with ten random bytes.
+
+    RFC 9562 puts the version and the variant in place of six of their bits.
+    """
+    number = int.from_bytes(round(moment.timestamp() * 1000).to_bytes(6, "big") + random_bytes, "big")
     version, variant = 7 << 76, 2 << 62
     return uuid.UUID(int=number & ~(0xF << 76 | 3 << 62) | version | variant)

@@ -17,16 +17,16 @@ MAX_STEADY_CHANGE = 0.10
 """The rates of two windows are the same if they differ by no more than this share of the larger one."""
 MIN_FAULTS_PER_OPERATION = 0.01
 """Rates below this are the same as none: one fault in a hundred operations."""
-MAX_HANDFUL = 16
-"""So many faults in a window are the same as none, however few the operations were."""
+MAX_NEGLIGIBLE_FAULTS = 16
+"""A window with at most this many faults counts as one without faults, however few its operations were."""
 _GROWING_WINDOWS = 3
-"""Windows that show together that memory grows as fast as before."""
+"""The number of windows that show together that memory grows as fast as before."""
 _IRREGULAR_WINDOWS = 4
-"""Windows that show together that faults come irregularly, as those of a garbage collector do."""
+"""The number of windows that show together that faults come irregularly, as those of a garbage collector do."""
 MIN_UNEXPLAINED_PER_OPERATION = 0.10
-"""A server still faults from this rate on, without what its memory has grown by."""
+"""From this rate of unexplained faults on, a server still faults (if the share below is reached, too)."""
 MIN_UNEXPLAINED_SHARE = 0.5
-"""And if this share of its faults is not explained by that growth."""
+"""A server still faults if at least this share of its faults is not explained by the growth of its memory."""
 
 
 class WindowFaults(Struct, frozen=True):
@@ -48,7 +48,7 @@ class WindowFaults(Struct, frozen=True):
 
 
 class AlignedWindows(Struct, frozen=True):
-    """The same window of all starts: its number, and those starts' windows that have it."""
+    """The windows of several starts of a server that have the same number."""
 
     number: int
     is_warm_up: bool
@@ -60,7 +60,7 @@ def count_warm_up(windows: Sequence[Window]) -> int:
     return next((index for index, window in enumerate(windows) if not window.is_warm_up), len(windows))
 
 
-def find_value_span(windows: Sequence[Window], name: str) -> tuple[int | float, int | float] | None:
+def find_value_range(windows: Sequence[Window], name: str) -> tuple[int | float, int | float] | None:
     """Return the lowest and the highest value of a metric over some windows; None if none of them has a value."""
     readings = [window.readings[name].value for window in windows if name in window.readings]
     values = [value for value in readings if value is not None]
@@ -68,7 +68,7 @@ def find_value_span(windows: Sequence[Window], name: str) -> tuple[int | float, 
 
 
 def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
-    """Return the windows of some starts by number, so that the first measured window of each has the same.
+    """Return the windows of several starts of a server by number; the first measured window of each has the same one.
 
     Starts that warm up until they are steady have different numbers of windows. The numbers are those of the start that
     warmed up for longest.
@@ -85,11 +85,11 @@ def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
     """Return whether the last two windows have the same rate of faults, or the last four no lower one on the whole."""
     if len(windows) < 2:
         return False
-    last = windows[-2:]
-    low, high = sorted(window.rate for window in last)
+    last_windows = windows[-2:]
+    low, high = sorted(window.rate for window in last_windows)
     return (
         high < MIN_FAULTS_PER_OPERATION
-        or max(window.faults for window in last) <= MAX_HANDFUL
+        or max(window.faults for window in last_windows) <= MAX_NEGLIGIBLE_FAULTS
         or high - low <= MAX_STEADY_CHANGE * high
         or _is_irregular(windows[-_IRREGULAR_WINDOWS:])
     )
@@ -98,14 +98,15 @@ def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
 def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
     """Return whether the rate goes up and down, and is no lower in the second half than in the first.
 
-    Two neighbours never agree where a garbage collector decides. A rate that still falls or rises has one direction.
+    Where a garbage collector decides, the rates of two neighbouring windows need not ever agree. A rate that has not
+    levelled off goes in one direction only.
     """
     if len(windows) < _IRREGULAR_WINDOWS:
         return False
     rates = [window.rate for window in windows]
-    rises = {later > earlier for earlier, later in pairwise(rates)}
+    directions = {later > earlier for earlier, later in pairwise(rates)}
     middle = len(rates) // 2
-    return len(rises) > 1 and sum(rates[middle:]) >= (1 - MAX_STEADY_CHANGE) * sum(rates[:middle])
+    return len(directions) > 1 and sum(rates[middle:]) >= (1 - MAX_STEADY_CHANGE) * sum(rates[:middle])
 
 
 def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
@@ -128,31 +129,31 @@ def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
     The last windows must all show it, because a store that fills grows more slowly from window to window: its load
     meets more and more keys that are there.
     """
-    last = windows[-_GROWING_WINDOWS:]
-    rates = [window.rate for window in last]
+    last_windows = windows[-_GROWING_WINDOWS:]
+    rates = [window.rate for window in last_windows]
     if (
-        len(last) < _GROWING_WINDOWS
+        len(last_windows) < _GROWING_WINDOWS
         or min(rates) < MIN_UNEXPLAINED_PER_OPERATION
         or max(rates) - min(rates) > MAX_STEADY_CHANGE * max(rates)
-        or any(window.unexplained_rate >= MIN_UNEXPLAINED_SHARE * window.rate for window in last)
+        or any(window.unexplained_rate >= MIN_UNEXPLAINED_SHARE * window.rate for window in last_windows)
     ):
         return None
-    return last[-1].growth / last[-1].operations
+    return last_windows[-1].growth / last_windows[-1].operations
 
 
 def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     """Return in a sentence that the server still faults, or that its heap grows; empty if neither."""
     rate, growth = find_still_faulting_rate(windows), find_steady_growth(windows)
-    after = f"faults per operation after {len(windows)} windows"
+    rate_suffix = f"faults per operation after {len(windows)} windows"
     if rate is not None:
         return (
-            f"still {_format_rate(rate)} {after}, more than its memory growth explains: the server touches memory "
-            "again that it had returned or shares with another process"
+            f"still {_format_rate(rate)} {rate_suffix}, more than its memory growth explains: the server touches "
+            "memory again that it had returned or shares with another process"
         )
     if growth is not None:
         amount = replace_no_break_spaces(format_amount(growth))
         return (
-            f"still {_format_rate(windows[-1].rate)} {after}, because its memory still grows by {amount} per "
+            f"still {_format_rate(windows[-1].rate)} {rate_suffix}, because its memory still grows by {amount} per "
             "operation, as fast as before: its heap grows and never returns memory"
         )
     return ""

@@ -76,7 +76,7 @@ def _has_runtime(settings: Mapping[str, str | None], runtime: str) -> bool:
     return any((program or "").partition(",")[0].rpartition("/")[2] == runtime for program in programs)
 
 
-def _has_random_heap(go: str) -> bool:
+def _has_random_heap(go_setting: str) -> bool:
     """Return whether a tool is a version of Go that has the option. The version may be in the tool's path."""
-    versions = _GO_VERSION.findall(go)
+    versions = _GO_VERSION.findall(go_setting)
     return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP_VERSION

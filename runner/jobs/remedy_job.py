@@ -44,7 +44,7 @@ def run(job: ClaimedJob) -> JobResult:
     job.announce_runs(2)
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
-        pairs = replace(pairs, first=max(pairs.first, MIN_PAIRS), most=max(pairs.most, MIN_PAIRS))
+        pairs = replace(pairs, min_pairs=max(pairs.min_pairs, MIN_PAIRS), max_pairs=max(pairs.max_pairs, MIN_PAIRS))
     result = compare_interleaved(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))

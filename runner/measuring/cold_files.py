@@ -17,14 +17,14 @@ class OutsideError(Exception):
     """A file of a revision leads out of its build. The message names it."""
 
 
-def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
+def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> None:
     """Evict all pages of these files from the page cache.
 
     Pages that a running program maps cannot be evicted, nor pages of a file system in memory.
 
     Parameters
     ----------
-    within
+    allowed_folder
         The only folder whose files may be evicted; None for any. Untrusted code must not choose files of the host.
 
     Raises
@@ -35,10 +35,10 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
         If pages stay resident, so that the start would not be cold, or if the file is a folder, a pipe or a device. The
         message names the file and the number of pages.
     OutsideError
-        If a file lies outside of ``within``.
+        If a file lies outside of ``allowed_folder``.
     """
     for file in files:
-        if within is not None and not Path(os.path.realpath(file)).is_relative_to(within.resolve()):
+        if allowed_folder is not None and not Path(os.path.realpath(file)).is_relative_to(allowed_folder.resolve()):
             raise OutsideError(f"{file} is not in the build's directory")
         # O_NONBLOCK, because opening a pipe in an untrusted tree would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
@@ -47,12 +47,12 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
                 raise EvictionError(
                     f"{file} is not a regular file, so it cannot be evicted", "list only regular files in [run] files"
                 )
-            resident, pages = evict_pages(descriptor)
+            resident_pages, pages = evict_pages(descriptor)
         finally:
             os.close(descriptor)
-        if resident:
+        if resident_pages:
             raise EvictionError(
-                f"{file}: {resident} of {pages} pages stay in memory, so this cannot be a cold start",
+                f"{file}: {resident_pages} of {pages} pages stay in memory, so this cannot be a cold start",
                 "end the programs that map the file, or use a file that only this program maps",
             )
 

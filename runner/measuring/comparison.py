@@ -29,8 +29,8 @@ from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload
 
 Decide = Callable[[ComparisonRequest], Comparison]
-OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
-TrialInPlace = Callable[[], AbstractContextManager[Trial]]
+BuildFurtherTrials = Callable[[int], tuple[Trial, Trial] | None]
+BuildInPlace = Callable[[], AbstractContextManager[Trial]]
 FIRST_PAIRS_OF_PROOF = 16
 """Pairs of a proof before the first question to the service: fewer prove nothing."""
 SAMPLES_PER_FURTHER_BUILD = 5
@@ -44,23 +44,23 @@ class Pairs(Struct, frozen=True):
 
     Attributes
     ----------
-    first
-        Pairs before the first question to the service.
-    most
+    min_pairs
+        Pairs before the service is asked for the first time.
+    max_pairs
         Pairs after which the comparison ends without a decision.
     """
 
-    first: int
-    most: int
+    min_pairs: int
+    max_pairs: int
 
     @classmethod
-    def from_workload(cls, workload: Workload, fixed: int | None = None) -> Self:
+    def from_workload(cls, workload: Workload, pair_count: int | None = None) -> Self:
         """Return the numbers for a workload, or a fixed number of pairs."""
-        if fixed is not None:
-            return cls(fixed, fixed)
-        noisy = bool(workload.metrics.judging.requested)
-        first = max(workload.workload.samples, 16 if noisy else 2)
-        return cls(first, max(first, workload.workload.max_samples or MAX_PAIRS))
+        if pair_count is not None:
+            return cls(pair_count, pair_count)
+        has_noisy_metrics = bool(workload.metrics.judging.requested)
+        min_pairs = max(workload.workload.samples, 16 if has_noisy_metrics else 2)
+        return cls(min_pairs, max(min_pairs, workload.workload.max_samples or MAX_PAIRS))
 
     @classmethod
     def for_proof(cls, workload: Workload) -> Self:
@@ -76,14 +76,14 @@ class ComparisonResult(Struct, frozen=True):
     comparison: Comparison | None
     base_stored: bool = False
     """Whether base is a stored run."""
-    most: int | None = None
-    """The pairs that it was allowed; None if one side could not be measured."""
+    max_pairs: int | None = None
+    """The largest number of pairs that it was allowed; None if one side could not be measured."""
     explanation: Explanation | None = None
     """Why head got worse; None if it did not, or if nobody asked."""
 
     def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
         """Return the request that the service has decided."""
-        return _make_request(self.base, self.head, judging, cases=cases, most=self.most)
+        return _make_request(self.base, self.head, judging, cases=cases, most=self.max_pairs)
 
 
 def compare_interleaved(
@@ -94,9 +94,9 @@ def compare_interleaved(
     pairs: Pairs,
     cases: int = 1,
     judging: Judging | None = None,
-    other_builds: OtherTrials = lambda _: None,
-    other_place: TrialInPlace | None = None,
-    until: float | None = None,
+    build_further_trials: BuildFurtherTrials = lambda _: None,
+    build_in_place: BuildInPlace | None = None,
+    deadline: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
     """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
@@ -112,13 +112,13 @@ def compare_interleaved(
         How many cases are judged together: they share the error probability.
     judging
         Which metrics are decided, and how; by default as the workload says.
-    other_builds
-        Returns the trials of base and head of their further build with a number from 1 on; None if there is none. The
-        service asks for them where both differ by very little.
-    other_place
-        Builds base in the place of head for a while, and returns its trial there. The service asks for it where both
-        differ although they were answered the same.
-    until
+    build_further_trials
+        Takes the number of a further build, from 1 on, and returns its trials of base and head; None if there is none.
+        The service asks for them if base and head differ by very little.
+    build_in_place
+        Builds base in the folder of head until the context ends, and yields its trial there. The service asks for it if
+        both differ although their file lookups had the same answers.
+    deadline
         The monotonic time in seconds from which on no more pairs are begun; None for no limit.
     progress
         Called after each execution.
@@ -140,25 +140,25 @@ def compare_interleaved(
         except (ExecutionFailure, SpoiledSession) as error:
             return make_undecided(base, head, {trial: _report_failure(trial, error)})
         judging = judging or base.workload.metrics.judging
-        compared = sample_interleaved(
-            base, head, decide, pairs=pairs, cases=cases, judging=judging, until=until, progress=progress
+        result = sample_interleaved(
+            base, head, decide, pairs=pairs, cases=cases, judging=judging, deadline=deadline, progress=progress
         )
-        if compared.comparison and compared.comparison.wants_renewal:
+        if result.comparison and result.comparison.wants_renewal:
             try:
                 for trial in (base, head):
                     trial.renew()
                     progress()
             except ExecutionFailure as error:
                 return make_undecided(base, head, {trial: _report_failure(trial, error)})
-            compared = sample_interleaved(
-                base, head, decide, pairs=pairs, cases=cases, judging=judging, until=until, progress=progress
+            result = sample_interleaved(
+                base, head, decide, pairs=pairs, cases=cases, judging=judging, deadline=deadline, progress=progress
             )
-    if other_place:
-        places = base.answered.place, head.answered.place
-        compared = _compare_in_other_place(
-            compared, other_place, places, decide, cases=cases, judging=judging, progress=progress
+    if build_in_place:
+        places = base.answered_lookups.place, head.answered_lookups.place
+        result = _compare_in_other_place(
+            result, build_in_place, places, decide, cases=cases, judging=judging, progress=progress
         )
-    return compare_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
+    return compare_other_builds(result, build_further_trials, decide, cases=cases, judging=judging, progress=progress)
 
 
 def sample_interleaved(
@@ -169,7 +169,7 @@ def sample_interleaved(
     pairs: Pairs,
     cases: int,
     judging: Judging,
-    until: float | None = None,
+    deadline: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
     """Take pairs of samples until the service needs no more or the workload allows no more.
@@ -178,30 +178,33 @@ def sample_interleaved(
     """
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
-    trial, target = base, pairs.first
+    trial, target_pairs = base, pairs.min_pairs
     try:
         while True:
-            for number in range(len(samples[base]), target):
-                if number >= pairs.first and _is_over(until):
+            for number in range(len(samples[base]), target_pairs):
+                if number >= pairs.min_pairs and _is_over(deadline):
                     break
                 order = (base, head) if number % 2 == 0 else (head, base)
-                for turn, (trial, sample) in enumerate(_execute_pair(order)):
-                    samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
+                for position, (trial, sample) in enumerate(_execute_pair(order)):
+                    samples[trial].append(sample.model_copy(update={"place": 2 * number + position}))
                     progress()
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
-            request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.most)
+            request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.max_pairs)
             decision = decide(request)
-            if decision.more == 0 or target >= pairs.most or _is_over(until):
-                return ComparisonResult(request.base, request.head, decision, most=pairs.most)
-            target = min(pairs.most, target + decision.more)
-    except SideFailure as side:
-        if side.trial is base and _can_run_alone(base):
+            if decision.more == 0 or target_pairs >= pairs.max_pairs or _is_over(deadline):
+                return ComparisonResult(request.base, request.head, decision, max_pairs=pairs.max_pairs)
+            target_pairs = min(pairs.max_pairs, target_pairs + decision.more)
+    except SideFailure as side_failure:
+        if side_failure.trial is base and _can_run_alone(base):
             # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
-            failed = head.report_skipped(
-                f"base fails when head runs at the same time, but not alone: {side.failure.message}", temporary=True
+            skipped = head.report_skipped(
+                f"base fails when head runs at the same time, but not alone: {side_failure.failure.message}",
+                temporary=True,
             )
-            return make_undecided(base, head, {head: failed})
-        return make_undecided(base, head, {side.trial: _report_failure(side.trial, side.failure)})
+            return make_undecided(base, head, {head: skipped})
+        return make_undecided(
+            base, head, {side_failure.trial: _report_failure(side_failure.trial, side_failure.failure)}
+        )
     except SpoiledSession as error:
         return make_undecided(base, head, {trial: _report_failure(trial, error)})
 
@@ -224,7 +227,7 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
         One of them fails.
     """
     first, second = trials
-    if first.can_run_beside(second):
+    if first.can_run_at_once(second):
         yield from _execute_servers_in_turns(trials)
         return
     for trial in trials:
@@ -256,16 +259,16 @@ def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, 
 
 @contextmanager
 def _name_failed_side(trial: Trial) -> Iterator[None]:
-    """Say of which side a failure is."""
+    """Turn a failure within the context into one that names the side."""
     try:
         yield
     except ExecutionFailure as failure:
         raise SideFailure(trial, failure) from failure
 
 
-def _is_over(until: float | None) -> bool:
+def _is_over(deadline: float | None) -> bool:
     """Return whether the deadline of a comparison has passed."""
-    return until is not None and time.monotonic() >= until
+    return deadline is not None and time.monotonic() >= deadline
 
 
 def _can_run_alone(trial: Trial) -> bool:
@@ -279,8 +282,8 @@ def _can_run_alone(trial: Trial) -> bool:
 
 
 def _compare_in_other_place(
-    compared: ComparisonResult,
-    other_place: TrialInPlace,
+    result: ComparisonResult,
+    build_in_place: BuildInPlace,
     places: tuple[Place, Place],
     decide: Decide,
     *,
@@ -289,12 +292,12 @@ def _compare_in_other_place(
     progress: Callable[[], None],
 ) -> ComparisonResult:
     """Measure base in the place of head, if the service asks for it."""
-    if not compared.comparison or not compared.comparison.wants_other_place:
-        return compared
+    if not result.comparison or not result.comparison.wants_other_place:
+        return result
     differences = find_tree_differences(*places)
     samples = []
     try:
-        with other_place() as trial, raise_priority():
+        with build_in_place() as trial, raise_priority():
             trial.warm_up()
             progress()
             for _ in range(SAMPLES_IN_OTHER_PLACE):
@@ -302,18 +305,18 @@ def _compare_in_other_place(
                 progress()
             report = trial.report_measured(samples)
     except (BuildFailure, ExecutionFailure, SpoiledSession):
-        return compared
+        return result
     counts = (name for name in report.metrics if metric(name).kind is Kind.COUNT)
     counted = {name: values for name in counts if (values := report.values(name))}
     place = OtherPlace(counted=counted, differences=tuple(differences))
-    base = compared.base.model_copy(update={"other_place": place})
-    request = _make_request(base, compared.head, judging, cases=cases, most=compared.most)
-    return replace(compared, base=base, comparison=decide(request))
+    base = result.base.model_copy(update={"other_place": place})
+    request = _make_request(base, result.head, judging, cases=cases, most=result.max_pairs)
+    return replace(result, base=base, comparison=decide(request))
 
 
 def compare_other_builds(
-    compared: ComparisonResult,
-    other_builds: OtherTrials,
+    result: ComparisonResult,
+    build_further_trials: BuildFurtherTrials,
     decide: Decide,
     *,
     cases: int,
@@ -322,23 +325,23 @@ def compare_other_builds(
 ) -> ComparisonResult:
     """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`."""
     number = 0
-    while compared.comparison and compared.comparison.wants_other_builds:
+    while result.comparison and result.comparison.wants_other_builds:
         number += 1
-        trials = other_builds(number)
+        trials = build_further_trials(number)
         if trials is None:
             break
         try:
             with raise_priority():
-                counted = [_measure_other_build(trial, progress) for trial in trials]
+                builds = [_measure_other_build(trial, progress) for trial in trials]
         except (ExecutionFailure, SpoiledSession):
             break
         base, head = (
-            report.model_copy(update={"other_builds": (*report.other_builds, other)})
-            for report, other in zip((compared.base, compared.head), counted, strict=True)
+            report.model_copy(update={"other_builds": (*report.other_builds, other_build)})
+            for report, other_build in zip((result.base, result.head), builds, strict=True)
         )
-        request = _make_request(base, head, judging, cases=cases, most=compared.most)
-        compared = replace(compared, base=base, head=head, comparison=decide(request))
-    return compared
+        request = _make_request(base, head, judging, cases=cases, most=result.max_pairs)
+        result = replace(result, base=base, head=head, comparison=decide(request))
+    return result
 
 
 def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
@@ -353,15 +356,15 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
     report = trial.report_measured(samples)
     own_bytes = report.files.own_bytes if report.files else ""
     counts = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    counted = {name: _compute_level(values) for name, values in counts.items() if values}
-    return OtherBuild(own_bytes=own_bytes, counted=counted)
+    majority_by_count = {name: _compute_level(values) for name, values in counts.items() if values}
+    return OtherBuild(own_bytes=own_bytes, counted=majority_by_count)
 
 
 def _compute_level(values: Sequence[Number]) -> Number:
-    """Return the value on which most samples agree, otherwise their median."""
-    most, middle = find_majority(values), compute_median(values)
-    assert middle is not None
-    return most[0] if most else middle
+    """Return the value on which more than half of the samples agree, otherwise their median."""
+    majority, median = find_majority(values), compute_median(values)
+    assert median is not None
+    return majority[0] if majority else median
 
 
 def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
@@ -389,8 +392,8 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
         The reports of the sides that cannot be measured.
     """
     if head in reports:
-        other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
-        return ComparisonResult(other, reports[head], None)
+        base_report = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
+        return ComparisonResult(base_report, reports[head], None)
     return ComparisonResult(reports[base], _measure_head_alone(head), None)
 
 

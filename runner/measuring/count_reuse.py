@@ -26,7 +26,7 @@ from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
-"""One in so many is measured although its counts could be reused."""
+"""One revision in this many is measured although its counts could be reused."""
 MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
@@ -46,17 +46,17 @@ class _ReusableRun(Struct, frozen=True):
 
     Attributes
     ----------
-    agreeing
+    agreeing_runs
         The number of successive measured runs with the same counts, including this one.
     """
 
     report: Report
-    answered: AnsweredLookups
-    agreeing: int
+    answered_lookups: AnsweredLookups
+    agreeing_runs: int
 
 
 class SameBytes:
-    """Remembers the newest measured run of each case."""
+    """Finds runs that need no measurement, by the bytes of programs; remembers the newest measured run of each case."""
 
     def __init__(self, workload: Workload, bench: Bench) -> None:
         self._workload = workload
@@ -65,28 +65,28 @@ class SameBytes:
         self._is_usable = str(workload.run.processes) == "1" and all(
             metric(name).exact for name in workload.metrics.judge
         )
-        self._newest: dict[str, _ReusableRun] = {}
-        self._never: set[str] = set()
-        self._contradicted: set[str] = set()
+        self._newest_runs: dict[str, _ReusableRun] = {}
+        self._unusable_cases: set[str] = set()
+        self._contradicted_cases: set[str] = set()
 
     def find_source(self, case: Case, tree: Path) -> Report | None:
         """Return a run whose counts can be reused for a built tree; None if the case has to be measured."""
-        newest = self._newest.get(case.name)
-        if newest is None or case.name in self._never:
+        newest = self._newest_runs.get(case.name)
+        if newest is None or case.name in self._unusable_cases:
             return None
-        has_same_answers = newest.answered.has_same_answers_in(tree.resolve(), read_build_start(tree))
+        has_same_answers = newest.answered_lookups.has_same_answers_in(tree.resolve(), read_build_start(tree))
         return newest.report if has_same_answers else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
 
-        That is in another environment, until enough runs have shown the level, and to check the host: one revision in
-        twenty, and each one from the first on that contradicts another run, or shows that the count varies. And it is
-        if one untraced execution counts anything else: a program may look up other files while it is traced, and the
-        answers may leave something out.
+        A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` measured runs in a row agree; an
+        earlier measurement contradicted the reused counts; it is the one in twenty by which the host is checked; the
+        environment has changed; or one untraced execution of it has other counts. The latter happens if a program looks
+        up other files while it is traced, or if the answers to its lookups do not contain all that it depends on.
         """
         name = source.case.name
-        if self._newest[name].agreeing < MIN_AGREEING_RUNS or name in self._contradicted:
+        if self._newest_runs[name].agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
             return None
         if is_checked(revision.commit, source.case):
             return None
@@ -107,12 +107,12 @@ class SameBytes:
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
-            self._never.add(report.case.name)
+            self._unusable_cases.add(report.case.name)
             remark = _OTHER_FILES_REMARK.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         expected, counted = _collect_exact_counts(source) or {}, compute_levels(report.samples)
         if varying := _describe_varying(report, expected, counted):
-            self._contradicted.add(report.case.name)
+            self._contradicted_cases.add(report.case.name)
             remark = _VARIES_REMARK.format(source.revision.commit[:10], "; ".join(varying))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         check = SameBytesCheck(
@@ -122,7 +122,7 @@ class SameBytes:
             counted={name: counted[name] for name in expected if name in counted},
         )
         if not check.holds:
-            self._contradicted.add(report.case.name)
+            self._contradicted_cases.add(report.case.name)
         return report.model_copy(update={"same_bytes_check": check})
 
     def remember_source(self, report: Report) -> None:
@@ -130,14 +130,14 @@ class SameBytes:
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name
-        before, answered = self._newest.pop(name, None), self._bench.known_files.answered.get(name)
-        if self._is_usable and answered and _are_counts_certain(report):
-            agreed = (
-                before.agreeing
-                if before and _collect_exact_counts(before.report) == _collect_exact_counts(report)
+        previous_run, answered_lookups = self._newest_runs.pop(name, None), self._bench.known_files.answered.get(name)
+        if self._is_usable and answered_lookups and _are_counts_certain(report):
+            previous_agreeing_runs = (
+                previous_run.agreeing_runs
+                if previous_run and _collect_exact_counts(previous_run.report) == _collect_exact_counts(report)
                 else 0
             )
-            self._newest[name] = _ReusableRun(report, answered, agreed + 1)
+            self._newest_runs[name] = _ReusableRun(report, answered_lookups, previous_agreeing_runs + 1)
 
 
 def is_checked(commit: str, case: Case) -> bool:
@@ -166,10 +166,10 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
             continue
         readings = report.readings(name)
         values = {reading.value for reading in readings if reading.status is Status.COUNTED}
-        first = readings[0].value
-        if len(readings) != len(report.samples) or first is None or values != {first}:
+        count = readings[0].value
+        if len(readings) != len(report.samples) or count is None or values != {count}:
             return None
-        counts[name] = first
+        counts[name] = count
     return counts
 
 
@@ -180,15 +180,15 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
     the host if the counts differ from the expected count by no more than from each other.
     """
     clauses = []
-    for name, before in expected.items():
+    for name, expected_count in expected.items():
         values = [reading.value for reading in report.readings(name) if reading.value is not None]
         if not values:
             return []
         low, high = min(values), max(values)
-        if max(low - before, before - high) > high - low:
+        if max(low - expected_count, expected_count - high) > high - low:
             return []
-        if low < high and counted.get(name) != before:
-            clauses.append(f"{name} {before:,} there, {low:,} – {high:,} here")
+        if low < high and counted.get(name) != expected_count:
+            clauses.append(f"{name} {expected_count:,} there, {low:,} – {high:,} here")
     return clauses
 
 

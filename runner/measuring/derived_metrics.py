@@ -13,7 +13,7 @@ from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
 
 MAX_RESULT_BYTES = 16 << 20
-"""Of a result file; a program can make one of many gigabytes that takes no room on the disk."""
+"""The largest size of a result file; a program can make one of many gigabytes that takes no room on the disk."""
 
 
 def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sample:

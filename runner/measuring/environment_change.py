@@ -5,7 +5,7 @@ from runner.environment.capture import find_differences
 from runner.errors import FaultwatchError
 
 _MAX_SETTINGS = 5
-"""Most settings that a message names."""
+"""The largest number of settings that a message names."""
 
 
 class SpoiledSession(FaultwatchError):
@@ -22,8 +22,10 @@ def require_unchanged(before: Environment, after: Environment) -> None:
     """
     changes = find_differences(before, after)
     if changes:
-        listed = "; ".join(
+        named_changes = "; ".join(
             f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_MAX_SETTINGS]
         )
-        more = f"; and {len(changes) - _MAX_SETTINGS} more" if len(changes) > _MAX_SETTINGS else ""
-        raise SpoiledSession(f"the environment changed during the session: {listed}{more}", "measure the case again")
+        remainder = f"; and {len(changes) - _MAX_SETTINGS} more" if len(changes) > _MAX_SETTINGS else ""
+        raise SpoiledSession(
+            f"the environment changed during the session: {named_changes}{remainder}", "measure the case again"
+        )

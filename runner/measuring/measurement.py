@@ -57,17 +57,17 @@ def measure_case(
     FaultwatchError
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
-    measured = Subject(subject, revision, case, build)
+    trial_subject = Subject(subject, revision, case, build)
     try:
         return _measure_case(
-            Trial(workload, measured, bench, tree), sampling or Sampling.from_workload(workload), progress
+            Trial(workload, trial_subject, bench, tree), sampling or Sampling.from_workload(workload), progress
         )
     except Exception as error:
         if not _is_caused_by_revision(error):
             raise
         # A program can fail in unexpected ways, which must not end the history of the other commits.
         message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
-        return Trial(workload, measured, bench).report_failed(
+        return Trial(workload, trial_subject, bench).report_failed(
             Stage.MEASURE, message, traceback.format_exc(), temporary=True
         )
 

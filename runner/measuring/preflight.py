@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
+from runner.contract.code_trust import CodeOrigin, choose_build_store, needs_sandbox
 from runner.contract.report import POOL_SETTING, Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture_environment
@@ -57,10 +57,10 @@ def prepare_bench(
     settings: Settings,
     variables: Mapping[str, str] | None = None,
     *,
-    examined: bool = True,
+    examine_host: bool = True,
     confined: bool = False,
     origin: CodeOrigin = CodeOrigin.OWN,
-    say: Callable[[str], None] = lambda _: None,
+    report_repeated_build: Callable[[str], None] = lambda _: None,
 ) -> Workbench:
     """Check that this host can measure, and return what measuring needs.
 
@@ -68,13 +68,13 @@ def prepare_bench(
     ----------
     variables
         Variables to add to the environment of the measured process.
-    examined
+    examine_host
         Count the canary and read the declared settings; needed before a session, but not for showing the environment.
     confined
         Build and run in a sandbox.
     origin
         Where the code comes from: with the sandbox it decides where builds are kept.
-    say
+    report_repeated_build
         Called with a line for each build that has to be repeated.
 
     Raises
@@ -84,30 +84,30 @@ def prepare_bench(
     """
     from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 
-    def find_scope() -> "Scope":
+    def prepare_counting() -> "Scope":
         scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Remembers the digests of the libraries.
         describe_page_cache(None)  # Remembers whether copies can be mounted.
         return scope
 
-    if examined and forbids_programs(settings.builds):
+    if examine_host and forbids_programs(settings.builds):
         raise FaultwatchError(
             f"{settings.builds} is on a file system that allows no programs (noexec)",
             "set FAULTWATCH_HOME to a folder on another file system",
         )
     variables = dict(variables or {})
     # Several independent waits for other programs, so do them at once.
-    scope_found = start_in_background(find_scope)
+    wait_for_scope = start_in_background(prepare_counting)
     try:
-        trust = assess_host(settings.programs) if examined else HostTrust()
+        trust = assess_host(settings.programs) if examine_host else HostTrust()
     finally:
-        scope = scope_found()  # Raise the reason why nothing can be counted before any error that follows from it.
-    box = create_sandbox() if confined else None
-    store = build_store(origin, confined=confined)
-    most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
-    places = BuildPlaces(settings.builds, store, most_bytes, settings.builds_days)
-    session_settings = build_session_settings(scope, settings.builds, sandboxed=box is not None)
+        scope = wait_for_scope()  # Raise the reason why nothing can be counted before any error that follows from it.
+    sandbox = create_sandbox() if confined else None
+    build_store = choose_build_store(origin, confined=confined)
+    max_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
+    build_places = BuildPlaces(settings.builds, build_store, max_bytes, settings.builds_days)
+    session_settings = build_session_settings(scope, settings.builds, sandboxed=sandbox is not None)
     if settings.pool:
         session_settings = {**session_settings, POOL_SETTING: settings.pool}
 
@@ -117,11 +117,14 @@ def prepare_bench(
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     actual = capture_session_environment(state)
-    machine = {name: value for name, value in actual.settings.items() if name in MACHINE_SETTINGS}
+    machine_settings = {name: value for name, value in actual.settings.items() if name in MACHINE_SETTINGS}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY_WARNING))
-    bench = Bench(Host(name=settings.host), capture_session_environment, variables, trust, settings.cpus, box)
-    warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examined else ()
+    bench = Bench(Host(name=settings.host), capture_session_environment, variables, trust, settings.cpus, sandbox)
+    warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examine_host else ()
     return Workbench(
-        bench, Builder(places, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
+        bench,
+        Builder(build_places, machine_settings, sandbox, report_repeated_build, reveals_host=origin is CodeOrigin.OWN),
+        variables,
+        warnings,
     )

@@ -9,20 +9,20 @@ from runner.contract.report import Reading, Sample, Status
 _STATUSES_WORST_FIRST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
 
 
-def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -> Sample:
+def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Reading]) -> Sample:
     """Combine the samples of processes that started together; a single sample is returned with the group's readings.
 
     Counts, CPU times and rates are added up. The elapsed time is that of the slowest process, a size that of the
     largest, and a ratio is the mean. If one process lacks a reading, so does the combined sample, for the same reason.
     """
     if len(samples) == 1:
-        return samples[0].model_copy(update={"readings": samples[0].readings | dict(group)})
+        return samples[0].model_copy(update={"readings": samples[0].readings | dict(group_readings)})
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
-    everywhere = [name for name in names if all(name in sample.readings for sample in samples)]
-    combined = {name: _combine_readings(name, [sample.readings[name] for sample in samples]) for name in everywhere}
+    shared_names = [name for name in names if all(name in sample.readings for sample in samples)]
+    combined = {name: _combine_readings(name, [sample.readings[name] for sample in samples]) for name in shared_names}
     texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, 1))
     return Sample(
-        readings=combined | dict(group),
+        readings=combined | dict(group_readings),
         perf_output="\n".join(texts)[:100_000],
         processes=tuple(sample.readings for sample in samples),
     )
@@ -30,13 +30,13 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
 
 def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
     """Combine one metric of several processes; if a value is missing, return the worst reading."""
-    worst = next(
+    worst_reading = next(
         (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
     )
     values = [reading.value for reading in readings if reading.value is not None]
     if len(values) < len(readings):
-        return worst
-    return worst.model_copy(update={"value": _combine_values(name, values)})
+        return worst_reading
+    return worst_reading.model_copy(update={"value": _combine_values(name, values)})
 
 
 def _combine_values(name: str, values: Sequence[int | float]) -> int | float:

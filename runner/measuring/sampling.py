@@ -33,7 +33,7 @@ class Sampling(Struct, frozen=True):
 
     Attributes
     ----------
-    least, most
+    min_samples, max_samples
         Limits of the number of samples.
     precision
         For each noisy metric, the precision to which its median must be known, in percent of its level.
@@ -41,34 +41,34 @@ class Sampling(Struct, frozen=True):
         Levels of exact counts that the history shows for this case in this environment.
     """
 
-    least: int = 2
-    most: int = 10
+    min_samples: int = 2
+    max_samples: int = 10
     precision: Mapping[str, float] = field(default_factory=dict)
     expected: Mapping[str, Number] = field(default_factory=dict)
 
     @classmethod
     def from_workload(
-        cls, workload: Workload, fixed: int | None = None, expected: Mapping[str, Number] | None = None
+        cls, workload: Workload, sample_count: int | None = None, expected: Mapping[str, Number] | None = None
     ) -> Self:
         """Return the sampling that a workload asks for, or a fixed number of samples."""
-        if fixed is not None:
-            return cls(least=fixed, most=fixed)
+        if sample_count is not None:
+            return cls(min_samples=sample_count, max_samples=sample_count)
         precision = workload.metrics.precision
-        least = workload.workload.samples
-        most = workload.workload.max_samples or (100 if precision else 10)
-        return cls(least, max(least, most), precision, expected or {})
+        min_samples = workload.workload.samples
+        max_samples = workload.workload.max_samples or (100 if precision else 10)
+        return cls(min_samples, max(min_samples, max_samples), precision, expected or {})
 
     def sample_all_unless_expected(self) -> Self:
         """Return a sampling that takes all samples as soon as one differs from what is expected."""
-        return replace(self, least=self.most)
+        return replace(self, min_samples=self.max_samples)
 
     def needs_more_samples(self, samples: Sequence[Sample]) -> bool:
         """Return whether another sample is needed."""
-        if len(samples) >= self.most:
+        if len(samples) >= self.max_samples:
             return False
         if self._are_counts_expected(samples):
             return not self._is_precise(samples)
-        return len(samples) < self.least or not (_do_samples_agree(samples) and self._is_precise(samples))
+        return len(samples) < self.min_samples or not (_do_samples_agree(samples) and self._is_precise(samples))
 
     def _are_counts_expected(self, samples: Sequence[Sample]) -> bool:
         """Return whether all exact counts of all samples are those that the history leads to expect."""
@@ -85,11 +85,13 @@ class Sampling(Struct, frozen=True):
 def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Mark the values that differ from the other samples of their metric; nothing is dropped."""
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
-    ordinary = {name: _find_ordinary_range(name, _list_values(samples, name)) for name in names}
+    ordinary_ranges = {name: _find_ordinary_range(name, _list_values(samples, name)) for name in names}
     return tuple(
         sample.model_copy(
             update={
-                "readings": {name: _mark_outliers(reading, ordinary[name]) for name, reading in sample.readings.items()}
+                "readings": {
+                    name: _mark_outliers(reading, ordinary_ranges[name]) for name, reading in sample.readings.items()
+                }
             }
         )
         for sample in samples
@@ -99,11 +101,11 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 def compute_levels(samples: Sequence[Sample]) -> dict[str, Number]:
     """Return the levels of the exact counts of a run, with which the next run is compared."""
     majorities = {name: find_majority(_list_values(samples, name)) for name in _list_exact_metrics(samples)}
-    return {name: agreed[0] for name, agreed in majorities.items() if agreed}
+    return {name: majority[0] for name, majority in majorities.items() if majority}
 
 
-def _mark_outliers(reading: Reading, ordinary: tuple[Number, Number] | None) -> Reading:
-    if reading.value is None or ordinary is None or ordinary[0] <= reading.value <= ordinary[1]:
+def _mark_outliers(reading: Reading, ordinary_range: tuple[Number, Number] | None) -> Reading:
+    if reading.value is None or ordinary_range is None or ordinary_range[0] <= reading.value <= ordinary_range[1]:
         return reading
     return reading.model_copy(update={"outlier": True})
 
@@ -111,22 +113,24 @@ def _mark_outliers(reading: Reading, ordinary: tuple[Number, Number] | None) -> 
 def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
     """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
     if metric(name).exact:
-        agreed = find_majority(values)
-        return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
-    middle = compute_median(values)
-    if middle is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
+        majority = find_majority(values)
+        return (majority[0], majority[0]) if majority and majority[1] >= 2 else None
+    center = compute_median(values)
+    if center is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
         return None
-    reach = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (compute_median([abs(value - middle) for value in values]) or 0)
-    return (middle - reach, middle + reach) if reach else None
+    max_distance = (
+        MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (compute_median([abs(value - center) for value in values]) or 0)
+    )
+    return (center - max_distance, center + max_distance) if max_distance else None
 
 
 def _do_samples_agree(samples: Sequence[Sample]) -> bool:
     """Return whether a majority of the samples agrees on each exact count."""
     for name in _list_exact_metrics(samples):
         values = _list_values(samples, name)
-        agreed = find_majority(values)
+        majority = find_majority(values)
         # The workload may ask for one sample only; of two or more, two must agree.
-        if agreed is None or agreed[1] < min(2, len(values)):
+        if majority is None or majority[1] < min(2, len(values)):
             return False
     return True
 

@@ -40,23 +40,23 @@ def compare_with_stored_base(
     """
     session = uuid.uuid4()
     samples: list[Sample] = []
-    target = max(2, pairs.first)
+    target_pairs = max(2, pairs.min_pairs)
     with raise_priority():
         try:
             restore_tree(head.tree)
             head.warm_up()
             progress()
             while True:
-                for number in range(len(samples), target):
+                for number in range(len(samples), target_pairs):
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
                 report = head.report_measured(samples, session)
-                request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
+                request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.max_pairs, base_stored=True)
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
-                    return ComparisonResult(base, report, decision, base_stored=True, most=pairs.most)
-                if decision.more == 0 or target >= pairs.most:
+                    return ComparisonResult(base, report, decision, base_stored=True, max_pairs=pairs.max_pairs)
+                if decision.more == 0 or target_pairs >= pairs.max_pairs:
                     return None
-                target = min(pairs.most, target + decision.more)
+                target_pairs = min(pairs.max_pairs, target_pairs + decision.more)
         except (ExecutionFailure, SpoiledSession):
             return None

@@ -64,7 +64,7 @@ from runner.workload.bound_case import BoundCase, bind_case
 from runner.workload.own_folder import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
-"""Seconds after which a watched execution is not repeated."""
+"""A watched execution that took longer than this is not repeated."""
 
 
 class Bench(Struct, frozen=True):
@@ -98,9 +98,9 @@ class Bench(Struct, frozen=True):
         """Return the environment in which a case is measured now."""
         bound = bind_case(workload, case)
         state = self.make_process_state(bound)
-        paths = get_build_path(workload), state.environment["PATH"]
+        search_paths = get_build_path(workload), state.environment["PATH"]
         # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
-        build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
+        build, run = (self.sandbox.select_visible_path(path) for path in search_paths) if self.sandbox else search_paths
         files: SettingValues = {
             **read_build_settings(
                 workload.build.command or (), workload.build.needs, build, workload.build.environment
@@ -140,7 +140,7 @@ class Subject(Struct, frozen=True):
 
 
 class Trial:
-    """A case that can be executed, and the report about it.
+    """One built case that can be executed any number of times: it makes samples, and the report about them.
 
     Raises
     ------
@@ -157,16 +157,16 @@ class Trial:
         if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state, self._load_cpus = bench.make_process_state(self._case), bench.choose_load_cpus(self._case)
-        self._cold = tuple(tree / name for name in self._case.cold_files)
+        self._cold_files = tuple(tree / name for name in self._case.cold_files)
         self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
-        untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
+        untouched = (*self._cold_files, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_build_start(tree)
         )
         result = os.path.normpath(workload.run.output_file) if workload.run.output_file else ""
-        self._rules = KeepRules(workload.run.keep, result)
-        self._restorer = TreeRestorer(tree, self._rules)
-        self._renewed = False
+        self._keep_rules = KeepRules(workload.run.keep, result)
+        self._restorer = TreeRestorer(tree, self._keep_rules)
+        self._was_renewed = False
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture_environment(workload, subject.case)
 
@@ -190,7 +190,7 @@ class Trial:
     @property
     def is_cold(self) -> bool:
         """Whether files are evicted before each execution."""
-        return bool(self._cold)
+        return bool(self._cold_files)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -235,7 +235,7 @@ class Trial:
         return [self.program, *self._files.paths]
 
     @property
-    def answered(self) -> AnsweredLookups:
+    def answered_lookups(self) -> AnsweredLookups:
         """The program's questions about files while it was watched, with the answers."""
         return self._files.answered
 
@@ -243,8 +243,8 @@ class Trial:
         """Execute the case, watch which files it maps and asks about, and prepare their state in the page cache.
 
         The executions are not samples. If files were unprepared during the first execution, or if it left files that
-        stay, such as Python's bytecode, there is a second one. If some cannot be prepared, two more show what their
-        state in the page cache moves.
+        stay, such as Python's bytecode, there is a second one. If some files cannot be prepared, two more executions
+        show by how much their state in the page cache changes the faults.
 
         Raises
         ------
@@ -270,8 +270,8 @@ class Trial:
     def _leaves_files(self, lookups: Lookups) -> bool:
         """Return whether an execution has made files that stay, so that the next one may do less work."""
         prefix = f"{self._tree.resolve()}/"
-        made = (path.removeprefix(prefix) for path in lookups.made if path.startswith(prefix))
-        return any(name != self._rules.result and self._rules.keeps(name) for name in made)
+        created_files = (path.removeprefix(prefix) for path in lookups.made if path.startswith(prefix))
+        return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.
@@ -293,7 +293,7 @@ class Trial:
             As :meth:`execute` does.
         """
         self._files.renew()
-        self._renewed = True
+        self._was_renewed = True
         self.execute()
 
     def _trace_execution(self) -> tuple[FaultsByFile | None, Lookups]:
@@ -326,7 +326,7 @@ class Trial:
         return recorder.get_result()
 
     def execute(
-        self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
+        self, *, recording: Recording | None = None, processes: int | None = None, keep_page_cache: bool = False
     ) -> Sample:
         """Execute the case once.
 
@@ -336,8 +336,8 @@ class Trial:
             What to record during the execution. A recorded execution is not a sample.
         processes
             How many to run at once; by default as many as the case says.
-        as_left
-            Whether to leave the page cache in the state after the previous execution.
+        keep_page_cache
+            Whether to keep the page cache as the previous execution left it, also for a cold case.
 
         Raises
         ------
@@ -352,11 +352,11 @@ class Trial:
             with self.start_server(recording) as server:
                 return server.run()
         self._restore_tree()
-        if not as_left:
+        if not keep_page_cache:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        burst = count_processes(
+        group_execution = count_processes(
             self._case.command,
             directory=self._tree,
             state=self._choose_state(recording),
@@ -368,8 +368,8 @@ class Trial:
             recording=recording,
             copies=self._files.copies,
         )
-        samples = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
-        return combine_processes(samples, burst.group)
+        samples = [derive_sample(execution, self.workload, self._tree) for execution in group_execution.executions]
+        return combine_processes(samples, group_execution.group_readings)
 
     @contextmanager
     def start_server(self, recording: Recording | None = None) -> Iterator[ServerExecution]:
@@ -404,7 +404,7 @@ class Trial:
             return self._state
         return replace(self._state, variables=recording.variables)
 
-    def can_run_beside(self, other: "Trial") -> bool:
+    def can_run_at_once(self, other: "Trial") -> bool:
         """Return whether the servers of two trials can be alive at once.
 
         They need trees of their own, where their data is, and the policy of huge pages can be the host's.
@@ -417,7 +417,7 @@ class Trial:
         return Trial(workload, self.subject, self._bench, self._tree)
 
     def share_tree(self, other: "Trial") -> None:
-        """Undo before each execution what that of another trial has changed too, if both use one tree."""
+        """If another trial uses the same tree, undo before each execution also what that trial has changed."""
         if self._tree == other._tree:
             self._restorer = other._restorer
 
@@ -437,7 +437,7 @@ class Trial:
     def _make_cold(self) -> None:
         """Evict the files that a cold case names, before an execution."""
         try:
-            make_cold(self._cold, within=self._tree if self.sandbox else None)
+            make_cold(self._cold_files, allowed_folder=self._tree if self.sandbox else None)
         except FileNotFoundError as error:
             name = os.path.relpath(error.filename, self._tree)
             raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None
@@ -502,7 +502,7 @@ class Trial:
         files_remarks = self._files.list_remarks() if samples else ()
         if samples and (changes := self._restorer.describe(self._files.lookups.missed)):
             files_remarks = (changes[:1000], *files_remarks)
-        built = not (failure and failure.stage is Stage.BUILD)
+        was_built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),
             subject=self.subject.name,
@@ -511,7 +511,7 @@ class Trial:
             host=self._bench.host,
             environment=self._environment,
             runner_version=get_version(),
-            command=self._case.command if built else (),
+            command=self._case.command if was_built else (),
             started_at=self._started_at,
             finished_at=datetime.now(UTC),
             outcome=outcome,
@@ -523,6 +523,6 @@ class Trial:
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
             remarks=(*caveat, *self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.build_program_files() if samples else None,
-            renewed=self._renewed and bool(samples),
+            renewed=self._was_renewed and bool(samples),
             judging=self.workload.metrics.judging,
         )

@@ -22,18 +22,21 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
     times = single_process.values("elapsed") if single_process else ()
     if not times:
         return report
-    first = median(times)
-    return report.model_copy(update={"samples": tuple(_add_efficiency(sample, first) for sample in report.samples)})
+    single_process_seconds = median(times)
+    return report.model_copy(
+        update={"samples": tuple(_add_efficiency(sample, single_process_seconds) for sample in report.samples)}
+    )
 
 
 def _is_single_process_run(other: Report, report: Report, workload: Workload) -> bool:
     """Return whether a run is that of one process at the same commit and otherwise the same point."""
-    varied = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
-    shared_parameters = {name: value for name, value in other.case.parameters.items() if name not in varied}
+    process_parameters = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
+    shared_parameters = {name: value for name, value in other.case.parameters.items() if name not in process_parameters}
     return (
         get_process_count(workload, other.case) == 1
         and other.revision.commit == report.revision.commit
-        and shared_parameters == {name: value for name, value in report.case.parameters.items() if name not in varied}
+        and shared_parameters
+        == {name: value for name, value in report.case.parameters.items() if name not in process_parameters}
     )
 
 

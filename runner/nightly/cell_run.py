@@ -26,7 +26,7 @@ Prepare = Callable[[], PreparedCell]
 
 
 def run_cell(
-    nightly_run: str, cell: NightlyCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
+    nightly_run: str, cell: NightlyCell, prepare: Prepare, *, service: Service, observer: HistoryObserver, retries: int
 ) -> None:
     """Measure the missing cases of a cell, retry failed ones, and report the cell, even if it cannot be measured.
 
@@ -34,7 +34,7 @@ def run_cell(
     """
     try:
         prepared = prepare()
-        summary = prepared.measurement.measure((prepared.revision,), watcher)
+        summary = prepared.measurement.measure((prepared.revision,), observer)
     except FaultwatchError as error:
         _report_cell(service, nightly_run, cell.model_copy(update={"problem": str(error)[:1000]}))
         return
@@ -52,7 +52,7 @@ def run_cell(
         if not failed:
             break
         try:
-            problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed, watcher))
+            problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed, observer))
         except FaultwatchError as error:
             problem = str(error)[:1000]
         digest = _report_cell(service, nightly_run, done.model_copy(update={"problem": problem, "attempts": attempt}))

@@ -19,9 +19,9 @@ from runner.perf.perf_binary import get_perf_program
 
 _TIMEOUT_SECONDS = 60.0
 """Seconds within which perf must attach and acknowledge."""
-_IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches", LOCK_WAIT_EVENT})
+_KERNEL_ONLY_EVENTS = frozenset({"context-switches", "cpu-migrations", "cgroup-switches", LOCK_WAIT_EVENT})
 """Events that perf counts as 0 if it may count in user space only."""
-_INVISIBLE = "it happens in the kernel, where this user may not count"
+_KERNEL_ONLY_REASON = "it happens in the kernel, where this user may not count"
 
 
 class AttachError(Exception):
@@ -33,41 +33,42 @@ class ControlledPerf:
 
     def __init__(
         self,
-        words: Sequence[str],
+        arguments: Sequence[str],
         processes: Sequence[int],
         inherited: Sequence[int] = (),
         *,
         prefix: Sequence[str] = (),
         before_execution: Callable[[], None] | None = None,
-        threads: bool = False,
+        are_threads: bool = False,
     ) -> None:
         """Start perf.
 
         Parameters
         ----------
-        threads
-            Whether ``processes`` are threads, to which alone perf attaches, and to those that they start.
+        are_threads
+            Whether ``processes`` are the numbers of threads: perf then attaches to these and to those that they start,
+            not to the other threads of their processes.
         inherited
             Descriptors for perf, which are closed with it.
         prefix
-            Words before the command, which end by becoming perf.
+            Words before the command: a program that in the end executes perf in its place.
         before_execution
             What the new process does before it becomes perf.
         """
         self._stopped = False
-        self._own = list(inherited)
+        self._descriptors = list(inherited)
         try:
             self._stderr = self._keep_descriptor(os.memfd_create("perf-stderr"))
             control, self._to_perf = map(self._keep_descriptor, os.pipe())
             self._from_perf, ack = map(self._keep_descriptor, os.pipe())
             command = [
-                *(*prefix, get_perf_program(), *words),
+                *(*prefix, get_perf_program(), *arguments),
                 *(
                     "-D",
                     "-1",
                     "--control",
                     f"fd:{control},{ack}",
-                    "-t" if threads else "-p",
+                    "-t" if are_threads else "-p",
                     ",".join(map(str, processes)),
                 ),
             ]
@@ -84,9 +85,9 @@ class ControlledPerf:
         except BaseException:
             self._close_descriptors()
             raise
-        for perfs in (control, ack):
-            self._own.remove(perfs)
-            os.close(perfs)
+        for descriptor in (control, ack):
+            self._descriptors.remove(descriptor)
+            os.close(descriptor)
 
     def send_command(self, command: str) -> None:
         """Send a command, ``enable`` or ``disable``, and wait until perf acknowledges it.
@@ -106,12 +107,12 @@ class ControlledPerf:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise AttachError(f"perf did not acknowledge within {_TIMEOUT_SECONDS:g} s")
                 # Some versions send a NUL after the line; it arrives with the next answer.
-                got = os.read(self._from_perf, 16)
-                if not got:
+                chunk = os.read(self._from_perf, 16)
+                if not chunk:
                     lines = (text.strip() for text in _read_text(self._stderr).split("\n"))
                     line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
-                answer += got
+                answer += chunk
 
     def stop(self) -> None:
         """Tell perf to write its results, without waiting. On its own, it notices the end only after up to a second."""
@@ -140,26 +141,26 @@ class ControlledPerf:
 
     def _keep_descriptor(self, descriptor: int) -> int:
         """Add a descriptor to those that are closed at the end, and return it."""
-        self._own.append(descriptor)
+        self._descriptors.append(descriptor)
         return descriptor
 
     def _close_descriptors(self) -> None:
-        while self._own:
-            os.close(self._own.pop())
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
 
 class AttachedPerf(ControlledPerf):
-    """An attached perf stat, which counts. Of the tracepoints in ``filters`` it counts what their filter lets pass."""
+    """An attached perf stat, which counts events, and of the tracepoints in ``filters`` what their filters select."""
 
     def __init__(
         self, processes: Sequence[int], events: Sequence[str], filters: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self._events = (*events, *filters)
         self._output = os.memfd_create("perf-stat")
-        words = ["stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events)]
+        arguments = ["stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events)]
         for event, expression in filters.items():
-            words += ["-e", event, "--filter", expression]
-        super().__init__(words, processes, [self._output])
+            arguments += ["-e", event, "--filter", expression]
+        super().__init__(arguments, processes, [self._output])
 
     def read_output(self) -> str:
         """Return the output of perf; call it before :meth:`close`."""
@@ -177,8 +178,10 @@ class AttachedPerf(ControlledPerf):
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
         result = parse_csv(text, SEPARATOR, requested=self._events, started_together=False)
-        unsupported = {name: Reading(status=Status.NOT_SUPPORTED, reason=_INVISIBLE) for name in _IN_KERNEL_ONLY}
-        return result.readings | {name: unsupported[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
+        unsupported = {
+            name: Reading(status=Status.NOT_SUPPORTED, reason=_KERNEL_ONLY_REASON) for name in _KERNEL_ONLY_EVENTS
+        }
+        return result.readings | {name: unsupported[name] for name in _KERNEL_ONLY_EVENTS & result.in_user_space}
 
 
 def _read_text(file: int) -> str:

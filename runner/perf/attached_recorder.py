@@ -75,7 +75,7 @@ class Recorder(ControlledPerf):
         processes: Sequence[int],
         inherited: Sequence[int] = (),
         before_execution: Callable[[], None] | None = None,
-        threads: bool = False,
+        are_threads: bool = False,
     ) -> None:
         # Without build ids and their cache, for which perf would read each binary again when it ends.
         command = (
@@ -96,7 +96,7 @@ class Recorder(ControlledPerf):
             inherited,
             prefix=build_tracefs_prefix(),
             before_execution=before_execution,
-            threads=threads,
+            are_threads=are_threads,
         )
 
     def finish(self) -> None:

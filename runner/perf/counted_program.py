@@ -28,10 +28,10 @@ from runner.perf.running_processes import list_descendants_in_order
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of the kernel where this process, or this host, has no more file descriptors."""
+"""The errors of the kernel if this process, or this host, has no more file descriptors."""
 
 
-class Order(Struct, frozen=True):
+class CountingOrder(Struct, frozen=True):
     """What to count, and how."""
 
     command: Sequence[str]
@@ -50,7 +50,7 @@ class Order(Struct, frozen=True):
 
 
 class CountedProgram:
-    """One of the programs that start together. Created in the process state in which it starts.
+    """One of the programs that start together, and what counts it. Created in the process state in which it starts.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class CountedProgram:
         The programs that perf lost, once there are readings.
     """
 
-    def __init__(self, order: Order, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
+    def __init__(self, order: CountingOrder, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
         self._order = order
         self._group = group
         self._stack = stack
         self._perf: AttachedPerf | None = None
         self._recorders: list[Recorder] = []
-        self.launch = stack.enter_context(Launch(start, self._prepare))
+        self.launch = stack.enter_context(Launch(start, self._attach_counters))
         self.lost = LostPrograms()
         self._watch: LostProgramsWatch | None = None
         self._region = None
@@ -166,10 +166,10 @@ class CountedProgram:
         has_own_status = ending is not None and finished.status is not None  # None: it was ended at the deadline
         return replace(finished, why=why, status=ending.status if ending and has_own_status else finished.status)
 
-    def _prepare(self, pid: int) -> None:
+    def _attach_counters(self, pid: int) -> None:
         """Attach everything that counts to a program that is about to start."""
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.
-        admitted = start_in_background(partial(self._group.add_process, pid))
+        wait_for_group = start_in_background(partial(self._group.add_process, pid))
         self._watch = LostProgramsWatch(pid)
         self._stack.callback(self._watch.close)
         self._perf = AttachedPerf([pid], self._order.events)
@@ -177,7 +177,7 @@ class CountedProgram:
         if self._order.sandbox:
             self._order.sandbox.seal(pid, get_launcher())
         try:
-            admitted()
+            wait_for_group()
         except OSError as error:
             if error.errno in OUT_OF_FILES_ERRORS:
                 raise
@@ -196,7 +196,7 @@ class CountedProgram:
             ) from None
 
     def attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
-        """Attach the recorders of these processes, which record nothing yet."""
+        """Attach recorders to these processes, and return them; none records yet."""
         for plan in self._order.recording.plans if self._order.recording else ():
             self._recorders.append(Recorder(plan, processes))
             self._stack.callback(self._recorders[-1].close)

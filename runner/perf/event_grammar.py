@@ -21,11 +21,11 @@ _FORMS = (
     rf"[a-z][a-z0-9_]{{0,49}}:[A-Za-z_][A-Za-z0-9_]{{0,99}}{_MODIFIER}",
 )
 _ALLOWED = re.compile("|".join(f"(?:{form})" for form in _FORMS))
-_FILES = re.compile(r"\.(?:c|o|bpf|obj|so|cpp|h)(?::.*)?$", re.IGNORECASE)
-_OTHERS = re.compile(r"(?:mem|bpf.*|probe.*|[ku](?:ret)?probe.*|sdt_.*|synthetic|tool|breakpoint)(?::.*|$)")
+_LOADED_FILE = re.compile(r"\.(?:c|o|bpf|obj|so|cpp|h)(?::.*)?$", re.IGNORECASE)
+_FOREIGN_GROUP = re.compile(r"(?:mem|bpf.*|probe.*|[ku](?:ret)?probe.*|sdt_.*|synthetic|tool|breakpoint)(?::.*|$)")
 """Groups of tracepoints, and kinds of events, that attach to other programs or load code."""
 
 
 def is_allowed(event: str) -> bool:
     """Whether a workload file may name an event."""
-    return bool(_ALLOWED.fullmatch(event)) and not _FILES.search(event) and not _OTHERS.match(event)
+    return bool(_ALLOWED.fullmatch(event)) and not _LOADED_FILE.search(event) and not _FOREIGN_GROUP.match(event)

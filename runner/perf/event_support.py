@@ -9,7 +9,7 @@ from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.command import build_perf_stat_command
 from runner.system.scratch import make_scratch_folder
 
-_known: dict[str, bool] = {}
+_is_known: dict[str, bool] = {}
 """Whether perf knows each event; each is asked once in the lifetime of the runner."""
 
 
@@ -21,12 +21,12 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     FaultwatchError
         perf is not installed.
     """
-    new = [event for event in events if event not in _known]
-    if new:
-        all_known = _is_accepted(new)
-        _known.update({event: all_known or _is_accepted([event]) for event in new})
-    supported = tuple(event for event in events if _known[event])
-    return supported, tuple(event for event in events if not _known[event])
+    unasked_events = [event for event in events if event not in _is_known]
+    if unasked_events:
+        all_known = _is_accepted(unasked_events)
+        _is_known.update({event: all_known or _is_accepted([event]) for event in unasked_events})
+    supported = tuple(event for event in events if _is_known[event])
+    return supported, tuple(event for event in events if not _is_known[event])
 
 
 def _is_accepted(events: Sequence[str]) -> bool:

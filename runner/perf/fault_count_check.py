@@ -28,17 +28,17 @@ names a program, or is incomplete, the execution is refused, whatever the accoun
 from runner.perf.lost_programs import LostPrograms
 
 
-def explain_miscount(perf: int | float, accounts: int | float, lost: LostPrograms) -> str:
+def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost: LostPrograms) -> str:
     """Return why the count of perf is not right, as the second half of a sentence; empty if it is.
 
     Parameters
     ----------
-    perf
+    perf_faults
         The faults, minor and major, that perf counted.
-    accounts
+    kernel_faults
         The faults in the larger of the kernel's own accounts.
     """
-    counts = f"perf counted {perf:,} faults, the kernel's account has {accounts:,}"
+    counts = f"perf counted {perf_faults:,} faults, the kernel's account has {kernel_faults:,}"
     if lost.names:
         return (
             f"executes {', '.join(map(repr, lost.names[:3]))}, which the kernel hides from perf: it changes its "

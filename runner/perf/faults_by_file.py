@@ -17,8 +17,8 @@ from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("faults_by_file.c")
 _TIMEOUT_SECONDS = 60.0
-"""Seconds that it may take to print its counts."""
-_NO_FILES = ("//", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - the kernel's names
+"""Seconds that the program may take to print its counts."""
+_NON_FILE_PREFIXES = ("//", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - the kernel's names
 
 
 class FileFaults(Struct, frozen=True):
@@ -119,13 +119,13 @@ def parse_faults_by_file(output: bytes) -> FaultsByFile:
         If the output is incomplete or malformed.
     """
     head, *rows = output.rstrip(b"\0").split(b"\0")
-    kernel, lost, total, in_kernel, hidden = map(int, head.split())
-    names, rows = rows[:hidden], rows[hidden:]
+    counts_kernel, lost, total, in_kernel, hidden_count = map(int, head.split())
+    names, rows = rows[:hidden_count], rows[hidden_count:]
     files = []
     for row in rows:
         faults, major, minor, inode, name = row.split(b" ", 4)
         path = name.decode(errors="surrogateescape")
-        if path.startswith("/") and not path.startswith(_NO_FILES):
+        if path.startswith("/") and not path.startswith(_NON_FILE_PREFIXES):
             files.append(FileFaults(path, (int(major), int(minor)), int(inode), int(faults)))
     hidden_programs = tuple(name.decode(errors="replace") for name in names)
-    return FaultsByFile(total, in_kernel if kernel else None, lost, tuple(files), hidden_programs)
+    return FaultsByFile(total, in_kernel if counts_kernel else None, lost, tuple(files), hidden_programs)

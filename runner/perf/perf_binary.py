@@ -37,8 +37,8 @@ def find_perf(root: Path, path: str, release: str) -> str:
 
 
 def _is_script(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(2) == b"#!"
+    with file.open("rb") as stream:
+        return stream.read(2) == b"#!"
 
 
 def _get_kernel_version(file: Path) -> tuple[list[int], str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.execution.process_variables import BASE_VARIABLES
 
-_MOUNTED = tuple(Path(folder) for folder in ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"))
+_TRACEFS_FOLDERS = tuple(Path(folder) for folder in ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"))
 _MOUNT = 'mount -t tracefs -o nosuid,nodev,noexec tracefs /sys/kernel/tracing && exec "$@"'
 _PREFIX = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _MOUNT, "sh")
 _TIMEOUT_SECONDS = 10.0
@@ -26,11 +26,11 @@ def has_private_tracepoint(name: str) -> bool:
 @lru_cache
 def _list_own_tracepoints() -> frozenset[str]:
     """Return the tracepoints of system calls and exceptions in a tracefs of perf's own; none where it has no need."""
-    if os.geteuid() != 0 or any(folder.is_dir() for folder in _MOUNTED):
+    if os.geteuid() != 0 or any(folder.is_dir() for folder in _TRACEFS_FOLDERS):
         return frozenset()
     list_names = "cd /sys/kernel/tracing/events && ls -d syscalls/sys_enter_* exceptions/*"
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [*_PREFIX, "sh", "-c", list_names],
             env=dict(BASE_VARIABLES),
             stdin=subprocess.DEVNULL,
@@ -42,4 +42,4 @@ def _list_own_tracepoints() -> frozenset[str]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return frozenset()
-    return frozenset(done.stdout.split())
+    return frozenset(result.stdout.split())

@@ -42,18 +42,18 @@ _MAX_COMMAND_BYTES = 100
 class Region:
     """The pipes to a program, and the perf that counts its region on request.
 
-    ``find`` returns the program and its children, given the process that was started for it. ``record`` attaches
-    recorders of the region.
+    ``find_processes`` returns the program and its children, given the process that was started for it.
+    ``attach_recorders`` attaches recorders of the region to them.
     """
 
     def __init__(
         self,
         events: Sequence[str],
-        find: Callable[[int], Sequence[int]],
-        record: Callable[[Sequence[int]], Sequence[ControlledPerf]] = lambda _: (),
+        find_processes: Callable[[int], Sequence[int]],
+        attach_recorders: Callable[[Sequence[int]], Sequence[ControlledPerf]] = lambda _: (),
     ) -> None:
-        self._find = find
-        self._record = record
+        self._find_processes = find_processes
+        self._attach_recorders = attach_recorders
         self._recorders: Sequence[ControlledPerf] = ()
         self._events = tuple(events)
         self._perf: AttachedPerf | None = None
@@ -139,6 +139,6 @@ class Region:
     def _attach(self, pid: int) -> AttachedPerf:
         """Attach perf and its recorders to the program at its first command."""
         if self._perf is None:
-            self._perf, program = attach_to_running(lambda: self._find(pid), self._events)
-            self._recorders = self._record(program)
+            self._perf, program = attach_to_running(lambda: self._find_processes(pid), self._events)
+            self._recorders = self._attach_recorders(program)
         return self._perf

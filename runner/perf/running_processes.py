@@ -11,7 +11,7 @@ from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.system.descendants import list_children
 
 _MAX_ATTEMPTS = 3
-"""How often perf is attached while children of the program come and go, before they are stopped for that."""
+"""How often perf tries to attach while children of the program come and go, before they are stopped for that."""
 
 
 def attach_to_running(
@@ -36,34 +36,34 @@ def attach_to_running(
         perf cannot attach; the message says why.
     """
     for _ in range(_MAX_ATTEMPTS):
-        program = list_processes()
-        if not program:
+        processes = list_processes()
+        if not processes:
             raise AttachError("the program could not be found")
         with suppress(_ChildEndedError):
-            return _attach_to(program, events, filters, list_processes), program
-    with _stop_children(list_processes) as stopped:
-        program = stopped
+            return _attach_to(processes, events, filters, list_processes), processes
+    with _stop_children(list_processes) as stopped_processes:
+        processes = stopped_processes
         # A child that was about to end does so although it was stopped; there are fewer each time.
-        for _ in stopped:
+        for _ in stopped_processes:
             with suppress(_ChildEndedError):
-                return _attach_to(program, events, filters, list_processes), program
-            program = list_processes()
+                return _attach_to(processes, events, filters, list_processes), processes
+            processes = list_processes()
     raise AttachError("its children end faster than perf can attach to them")
 
 
 def _attach_to(
-    program: Sequence[int],
+    processes: Sequence[int],
     events: Sequence[str],
     filters: Mapping[str, str],
     list_processes: Callable[[], Sequence[int]],
 ) -> AttachedPerf:
-    perf = AttachedPerf(program, events, filters)
+    perf = AttachedPerf(processes, events, filters)
     try:
         perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
     except AttachError as error:
         perf.close()
         # A process has ended, or a thread of one.
-        if set(program) - set(list_processes()) or os.strerror(errno.ESRCH) in str(error):
+        if set(processes) - set(list_processes()) or os.strerror(errno.ESRCH) in str(error):
             raise _ChildEndedError from None
         raise
     return perf
@@ -74,21 +74,21 @@ class _ChildEndedError(Exception):
 
 
 @contextmanager
-def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
+def _stop_children(list_processes: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
     """Stop the children of a program, which itself waits; yield the program and its children."""
-    stopped: list[int] = []
+    stopped_children: list[int] = []
     try:
-        program = list(find())
+        processes = list(list_processes())
         # A child can start others until it is stopped itself.
-        while new := [child for child in program[1:] if child not in stopped]:
-            for child in new:
+        while new_children := [child for child in processes[1:] if child not in stopped_children]:
+            for child in new_children:
                 with suppress(OSError):
                     os.kill(child, signal.SIGSTOP)
-            stopped += new
-            program = list(find())
-        yield program
+            stopped_children += new_children
+            processes = list(list_processes())
+        yield processes
     finally:
-        for child in stopped:
+        for child in stopped_children:
             with suppress(OSError):
                 os.kill(child, signal.SIGCONT)
 

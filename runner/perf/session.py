@@ -26,7 +26,7 @@ from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.attached_recorder import Recording
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted_program import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
+from runner.perf.counted_program import OUT_OF_FILES_ERRORS, CountedProgram, CountingOrder, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import combine_losses
@@ -70,11 +70,11 @@ class Execution(Struct, frozen=True):
     output: str
 
 
-class Burst(Struct, frozen=True):
+class GroupExecution(Struct, frozen=True):
     """The results of processes that started together: each one's own, and the readings of their control group."""
 
     executions: tuple[Execution, ...]
-    group: dict[str, Reading]
+    group_readings: dict[str, Reading]
 
 
 def count_faults(
@@ -88,11 +88,11 @@ def count_faults(
     sandbox: Sandbox | None = None,
 ) -> Execution:
     """Run a command once under perf stat; see :func:`count_processes`."""
-    burst = count_processes(
+    group_execution = count_processes(
         command, directory=directory, state=state, timeout=timeout, events=events, region=region, sandbox=sandbox
     )
-    (execution,) = burst.executions
-    readings = execution.sample.readings | burst.group
+    (execution,) = group_execution.executions
+    readings = execution.sample.readings | group_execution.group_readings
     return Execution(execution.sample.model_copy(update={"readings": readings}), execution.output)
 
 
@@ -108,7 +108,7 @@ def count_processes(
     processes: int = 1,
     recording: Recording | None = None,
     copies: Mapping[str, Path] = MappingProxyType({}),
-) -> Burst:
+) -> GroupExecution:
     """Run a command in some processes at once, each under its own perf stat.
 
     Parameters
@@ -133,42 +133,45 @@ def count_processes(
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
-    sees = partial(sandbox.is_visible_in_tree, directory) if sandbox else lambda _: True
-    path, missing = resolve_program(command[0], directory, state.environment["PATH"], sees)
-    if missing:
-        raise ExecutionFailure(missing)
+    is_visible = partial(sandbox.is_visible_in_tree, directory) if sandbox else lambda _: True
+    path, missing_reason = resolve_program(command[0], directory, state.environment["PATH"], is_visible)
+    if missing_reason:
+        raise ExecutionFailure(missing_reason)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
     supported, unknown = split_known_events(events)
     counted_events = (*ATTACHED_EVENTS, *supported)
     log_command(command, directory, f"{processes} at once" if processes > 1 else "")
-    base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
+    base_order = CountingOrder(
+        command, path, directory, state.environment, counted_events, region, sandbox, copies=copies
+    )
     with ExitStack() as stack:
-        counted: list[CountedProgram] = []
+        counted_programs: list[CountedProgram] = []
 
         def create_programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is created after the previous one has started: they share the numbers of the region's descriptors.
             start = Start(processes)
             order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
             for number in range(processes):
-                own_order = order if number else replace(order, recording=recording)
-                counted.append(CountedProgram(own_order, start, group, stack))
-                yield counted[-1].create_program()
+                program_order = order if number else replace(order, recording=recording)
+                counted_programs.append(CountedProgram(program_order, start, group, stack))
+                yield counted_programs[-1].create_program()
 
         with state.apply() as group:
             result = _execute_programs(create_programs(group), directory, timeout, processes)
-            for program, finished in zip(counted, result, strict=True):
+            for program, finished in zip(counted_programs, result, strict=True):
                 problem = program.conclude(finished)
                 raise_on_failure(command, problem, program.make_program_result(finished), group)
-            least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
-            in_group = read_memory_readings(group.folder, least)
-            accounts = max(least, count_group_faults(group.folder))
+            min_faults = sum(program.launch.ending.faults for program in counted_programs if program.launch.ending)
+            group_readings = read_memory_readings(group.folder, min_faults)
+            kernel_faults = max(min_faults, count_group_faults(group.folder))
         executions = [
-            _make_execution(program, finished, unknown) for program, finished in zip(counted, result, strict=True)
+            _make_execution(program, finished, unknown)
+            for program, finished in zip(counted_programs, result, strict=True)
         ]
-        lost = combine_losses([program.lost for program in counted])
-        if problem := explain_miscount(_sum_faults(executions), accounts, lost):
+        lost = combine_losses([program.lost for program in counted_programs])
+        if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost):
             raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
-    return Burst(tuple(executions), in_group)
+    return GroupExecution(tuple(executions), group_readings)
 
 
 def _execute_programs(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
@@ -216,17 +219,17 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: Finished, g
     if not problem and group.count_killed():
         problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"
     if problem:
-        limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
-        message = f"`{shlex.join(command)}` {problem}{limited}"
-        was_stopped = bool(limited or finished.why) or finished.timed_out
+        limit_text = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
+        message = f"`{shlex.join(command)}` {problem}{limit_text}"
+        was_stopped = bool(limit_text or finished.why) or finished.timed_out
         log = _format_log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 
 
 def _describe_preload_failure(error: str) -> str:
     """Return a problem if the loader ignored a library of LD_PRELOAD: it goes on with another allocator."""
-    ignored = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
-    return f"ran without {ignored[1]!r} of LD_PRELOAD, which could not be loaded" if ignored else ""
+    match = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
+    return f"ran without {match[1]!r} of LD_PRELOAD, which could not be loaded" if match else ""
 
 
 def _format_log(output: str, error: str) -> str:

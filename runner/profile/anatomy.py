@@ -12,7 +12,7 @@ from runner.contract.profile import Access, Anatomy, Area, Call, Census, FaultKi
 from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
-from runner.profile.page_states import JoinedPageStates, PageStates
+from runner.profile.page_states import LateAttachPageStates, PageStates
 from runner.profile.script_parser import (
     Event,
     Executed,
@@ -32,7 +32,7 @@ Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 _MAX_SITES = 200
 _MAX_AREAS = 20
 _MAX_FILES = 100
-_ENTRY_PREFIX, _REMAPPED = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
+_ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
 _DONT_UNMAP = 4
 """The flag with which mremap leaves the old range mapped, without its pages."""
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
@@ -43,7 +43,7 @@ _FAULT_AROUND_BYTES = 1 << 16
 """A read fault on a file maps the pages around it as well, in parts of this size."""
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
-"""Bytes that a census can name."""
+"""The largest number of bytes that a census can hold."""
 _MAX_ADDRESS = 2**63
 """Addresses of programs are below it, and the results of calls that failed are above."""
 _ADVICE = {
@@ -67,17 +67,17 @@ _Place = tuple[int, int, str, Memory, Touch, str]
 """A place where faults happened, and their kind: process, address, function and module, memory, touch and file."""
 
 
-class _Stretch(Struct):
+class _ThreadFaults(Struct):
     """The faults of one thread in one mapping."""
 
     mapping: MemoryMapping
     faults: int = 0
-    first: float = 0.0
-    last: float = 0.0
+    first_time: float = 0.0
+    last_time: float = 0.0
 
 
-class Dissection(Struct):
-    """Collects the events of one recording, in the order of time.
+class AnatomyBuilder(Struct):
+    """Collects the events of one recording, in the order of time, and builds the anatomy of them.
 
     Attributes
     ----------
@@ -87,14 +87,14 @@ class Dissection(Struct):
         Bytes of a page of the kernel that made the recording.
     access
         Determines how memory was accessed, on the architecture of the recording.
-    joined
-        Whether the processes are older than the recording, so that pages may have been touched before.
+    attached_late
+        Whether the processes were running when the recording began, so that pages may have been touched before.
     """
 
     period: int
     page_size: int
     access: FaultAccess
-    joined: bool = False
+    attached_late: bool = False
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Dissection(Struct):
     _faults: dict[tuple[int, int, str, int | None, bool, str, str, str], int] = field(default_factory=dict)
     _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
     _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
-    _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
+    _thread_faults: dict[tuple[int, int, int], _ThreadFaults] = field(default_factory=dict)
     _processes: dict[int, int] = field(default_factory=dict)
     """The process of each thread that has faulted."""
     _shared_pages: set[int] = field(default_factory=set)
@@ -118,14 +118,16 @@ class Dissection(Struct):
     """The parts of mapped files that faulted, by process."""
     _forked: set[int] = field(default_factory=set)
     """The processes that were forked, or have forked."""
-    _breaks: dict[int, int] = field(default_factory=dict)
+    _heap_ends: dict[int, int] = field(default_factory=dict)
     """The requested end of each process's heap, in whole pages."""
-    _remappings: dict[int, dict[str, int]] = field(default_factory=dict)
+    _open_mremaps: dict[int, dict[str, int]] = field(default_factory=dict)
     """By thread, the arguments of an mremap that has not ended."""
-    _span: tuple[float, float] = (0.0, 0.0)
+    _time_range: tuple[float, float] = (0.0, 0.0)
 
     def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
-        """Add recorded events, and calls that another tool recorded by the same clock and that know only their thread.
+        """Add recorded events, and calls that another tool recorded by the same clock, in the order of both.
+
+        The calls name only their thread, not their process.
 
         Raises
         ------
@@ -148,7 +150,7 @@ class Dissection(Struct):
                     mappings = self._get_mappings(event.pid)
                     mapping = mappings.identify_thread_memory(MemoryMapping.from_event(event))
                     # The kernel names the heap only after it has grown.
-                    if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
+                    if mapping.end == self._heap_ends.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
                         mapping = mapping.with_memory(Memory.HEAP)
                     mappings.add(mapping)
                 case Forked() if event.pid != event.parent:
@@ -163,9 +165,9 @@ class Dissection(Struct):
                     self._pages[event.pid] = self._create_page_states()
                 case Lost():
                     self.lost += event.number
-        for rest in (call, *calls):
-            if rest is not None:
-                self._add_tracepoint(self._complete_call(rest))
+        for remaining_call in (call, *calls):
+            if remaining_call is not None:
+                self._add_tracepoint(self._complete_call(remaining_call))
 
     def _complete_call(self, call: Traced) -> Traced:
         """Return a call with the process of its thread, which is known once the thread has faulted."""
@@ -177,12 +179,12 @@ class Dissection(Struct):
         Its own records of program starts and mappings are ignored, because they would mix with those of the recorded
         faults.
         """
-        apart = Dissection(self.period, self.page_size, self.access)
-        apart.add_events(events)
-        self.calls.update(apart.calls)
-        self.advice.update(apart.advice)
-        self._bytes.update(apart._bytes)
-        self.lost += apart.lost
+        separate = AnatomyBuilder(self.period, self.page_size, self.access)
+        separate.add_events(events)
+        self.calls.update(separate.calls)
+        self.advice.update(separate.advice)
+        self._bytes.update(separate._bytes)
+        self.lost += separate.lost
 
     def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
         """Build the anatomy, whose tables add up to the counted faults."""
@@ -191,12 +193,12 @@ class Dissection(Struct):
         memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
         access[Access.UNKNOWN] = unplaced
         kinds = Counter({(Memory.OTHER, Touch.UNKNOWN, ""): unplaced})
-        for (pid, ip, place, code, at_ip, kind, how, file), number in self._faults.items():
-            memory[Memory(kind)] += number
-            kinds[Memory(kind), self._convert_touch(how), file] += number
-            touch[self._convert_touch(how)] += number
-            instruction = self._locate_instruction(pid, ip, place)
-            access[self.access.classify(code, instruction, fetched=at_ip)] += number
+        for (pid, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file), faults in self._faults.items():
+            memory[Memory(memory_kind)] += faults
+            kinds[Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
+            touch[self._convert_touch(touch_kind)] += faults
+            instruction = self._locate_instruction(pid, ip, place_text)
+            access[self.access.classify(error_code, instruction, is_fetch=is_fetch)] += faults
         sites = self._locate_sites(locate)
         return Anatomy(
             counted=counted,
@@ -218,7 +220,7 @@ class Dissection(Struct):
             sites=sites,
             elsewhere=counted - sum(site.faults for site in sites),
             areas=self._build_areas(),
-            seconds=max(0.0, self._span[1] - self._span[0]),
+            seconds=max(0.0, self._time_range[1] - self._time_range[0]),
         )
 
     def build_census(self, source: Literal["tracepoints", "strace"] = "tracepoints") -> Census:
@@ -232,40 +234,40 @@ class Dissection(Struct):
 
     def _add_fault(self, event: Fault) -> None:
         """Add one recorded fault: its memory, its page's history, and its place in the program."""
-        pid, tid, time, name, address, ip, place, code = event
+        pid, tid, time, name, address, ip, place_text, error_code = event
         mapping = self._get_mappings(pid).find(address)
-        kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
+        memory_kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
         if (pid, ip) not in self._modules:
             self._modules[pid, ip] = self._get_mappings(pid).find(ip)
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
-            self._major_places[pid, ip, place, kind, file] += 1
+            self._major_places[pid, ip, place_text, memory_kind, file] += 1
             return
         page = address // self.page_size
-        only_read = kind in _PRIVATE_KINDS and self.access.is_read(code)
-        how = self._get_pages(pid).record_fault(page, only_read=only_read)
-        if kind == _SHARED_MEMORY:
+        only_read = memory_kind in _PRIVATE_KINDS and self.access.is_read(error_code)
+        touch_kind = self._get_pages(pid).record_fault(page, only_read=only_read)
+        if memory_kind == _SHARED_MEMORY:
             self._shared_pages.add(page)
-            if how == _AFTER_FORK:
+            if touch_kind == _AFTER_FORK:
                 # A fork copies no tables of shared mappings: the child maps each page at its own first touch.
-                how = _FIRST_TOUCH
-        if mapping is not None and file and self._is_new_in_file(pid, mapping, address) and how == _AFTER_MUNMAP:
-            how = _FIRST_TOUCH  # Another file, or another part of it, was mapped here.
-        if self.joined and how == _FIRST_TOUCH and self.access.is_present(code):
+                touch_kind = _FIRST_TOUCH
+        if mapping is not None and file and self._is_new_in_file(pid, mapping, address) and touch_kind == _AFTER_MUNMAP:
+            touch_kind = _FIRST_TOUCH  # Another file, or another part of it, was mapped here.
+        if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
             # The page is older than the recording; a write to a present page copies it.
-            how = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
-        key = pid, ip, place, code, address == ip, kind, how, file
+            touch_kind = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
+        key = pid, ip, place_text, error_code, address == ip, memory_kind, touch_kind, file
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
-        self._span = (self._span[0] or time, time)
+        self._time_range = (self._time_range[0] or time, time)
         if mapping is not None:
-            stretch = self._stretches.get((pid, mapping.start, tid))
-            if stretch is None:
-                stretch = self._stretches[pid, mapping.start, tid] = _Stretch(mapping, first=time)
-            elif mapping.end > stretch.mapping.end:
-                stretch.mapping = mapping
-            stretch.faults += self.period
-            stretch.last = time
+            thread_faults = self._thread_faults.get((pid, mapping.start, tid))
+            if thread_faults is None:
+                thread_faults = self._thread_faults[pid, mapping.start, tid] = _ThreadFaults(mapping, first_time=time)
+            elif mapping.end > thread_faults.mapping.end:
+                thread_faults.mapping = mapping
+            thread_faults.faults += self.period
+            thread_faults.last_time = time
 
     def _is_new_in_file(self, pid: int, mapping: MemoryMapping, address: int) -> bool:
         """Return whether a process touches a part of a file for the first time, and remember that it does."""
@@ -281,13 +283,16 @@ class Dissection(Struct):
             return Instruction(ip, function)
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
-    def _convert_touch(self, how: str) -> Touch:
-        """Return the kind of a touch; unknown if not every fault was recorded, unless what was given back decides."""
-        return Touch(how) if self.period == 1 or self.joined else Touch.UNKNOWN
+    def _convert_touch(self, touch_kind: str) -> Touch:
+        """Return the kind of a touch; unknown if not every fault was recorded, unless the recording was attached late.
+
+        A late recording tells first touches by the pages that were present or given back, not by the faults before.
+        """
+        return Touch(touch_kind) if self.period == 1 or self.attached_late else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:
         """Add one recorded system call that maps or unmaps memory, or the end of one that moves it."""
-        if event.event == _REMAPPED:
+        if event.event == _MREMAP_EXIT:
             self._end_remapping(event)
         if event.event.startswith(_ENTRY_PREFIX):
             name = event.event.removeprefix(_ENTRY_PREFIX)
@@ -296,47 +301,47 @@ class Dissection(Struct):
             self.calls[name] += 1
             try:
                 arguments = parse_arguments(event.text)
-                if name == "brk" and self.joined and event.pid not in self._breaks:
+                if name == "brk" and self.attached_late and event.pid not in self._heap_ends:
                     self._find_heap_end(event.pid)
-                size = self._get_pages(event.pid).record_call(name, arguments)
+                byte_count = self._get_pages(event.pid).record_call(name, arguments)
                 if name == "mremap":
-                    self._remappings[event.tid] = arguments
+                    self._open_mremaps[event.tid] = arguments
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
                 if name == "brk":
-                    self._breaks[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
+                    self._heap_ends[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
-            self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
+            self._bytes[name] = min(self._bytes[name] + (byte_count or 0), _MAX_BYTES)
 
     def _end_remapping(self, event: Traced) -> None:
         """Move a mapping and its pages to where the kernel has put them; nothing moves if it refused."""
-        arguments = self._remappings.pop(event.tid, None)
+        arguments = self._open_mremaps.pop(event.tid, None)
         try:
-            new = int(event.text, 16)
+            new_start = int(event.text, 16)
         except ValueError:
             raise FaultwatchError(f"a recorded result of mremap cannot be read: {event.text[:100]!r}") from None
-        if arguments is None or not 0 < new < _MAX_ADDRESS:
+        if arguments is None or not 0 < new_start < _MAX_ADDRESS:
             return
-        old, old_size, size = arguments["addr"], arguments["old_len"], arguments["new_len"]
+        old_start, old_size, new_size = arguments["addr"], arguments["old_len"], arguments["new_len"]
         mappings = self._get_mappings(event.pid)
-        mapping = mappings.find(old)
+        mapping = mappings.find(old_start)
         if mapping is None or not old_size:  # The latter maps shared memory a second time.
             return
         if not arguments.get("flags", 0) & _DONT_UNMAP:
-            mappings.remove(old, old + old_size)
-        mappings.add(mapping.move(old, new, size))
-        self._get_pages(event.pid).move_pages(old, min(old_size, size), new)
+            mappings.remove(old_start, old_start + old_size)
+        mappings.add(mapping.move(old_start, new_start, new_size))
+        self._get_pages(event.pid).move_pages(old_start, min(old_size, new_size), new_start)
 
     def _find_heap_end(self, pid: int) -> None:
-        """Take the end of the heap from its mapping, where the calls that made it were before the recording."""
+        """Record the end of the heap from its mapping, because the calls that moved it came before the recording."""
         end = max((mapping.end for mapping in self._get_mappings(pid) if mapping.memory is Memory.HEAP), default=0)
         if end:
             self._get_pages(pid).record_call("brk", {"brk": end})
 
     def _create_page_states(self) -> PageStates:
-        return JoinedPageStates(self.page_size) if self.joined else PageStates(self.page_size)
+        return LateAttachPageStates(self.page_size) if self.attached_late else PageStates(self.page_size)
 
     def _get_mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
@@ -347,55 +352,59 @@ class Dissection(Struct):
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source that fault most, by memory, kind of touch and file."""
         merged: Counter[_Place] = Counter()
-        for (pid, ip, text, _, _, kind, how, file), number in self._faults.items():
-            merged[pid, ip, text, Memory(kind), self._convert_touch(how), file] += number
+        for (pid, ip, place_text, _, _, memory_kind, touch_kind, file), faults in self._faults.items():
+            merged[pid, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
         return self._locate_places(merged, locate)
 
     def _locate_major_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source with the most major faults, by memory and file."""
         merged: Counter[_Place] = Counter()
-        for (pid, ip, text, kind, file), number in self._major_places.items():
-            merged[pid, ip, text, Memory(kind), Touch.UNKNOWN, file] += number
+        for (pid, ip, place_text, memory_kind, file), faults in self._major_places.items():
+            merged[pid, ip, place_text, Memory(memory_kind), Touch.UNKNOWN, file] += faults
         return self._locate_places(merged, locate)
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
-        common = merged.most_common(_MAX_SITES * 2)
+        leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
-        for (pid, ip, text, *_), _ in common:
-            function, module = split_place(text)
+        for (pid, ip, place_text, *_), _ in leading_places:
+            function, module = split_place(place_text)
             mapping = self._modules[pid, ip]
             if mapping is not None and mapping.file:
-                places[pid, ip, text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
+                places[pid, ip, place_text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
             else:
-                places[pid, ip, text] = CodePlace(module, 0, function)
+                places[pid, ip, place_text] = CodePlace(module, 0, function)
         frames = locate(places.values())
         sites: Counter[tuple[contract.Frame, Memory, Touch, str]] = Counter()
-        for (pid, ip, text, memory, touch, file), number in common:
-            sites[frames[places[pid, ip, text]], memory, touch, file[:4000]] += number
+        for (pid, ip, place_text, memory, touch, file), faults in leading_places:
+            sites[frames[places[pid, ip, place_text]], memory, touch, file[:4000]] += faults
         return tuple(
-            Site(frame=frame, memory=memory, touch=touch, file=file, faults=number)
-            for (frame, memory, touch, file), number in sites.most_common(_MAX_SITES)
+            Site(frame=frame, memory=memory, touch=touch, file=file, faults=faults)
+            for (frame, memory, touch, file), faults in sites.most_common(_MAX_SITES)
         )
 
     def _build_areas(self) -> tuple[Area, ...]:
         """Return the memory areas with the most faults."""
-        together: dict[tuple[int, int], list[_Stretch]] = {}
-        for (pid, start, _), stretch in self._stretches.items():
-            together.setdefault((pid, start), []).append(stretch)
-        areas = [self._build_area(pid, threads) for (pid, _), threads in together.items()]
+        faults_by_area: dict[tuple[int, int], list[_ThreadFaults]] = {}
+        for (pid, start, _), faults in self._thread_faults.items():
+            faults_by_area.setdefault((pid, start), []).append(faults)
+        areas = [self._build_area(pid, thread_faults) for (pid, _), thread_faults in faults_by_area.items()]
         return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
-    def _build_area(self, pid: int, threads: list[_Stretch]) -> Area:
-        """Return one memory area with the faults of all threads in it."""
-        mapping = max((thread.mapping for thread in threads), key=lambda mapping: mapping.end)
+    def _build_area(self, pid: int, thread_faults: list[_ThreadFaults]) -> Area:
+        """Return one memory area, with the faults of all its threads."""
+        mapping = max((of_thread.mapping for of_thread in thread_faults), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,
             name=mapping.file[:4000],
             size=mapping.end - mapping.start,
-            faults=sum(thread.faults for thread in threads),
+            faults=sum(of_thread.faults for of_thread in thread_faults),
             pages=self._pages[pid].count_pages(mapping.start, mapping.end),
-            threads=len(threads),
-            seconds=max(0.0, max(thread.last for thread in threads) - min(thread.first for thread in threads)),
+            threads=len(thread_faults),
+            seconds=max(
+                0.0,
+                max(of_thread.last_time for of_thread in thread_faults)
+                - min(of_thread.first_time for of_thread in thread_faults),
+            ),
         )
 
 

@@ -19,7 +19,7 @@ from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.perf.session import ExecutionFailure
 from runner.profile import recording_plan
-from runner.profile.anatomy import Dissection
+from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.code_places import locate_places
 from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
@@ -32,7 +32,7 @@ from runner.profile.script_parser import Event
 from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import (
     FrameTable,
-    Weighed,
+    WeightedStacks,
     count_stacks,
     make_relative,
     sum_blocked_time,
@@ -54,12 +54,12 @@ class Collector(Struct):
     ----------
     scratch
         The folder for perf's recordings.
-    within
-        The words before tools that read recordings and binaries, see :func:`build_reader_prefix`.
-    table
+    sandbox_prefix
+        The words before commands that read recordings and binaries, see :func:`build_reader_prefix`.
+    frame_table
         The frames of all stacks.
     cleanup
-        Removes what the program leaves behind for the profile, at its end.
+        Removes at the end of the profile what the program leaves behind for it.
     without_callers
         The kinds of stacks that nearly all consist of a single frame.
     """
@@ -68,8 +68,8 @@ class Collector(Struct):
     call_graph: CallGraph
     permissions: RecordingPermissions
     scratch: Path
-    within: list[str]
-    table: FrameTable
+    sandbox_prefix: list[str]
+    frame_table: FrameTable
     cleanup: ExitStack
     remarks: list[str] = field(default_factory=list)
     without_callers: list[StackKind] = field(default_factory=list)
@@ -84,84 +84,102 @@ class Collector(Struct):
         cleanup: ExitStack,
     ) -> "Collector":
         """Return a new, empty collector for the profile of a trial."""
-        within = build_reader_prefix(trial.sandbox, scratch, trial.tree)
-        table = FrameTable(partial(find_source_lines, within=within))
-        return cls(trial, call_graph, permissions, scratch, within, table, cleanup)
+        sandbox_prefix = build_reader_prefix(trial.sandbox, scratch, trial.tree)
+        frame_table = FrameTable(partial(find_source_lines, sandbox_prefix=sandbox_prefix))
+        return cls(trial, call_graph, permissions, scratch, sandbox_prefix, frame_table, cleanup)
 
     def record_faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:
         """Record each fault with its address in one execution, and some with their stacks in another.
 
         Not in the same one, because kernels confuse the events if two of them sample the same fault.
         """
-        addresses, period = self.scratch / "faults.data", recording_plan.compute_faults_period(expected)
+        faults_file, period = self.scratch / "faults.data", recording_plan.compute_faults_period(expected)
         permissions = self.permissions
         options = recording_plan.build_faults_options(
             period, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes
         )
-        plans = [RecordPlan(options, addresses)]
-        calls = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
-        if calls:
-            plans.append(RecordPlan(recording_plan.build_calls_options(), calls))
+        plans = [RecordPlan(options, faults_file)]
+        calls_file = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
+        if calls_file:
+            plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
             self.remarks.append(f"one fault in {period} was recorded, so it is unknown which pages were touched before")
         strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
-        code = self._follow_compiled_code()
-        sample = self._execute_recorded(plans, code, *([strace] if strace else []))
-        counted = sample.processes[0] if sample.processes else sample.readings
-        faults = int(_get_value(counted, "page-faults") or 0)
+        compiled_code = self._follow_compiled_code()
+        sample = self._execute_recorded(plans, compiled_code, *([strace] if strace else []))
+        readings = sample.processes[0] if sample.processes else sample.readings
+        faults = int(_get_value(readings, "page-faults") or 0)
         # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
         with ThreadPoolExecutor(1) as background:
-            dissecting = background.submit(self._dissect_faults, period, addresses, calls, strace, code)
+            pending_anatomy = background.submit(
+                self._collect_events, period, faults_file, calls_file, strace, compiled_code
+            )
             stacks = self._record_fault_stacks(expected, faults)
-            dissection = dissecting.result()
-        census = dissection.build_census("strace" if strace else "tracepoints")
-        return stacks, dissection.build_anatomy(faults, partial(locate_places, self.table)), census, sample
+            anatomy_builder = pending_anatomy.result()
+        census = anatomy_builder.build_census("strace" if strace else "tracepoints")
+        return stacks, anatomy_builder.build_anatomy(faults, partial(locate_places, self.frame_table)), census, sample
 
-    def _dissect_faults(
-        self, period: int, addresses: Path, calls: Path | None, strace: StraceRecording | None, code: CompiledCode
-    ) -> Dissection:
+    def _collect_events(
+        self,
+        period: int,
+        faults_file: Path,
+        calls_file: Path | None,
+        strace: StraceRecording | None,
+        compiled_code: CompiledCode,
+    ) -> AnatomyBuilder:
         """Return the recorded faults by memory and touch, with the calls that map memory."""
-        dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
-        dissection.add_events(
-            code.name_functions(
-                self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
+        anatomy_builder = AnatomyBuilder(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
+        anatomy_builder.add_events(
+            compiled_code.name_functions(
+                self._read_events(faults_file, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
             ),
             strace.read_calls() if strace else (),
         )
-        if calls:
-            dissection.add_calls(self._read_events(calls, *CALL_FIELDS))
-        return dissection
+        if calls_file:
+            anatomy_builder.add_calls(self._read_events(calls_file, *CALL_FIELDS))
+        return anatomy_builder
 
     def _record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:
         """Record the stacks of faults in one execution, scaled to the counted number."""
-        stacks, apart = (
+        stacks_file, period = (
             self.scratch / "stacks.data",
             recording_plan.compute_stacks_period(expected.faults, self.call_graph),
         )
-        options = recording_plan.build_stack_options("page-faults", apart, self.call_graph)
-        code = self._follow_compiled_code()
-        self._execute_recorded([RecordPlan(options, stacks)], code)
-        weighed = count_stacks(code.name_functions(self._read_events(stacks, *STACK_FIELDS)))
-        return self._build_stack_profile(StackKind.FAULTS, weighed, apart, stacks, counted)
+        options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
+        compiled_code = self._follow_compiled_code()
+        self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
+        weighted_stacks = count_stacks(compiled_code.name_functions(self._read_events(stacks_file, *STACK_FIELDS)))
+        return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, counted)
 
     def record_times(self, expected: ExpectedCounts) -> tuple[StackProfile, StackProfile]:
         """Record where the CPU time goes and where threads wait, in one execution."""
-        on_cpu, off_cpu = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
-        clock = recording_plan.compute_clock_period(expected, self.call_graph)
-        apart = recording_plan.compute_stacks_period(expected.switches, self.call_graph)
+        on_cpu_file, off_cpu_file = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
+        clock_period = recording_plan.compute_clock_period(expected, self.call_graph)
+        switch_period = recording_plan.compute_stacks_period(expected.switches, self.call_graph)
         plans = (
-            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock, self.call_graph), on_cpu),
+            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock_period, self.call_graph), on_cpu_file),
             RecordPlan(
-                (*recording_plan.build_stack_options("context-switches", apart, self.call_graph), "--switch-events"),
-                off_cpu,
+                (
+                    *recording_plan.build_stack_options("context-switches", switch_period, self.call_graph),
+                    "--switch-events",
+                ),
+                off_cpu_file,
             ),
         )
-        code = self._follow_compiled_code()
-        self._execute_recorded(plans, code)
-        running = count_stacks(code.name_functions(self._read_events(on_cpu, *STACK_FIELDS)))
-        waiting = sum_blocked_time(code.name_functions(self._read_events(off_cpu, *STACK_FIELDS)))
+        compiled_code = self._follow_compiled_code()
+        self._execute_recorded(plans, compiled_code)
+        running_stacks = count_stacks(compiled_code.name_functions(self._read_events(on_cpu_file, *STACK_FIELDS)))
+        waiting_stacks = sum_blocked_time(compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS)))
         return (
-            self._build_stack_profile(StackKind.ON_CPU, running, clock, on_cpu, running.samples * clock),
-            self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off_cpu, waiting.stacks.total() * apart),
+            self._build_stack_profile(
+                StackKind.ON_CPU, running_stacks, clock_period, on_cpu_file, running_stacks.samples * clock_period
+            ),
+            self._build_stack_profile(
+                StackKind.OFF_CPU,
+                waiting_stacks,
+                switch_period,
+                off_cpu_file,
+                waiting_stacks.stacks.total() * switch_period,
+            ),
         )
 
     def count_python_lines(self) -> tuple[PythonLine, ...]:
@@ -176,9 +194,9 @@ class Collector(Struct):
 
     def _follow_compiled_code(self) -> CompiledCode:
         """Return what names the functions that one execution compiles."""
-        code = CompiledCode(is_private=self.trial.sandbox is not None)
-        self.cleanup.callback(code.remove_maps)
-        return code
+        compiled_code = CompiledCode(is_private=self.trial.sandbox is not None)
+        self.cleanup.callback(compiled_code.remove_maps)
+        return compiled_code
 
     def _execute_recorded(self, plans: Sequence[RecordPlan], *tracers: Tracer) -> Sample:
         """Execute the case with what records it, while its runtime writes the names of what it compiles."""
@@ -187,16 +205,16 @@ class Collector(Struct):
         )
 
     def _read_events(self, file: Path, *fields: str) -> Iterator[Event]:
-        return read_events(file, *fields, within=self.within)
+        return read_events(file, *fields, sandbox_prefix=self.sandbox_prefix)
 
     def _build_stack_profile(
-        self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int
+        self, kind: StackKind, weighted_stacks: WeightedStacks, period: int, file: Path, total: int
     ) -> StackProfile:
         """Return folded stacks as a profile of one kind."""
-        if has_no_callers(weighed):
+        if has_no_callers(weighted_stacks):
             self.without_callers.append(kind)
-        return self.table.build_stack_profile(
-            kind, weighed, total, period=period, call_graph=self.call_graph, recorded_bytes=file.stat().st_size
+        return self.frame_table.build_stack_profile(
+            kind, weighted_stacks, total, period=period, call_graph=self.call_graph, recorded_bytes=file.stat().st_size
         )
 
 
@@ -204,7 +222,7 @@ def collect_profile(
     trial: Trial,
     *,
     call_graph: CallGraph | None = None,
-    times: bool = True,
+    with_times: bool = True,
     progress: Progress = lambda _: None,
 ) -> Profile:
     """Profile a case. None of the executions is a sample.
@@ -213,7 +231,7 @@ def collect_profile(
     ----------
     call_graph
         How perf unwinds stacks; by default what the program's files allow.
-    times
+    with_times
         Record CPU time and waiting as well as faults.
 
     Raises
@@ -230,28 +248,30 @@ def collect_profile(
     restore_tree(trial.tree)
     if not trial.is_cold:
         trial.warm_up()
-    counted = trial.execute()
+    counted_sample = trial.execute()
     references = _measure_references(trial, progress)
-    expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
+    expected = compute_expected_counts(
+        counted_sample.processes[0] if counted_sample.processes else counted_sample.readings
+    )
     # Record: the faults, then the CPU time and the waiting.
-    chosen, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
+    chosen_graph, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
     with make_scratch_folder() as folder, ExitStack() as cleanup:
-        collector = Collector.for_trial(trial, chosen, permissions, folder, cleanup)
+        collector = Collector.for_trial(trial, chosen_graph, permissions, folder, cleanup)
         collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
-        faults, anatomy, census, recorded = collector.record_faults(expected)
-        lines: tuple[PythonLine, ...] = ()
+        faults, anatomy, census, recorded_sample = collector.record_faults(expected)
+        python_lines: tuple[PythonLine, ...] = ()
         if _get_scope(trial.workload) == "process" and executes_python(trial.mapped_files):
             progress("counting the faults of Python lines")
-            lines = collector.count_python_lines()
+            python_lines = collector.count_python_lines()
         on_cpu = off_cpu = None
-        if times:
+        if with_times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.record_times(expected)
     # Assemble the profile, with paths relative to the tree.
     root = f"{trial.tree.absolute()}/"
-    frames = tuple(_make_frame_relative(frame, root) for frame in collector.table.frames)
-    collector.remarks += describe_missing_callers(collector.without_callers, chosen)
+    frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
+    collector.remarks += describe_missing_callers(collector.without_callers, chosen_graph)
     collector.remarks += describe_missing_symbols(frames, trial.tree)
     return Profile(
         profile_id=uuid.uuid4(),
@@ -265,17 +285,17 @@ def collect_profile(
         finished_at=datetime.now(UTC),
         scope=_get_scope(trial.workload),
         processes=trial.processes,
-        operations=_compute_operations(counted.readings),
-        readings=counted.readings,
+        operations=_compute_operations(counted_sample.readings),
+        readings=counted_sample.readings,
         references=references,
-        overhead_percent=_compute_overhead_percent(counted.readings, recorded.readings),
+        overhead_percent=_compute_overhead_percent(counted_sample.readings, recorded_sample.readings),
         frames=frames,
         faults=faults,
         on_cpu=on_cpu,
         off_cpu=off_cpu,
         anatomy=_make_anatomy_relative(anatomy, root),
         census=census,
-        python_lines=lines,
+        python_lines=python_lines,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
 
@@ -292,9 +312,9 @@ def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
             site.model_copy(
                 update={"frame": _make_frame_relative(site.frame, root), "file": make_relative(site.file, root)}
             )
-            for site in places
+            for site in site_group
         )
-        for places in (anatomy.sites, anatomy.major_sites)
+        for site_group in (anatomy.sites, anatomy.major_sites)
     )
     areas = tuple(area.model_copy(update={"name": make_relative(area.name, root)}) for area in anatomy.areas)
     kinds = tuple(kind.model_copy(update={"file": make_relative(kind.file, root)}) for kind in anatomy.kinds)
@@ -318,7 +338,7 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
         references["alone"] = dict(trial.execute(processes=1).readings)
     if trial.is_cold:
         progress("counting with warm files")
-        references["warm"] = dict(trial.execute(as_left=True).readings)
+        references["warm"] = dict(trial.execute(keep_page_cache=True).readings)
     return references
 
 
@@ -339,10 +359,10 @@ def _get_scope(workload: Workload) -> ProfileScope:
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
     """Return the operations of the program, from its faults and its faults per operation."""
-    per_operation, minor = _get_value(readings, "faults-per-operation"), readings.get("page-faults")
-    if not per_operation or minor is None or not minor.value:
+    per_operation, page_faults = _get_value(readings, "faults-per-operation"), readings.get("page-faults")
+    if not per_operation or page_faults is None or not page_faults.value:
         return None
-    return float(minor.value / per_operation)
+    return float(page_faults.value / per_operation)
 
 
 def _compute_overhead_percent(counted: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:

@@ -14,11 +14,11 @@ from runner.profile.stack_folding import FrameTable, expand_inlined
 def locate_places(table: FrameTable, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
     """Return the source line of each place, with the innermost function that was inlined there."""
     places = set(places)
-    offsets_of: dict[str, set[int]] = defaultdict(set)
+    offsets_by_module: dict[str, set[int]] = defaultdict(set)
     for place in places:
         if place.module.startswith("/") and place.offset and not is_compiled(place.module):
-            offsets_of[place.module].add(place.offset)
-    lines = {module: table.lines(module, offsets) for module, offsets in offsets_of.items()}
+            offsets_by_module[place.module].add(place.offset)
+    lines = {module: table.find_lines(module, offsets) for module, offsets in offsets_by_module.items()}
     return {place: _make_frame(place, lines.get(place.module, {})) for place in places}
 
 

@@ -19,14 +19,16 @@ _GO_SECTIONS = frozenset((".go.buildinfo", ".note.go.buildid"))
 """Sections that Go's linker writes, also into a stripped program."""
 _LINE_SECTIONS = frozenset((".debug_line", ".zdebug_line"))
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
+"""Of its fields are used, by index: 4 e_phoff, 5 e_shoff, 8 e_phentsize, 9 e_phnum, 10 e_shentsize, 11 e_shnum,
+12 e_shstrndx."""
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 _MAX_TABLE_BYTES = 1 << 20
-"""Of a table of segments or sections, and of the names of sections."""
+"""The largest size of a table of segments or sections, and of the names of sections."""
 
 _MAX_NAME_BYTES = 32
-"""Bytes of a section's name that are looked at, or a file of a stranger could name megabytes for each section."""
+"""Bytes that are read of a section's name; otherwise the file of a stranger could have megabytes for each."""
 
 
 class Segment(Struct, frozen=True):
@@ -87,7 +89,7 @@ def read_sections(file: Path) -> Sections | None:
 
 def find_go_file(files: Iterable[Path]) -> Path | None:
     """Return the first of some files that is of Go, if any."""
-    return next((file for file in files if (read := read_sections(file)) and read.is_go), None)
+    return next((file for file in files if (sections := read_sections(file)) and sections.is_go), None)
 
 
 def choose_call_graph(program: Path) -> CallGraph:
@@ -109,12 +111,12 @@ def _read_header(stream: BinaryIO) -> tuple[int, ...]:
 
 
 def _read_table(
-    stream: BinaryIO, entry: struct.Struct, start: int, size: int, number: int
+    stream: BinaryIO, entry: struct.Struct, start: int, entry_size: int, entry_count: int
 ) -> Iterator[tuple[int, ...]]:
     """Yield the entries of a table in an ELF file."""
-    if size < entry.size:
+    if entry_size < entry.size:
         raise ValueError
     stream.seek(start)
-    table = stream.read(min(size * number, _MAX_TABLE_BYTES))
-    for offset in range(0, len(table) - entry.size + 1, size):
+    table = stream.read(min(entry_size * entry_count, _MAX_TABLE_BYTES))
+    for offset in range(0, len(table) - entry.size + 1, entry_size):
         yield entry.unpack_from(table, offset)

@@ -56,41 +56,43 @@ class FaultAccess(Struct):
     read: Callable[[str, int], int | None] = field(default_factory=lambda: read_instruction)
     _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
-    def classify(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
+    def classify(self, error_code: int | None, instruction: Instruction, *, is_fetch: bool) -> Access:
         """Return the access of a fault.
 
         Parameters
         ----------
-        code
+        error_code
             The error code of the processor, if it was recorded.
-        fetched
+        is_fetch
             Whether the address that faulted is that of the instruction.
         """
-        if code is not None:
-            return classify_error_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
+        if error_code is not None:
+            return classify_error_code(error_code) if has_error_codes(self.machine) else Access.UNKNOWN
         if not has_known_instructions(self.machine):
             return Access.UNKNOWN
-        if fetched:
+        if is_fetch:
             return Access.INSTRUCTION
         if instruction.address >= _FIRST_KERNEL_ADDRESS:
             return _classify_kernel_function(instruction.function)
         word = self._read_instruction(instruction.file, instruction.offset) if instruction.file else None
         return Access.UNKNOWN if word is None else classify_instruction(word)
 
-    def is_present(self, code: int | None) -> bool:
+    def is_present(self, error_code: int | None) -> bool:
         """Return whether the page of a fault was in memory, and only the access was not allowed: a copy on write."""
-        return code is not None and has_error_codes(self.machine) and bool(code & _PRESENT_FLAG)
+        return error_code is not None and has_error_codes(self.machine) and bool(error_code & _PRESENT_FLAG)
 
-    def is_read(self, code: int | None) -> bool:
+    def is_read(self, error_code: int | None) -> bool:
         """Return whether a fault is known to be of a read, from the error code alone."""
-        return code is not None and has_error_codes(self.machine) and classify_error_code(code) is Access.READ
+        return (
+            error_code is not None and has_error_codes(self.machine) and classify_error_code(error_code) is Access.READ
+        )
 
     def _read_instruction(self, file: str, offset: int) -> int | None:
         """Return the word of an instruction in a file, from the cache if it was read before."""
-        place = file, offset
-        if place not in self._words and len(self._words) < _MAX_CACHED_INSTRUCTIONS:
-            self._words[place] = self.read(file, offset)
-        return self._words.get(place)
+        key = file, offset
+        if key not in self._words and len(self._words) < _MAX_CACHED_INSTRUCTIONS:
+            self._words[key] = self.read(file, offset)
+        return self._words.get(key)
 
 
 def read_instruction(file: str, offset: int) -> int | None:
@@ -103,11 +105,11 @@ def read_instruction(file: str, offset: int) -> int | None:
         return None
 
 
-def classify_error_code(code: int) -> Access:
+def classify_error_code(error_code: int) -> Access:
     """Return the kind of access from the error code of a page fault on x86."""
-    if code & _FETCH_FLAG:
+    if error_code & _FETCH_FLAG:
         return Access.INSTRUCTION
-    return Access.WRITE if code & _WRITE_FLAG else Access.READ
+    return Access.WRITE if error_code & _WRITE_FLAG else Access.READ
 
 
 def classify_instruction(word: int) -> Access:

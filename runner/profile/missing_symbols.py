@@ -7,11 +7,11 @@ from pathlib import Path
 from runner.contract.profile import UNKNOWN_FUNCTION, Frame
 from runner.profile.elf import read_sections
 from runner.profile.recording_plan import CallGraph
-from runner.profile.stack_folding import Weighed, is_user_frame
+from runner.profile.stack_folding import WeightedStacks, is_user_frame
 
 _MIN_SINGLE_FRAME_SHARE = 0.9
 _MIN_STACKS = 10
-"""Of fewer stacks nothing is said: they can be the loader's."""
+"""Fewer stacks are not judged: they can be the loader's."""
 _MAX_NAMED_FILES = 3
 _HINTS: Mapping[CallGraph, str] = {
     "dwarf": (
@@ -26,12 +26,14 @@ _HINTS: Mapping[CallGraph, str] = {
 }
 
 
-def has_no_callers(weighed: Weighed) -> bool:
+def has_no_callers(weighted_stacks: WeightedStacks) -> bool:
     """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
-    depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighed.stacks.items()]
+    depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighted_stacks.stacks.items()]
     with_user_frames = sum(weight for depth, weight in depths if depth)
     single_frame_weight = sum(weight for depth, weight in depths if depth == 1)
-    return weighed.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
+    return (
+        weighted_stacks.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
+    )
 
 
 def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
@@ -51,25 +53,25 @@ def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[st
     frames
         Frames whose modules are relative to the tree if they lie in it.
     """
-    stripped, unread, without = [], [], []
-    for module, parts in sorted(_group_own_frames(frames).items()):
-        has = read_sections(tree / module)
-        if has is None or any(part.line for part in parts):
+    stripped, with_unread_lines, without_lines = [], [], []
+    for module, module_frames in sorted(_group_own_frames(frames).items()):
+        sections = read_sections(tree / module)
+        if sections is None or any(frame.line for frame in module_frames):
             continue
-        if has.has_lines:
-            unread.append(module)
-        elif has.has_symbols:
-            without.append(module)
-        elif any(part.function == UNKNOWN_FUNCTION for part in parts):
+        if sections.has_lines:
+            with_unread_lines.append(module)
+        elif sections.has_symbols:
+            without_lines.append(module)
+        elif any(frame.function == UNKNOWN_FUNCTION for frame in module_frames):
             stripped.append(module)
     if stripped:
         names = _list_files(stripped)
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
-    if unread:
-        names = _list_files(unread)
+    if with_unread_lines:
+        names = _list_files(with_unread_lines)
         yield f"{names}: has source lines, but none could be read; if `llvm-addr2line` is installed, it is tried too"
-    if without:
-        yield f"{_list_files(without)}: has no source lines; build with `-g`"
+    if without_lines:
+        yield f"{_list_files(without_lines)}: has no source lines; build with `-g`"
 
 
 def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
@@ -82,5 +84,5 @@ def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
 
 
 def _list_files(files: list[str]) -> str:
-    more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
-    return ", ".join(files[:_MAX_NAMED_FILES]) + more
+    remainder = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
+    return ", ".join(files[:_MAX_NAMED_FILES]) + remainder

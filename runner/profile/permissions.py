@@ -58,20 +58,20 @@ def detect_recording_permissions(
         tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
     )
     # Why something cannot be recorded, and what allows it.
-    lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
+    lost_information = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:
         remarks.append(
-            f"tracepoints cannot be read, so strace records system calls{lost}: "
+            f"tracepoints cannot be read, so strace records system calls{lost_information}: "
             "to make them readable, run `mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with "
             "CONFIG_FTRACE_SYSCALLS"
         )
     elif not tracepoints:
         remarks.append(
-            f"tracepoints are for root only, so strace records system calls{lost}: "
+            f"tracepoints are for root only, so strace records system calls{lost_information}: "
             f"to allow them, run `sysctl kernel.perf_event_paranoid=-1` (it is {paranoid}) "
             "and `chmod -R o=rX /sys/kernel/tracing`"
         )
-    elif not error_codes and lost:
+    elif not error_codes and lost_information:
         remarks.append(f"this kernel does not trace page faults, so {_ACCESS_REMARK}")
     if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` shows them")

@@ -21,7 +21,7 @@ from runner.system.tree_walk import remove_tree
 _TRACER = Path(__file__).with_name("python_tracer.py")
 _FOLDER, _RESULT = ".faultwatch-lines", "lines.json"
 _MAX_BYTES = 1 << 20
-"""The program writes the result, so it decides how long it is."""
+"""The largest part of the result that is read: the program writes it, so it decides how long it is."""
 
 
 class PythonLineRecorder:
@@ -37,7 +37,7 @@ class PythonLineRecorder:
         self.lines: tuple[PythonLine, ...] = ()
         self._root = f"{tree.absolute()}/"
         self._folder = tree.absolute() / _FOLDER
-        self._opened: int | None = None
+        self._folder_descriptor: int | None = None
 
     def add_variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the variables with which Python finds the tracer."""
@@ -51,21 +51,21 @@ class PythonLineRecorder:
             (self._folder / "sitecustomize.py").write_bytes(_TRACER.read_bytes())
             self._folder.chmod(0o777)  # a sandbox has another user
             # The program may put something else in its place.
-            self._opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._folder_descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     def close(self) -> None:
         """Read the result, and remove the tracer."""
-        if self._opened is not None:
-            self.lines = parse_lines(_read_result(self._opened), self._root)
-            os.close(self._opened)
-            self._opened = None
+        if self._folder_descriptor is not None:
+            self.lines = parse_lines(_read_result(self._folder_descriptor), self._root)
+            os.close(self._folder_descriptor)
+            self._folder_descriptor = None
         remove_tree(self._folder)
 
 
 def executes_python(files: Iterable[Path]) -> bool:
     """Return whether one of the files of a program is a Python interpreter."""
-    found = find_runtime(str(file) for file in files)
-    return found is not None and found[0] is RuntimeName.PYTHON
+    runtime = find_runtime(str(file) for file in files)
+    return runtime is not None and runtime[0] is RuntimeName.PYTHON
 
 
 def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:

@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 MAX_SECONDS = 20
 """CPU time after which nothing is traced any more: each line takes about ten times as long."""
 MAX_LINES = 100
-_EVENTS_PER_LOOK = 10_000
+_EVENTS_PER_TIME_CHECK = 10_000
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _TREE = os.path.dirname(_FOLDER) + os.sep
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "/site-packages/", "/dist-packages/")
 
 
 class LineCounter:
-    """Puts the faults since the last event to the line that was executed then."""
+    """Assigns the faults since the last event to the line that was executed in between."""
 
     def __init__(self) -> None:
         self.faults: Counter[tuple[CodeType, int]] = Counter()
         self.process = os.getpid()
-        self._own: dict[str, bool] = {}
+        self._is_own_by_file: dict[str, bool] = {}
         self._place: tuple[CodeType, int] | None = None
-        self._last = self._events = 0
+        self._assigned_faults = self._events = 0
 
     def start(self) -> None:
         """Begin to count, in this thread and in those to come."""
-        self._last = getrusage(RUSAGE_SELF).ru_minflt
+        self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
         threading.settrace(self.trace_call)
         sys.settrace(self.trace_call)
 
@@ -66,23 +66,23 @@ class LineCounter:
         return self._trace_line
 
     def _move_to(self, frame: FrameType | None) -> None:
-        """Put the faults since the last event to the line that was executed, and note the one that is next."""
+        """Assign the faults since the last event to the line that was executed, and remember the next line."""
         now = getrusage(RUSAGE_SELF).ru_minflt
-        if now != self._last:
+        if now != self._assigned_faults:
             if self._place is not None:
-                self.faults[self._place] += now - self._last
-            self._last = now
+                self.faults[self._place] += now - self._assigned_faults
+            self._assigned_faults = now
         self._place = (frame.f_code, frame.f_lineno) if frame is not None else None
         self._events += 1
-        if self._events % _EVENTS_PER_LOOK == 0 and time.process_time() > MAX_SECONDS:
+        if self._events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
             sys.settrace(None)
             threading.settrace(None)
 
     def _is_own(self, file: str) -> bool:
-        own = self._own.get(file)
+        own = self._is_own_by_file.get(file)
         if own is None:
             own = file.startswith(_TREE) or not (file.startswith("<") or any(part in file for part in _LIBRARIES))
-            own = self._own[file] = own and not file.startswith(_FOLDER)
+            own = self._is_own_by_file[file] = own and not file.startswith(_FOLDER)
         return own
 
     def write(self) -> None:

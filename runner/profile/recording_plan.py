@@ -12,9 +12,10 @@ CallGraph = Literal["fp", "dwarf", "lbr"]
 MAX_RECORDED_FAULTS = 2_000_000
 """Up to this many faults, each one is recorded, in about 60 bytes; of more, one in N, to stay below this number."""
 MAX_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
-"""Number of stacks to record: 0.2 KB each with frame pointers; DWARF copies 8 KB of the program's stack."""
+"""The largest number of stacks to record: each takes 0.2 KB with frame pointers, and 8 KB with DWARF, which needs a
+copy of the program's stack."""
 _MIN_CLOCK_NANOSECONDS = 100_000
-"""Least number of nanoseconds between two samples of the CPU."""
+"""The smallest number of nanoseconds between two samples of the CPU."""
 TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 """The system calls that allocate or release memory."""
 
@@ -40,9 +41,9 @@ def compute_faults_period(expected: ExpectedCounts) -> int:
     return max(1, -(-expected.faults // MAX_RECORDED_FAULTS))
 
 
-def compute_stacks_period(number: int, call_graph: CallGraph) -> int:
+def compute_stacks_period(event_count: int, call_graph: CallGraph) -> int:
     """Compute N, so that one in N events is recorded with its stack."""
-    return max(1, -(-number // MAX_STACKS[call_graph]))
+    return max(1, -(-event_count // MAX_STACKS[call_graph]))
 
 
 def compute_clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:

@@ -24,14 +24,16 @@ MAX_MEMORY_BYTES = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
 
 
-def read_events(file: Path, *fields: str, within: Sequence[str] = (), inherited: Sequence[int] = ()) -> Iterator[Event]:
+def read_events(
+    file: Path, *fields: str, sandbox_prefix: Sequence[str] = (), inherited: Sequence[int] = ()
+) -> Iterator[Event]:
     """Yield the events of a recording in chronological order.
 
     Parameters
     ----------
     file, fields
         The recording, and the options of ``perf script`` that select its fields.
-    within
+    sandbox_prefix
         Prefix of a sandbox for the command: perf reads untrusted binaries for the names of their functions.
     inherited
         Descriptors for the command.
@@ -49,7 +51,7 @@ def read_events(file: Path, *fields: str, within: Sequence[str] = (), inherited:
         )
     options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
-    words = [*within, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
+    words = [*sandbox_prefix, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
     # Parse the output while perf writes it, within limits of time and memory.
     with tempfile.TemporaryFile() as error_file:
         log_command(words)

@@ -34,19 +34,19 @@ class Profiler(Struct, frozen=True):
             The revision does not build, fails, or cannot be profiled on this host.
         """
         commit = self.repository.get_revision(revision)
-        short, name = commit.commit[:10], self.case.name
-        progress(f"building {short}")
+        short_commit, name = commit.commit[:10], self.case.name
+        progress(f"building {short_commit}")
         try:
             tree, build = self.builder.build(self.repository, commit.commit, self.workload)
             trial = Trial(self.workload, Subject(self.repository.name, commit, self.case, build), self.bench, tree)
             if trial.obstacle:
                 raise FaultwatchError(f"{name} cannot be profiled here: {trial.obstacle}")
             return collect_profile(
-                trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short}: {text}")
+                trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short_commit}: {text}")
             )
         except BuildFailure as failure:
-            raise FaultwatchError(f"{short} does not build: {failure.message}") from None
+            raise FaultwatchError(f"{short_commit} does not build: {failure.message}") from None
         except ExecutionFailure as failure:
-            raise FaultwatchError(f"{short}, {name}: {failure.message}") from None
-        except EvictionError as warm:
-            raise FaultwatchError(f"{name} cannot be profiled here: {warm}") from None
+            raise FaultwatchError(f"{short_commit}, {name}: {failure.message}") from None
+        except EvictionError as error:
+            raise FaultwatchError(f"{name} cannot be profiled here: {error}") from None

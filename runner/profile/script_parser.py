@@ -72,12 +72,12 @@ class Mapped(NamedTuple):
 
 
 class Switched(NamedTuple):
-    """A thread that went on or off a CPU; ``preempted`` if it could have continued."""
+    """A thread that was put on a CPU or taken off; ``preempted`` if it could have continued."""
 
     pid: int
     tid: int
     time: float
-    on: bool
+    is_on_cpu: bool
     preempted: bool
 
 
@@ -103,7 +103,7 @@ class Lost(NamedTuple):
 T = TypeVar("T")
 
 
-class _Head(NamedTuple):
+class _StackHeading(NamedTuple):
     """The line above a stack."""
 
     pid: int
@@ -143,8 +143,8 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     ScriptError
         A line is not in one of the formats that perf was asked to print.
     """
-    parser = _Lines()
-    head: _Head | None = None
+    parser = _LineParser()
+    head: _StackHeading | None = None
     frames: list[ScriptFrame] = []
     number = 0
     try:
@@ -156,7 +156,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
                 yield Stacked(*head, tuple(frames))
                 head, frames = None, []
             event = parser.parse_line(line)
-            if isinstance(event, _Head):
+            if isinstance(event, _StackHeading):
                 head = event
             elif event is not None:
                 yield event
@@ -168,44 +168,44 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
         yield Stacked(*head, tuple(frames))
 
 
-class _Lines:
+class _LineParser:
     """Parses lines with caches: half a million faults are a million lines, most of whose parts repeat."""
 
     def __init__(self) -> None:
         self.frames = _Cache(_parse_frame)
-        self._whose = _Cache(_parse_thread)
+        self._threads = _Cache(_parse_thread)
         self._places = _Cache(_parse_place)
         self._names = _Cache(_parse_event_name)
         self._codes = _Cache(_parse_error_code)
         self._exceptions: dict[str, str] = {}
 
-    def parse_line(self, line: str) -> Event | _Head | None:
+    def parse_line(self, line: str) -> Event | _StackHeading | None:
         """Parse a line into an event or the heading of a stack; None for other lines."""
         words = line.split(None, 3)
         if len(words) < 3:
             if words:
                 raise ScriptError
             return None
-        who, moment, event = words[:3]
-        rest = words[3].rstrip("\n") if len(words) == 4 else ""
+        thread_text, time_text, event = words[:3]
+        content = words[3].rstrip("\n") if len(words) == 4 else ""
         if event[:22] == "exceptions:page_fault_":
-            self._exceptions[who] = rest
+            self._exceptions[thread_text] = content
             return None
         if event[:12] == "PERF_RECORD_":
-            kind, content = _split_record(f"{event} {rest}")
-            return _parse_record(self._whose[who], _parse_time(moment), kind, content)
+            kind, record = _split_record(f"{event} {content}")
+            return _parse_record(self._threads[thread_text], _parse_time(time_text), kind, record)
         name = self._names[event]
-        pid, tid = self._whose[who]
+        pid, tid = self._threads[thread_text]
         if ":" in name:
-            return Traced(pid, tid, _parse_time(moment), name, rest)
-        if not rest:
-            return _Head(pid, tid, _parse_time(moment), name)
-        address, _, tail = rest.partition(" ")
+            return Traced(pid, tid, _parse_time(time_text), name, content)
+        if not content:
+            return _StackHeading(pid, tid, _parse_time(time_text), name)
+        address, _, tail = content.partition(" ")
         ip, place = self._places[tail]
-        exception = self._exceptions.pop(who, "")
+        exception = self._exceptions.pop(thread_text, "")
         # "address=0x7f00 ip=… error_code=0x6": the code belongs to this fault only if the address matches.
         code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
-        return Fault(pid, tid, _parse_time(moment), name, int(address, 16), ip, place, code)
+        return Fault(pid, tid, _parse_time(time_text), name, int(address, 16), ip, place, code)
 
 
 class _Cache(dict[str, T]):
@@ -291,11 +291,11 @@ def _parse_event_name(text: str) -> str:
     return text[:-1].removesuffix(":u")
 
 
-def _parse_error_code(rest: str) -> int:
+def _parse_error_code(text: str) -> int:
     """Parse the error code at the end of an exception, after its address."""
-    if not rest.startswith(" "):
+    if not text.startswith(" "):
         raise ScriptError
-    return int(rest.rpartition("error_code=")[2], 16)
+    return int(text.rpartition("error_code=")[2], 16)
 
 
 def _parse_frame(line: str) -> ScriptFrame:
@@ -306,32 +306,32 @@ def _parse_frame(line: str) -> ScriptFrame:
     return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or UNKNOWN_FUNCTION, match[3])
 
 
-def _parse_record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911
+def _parse_record(thread: tuple[int, int], time: float, kind: str, content: str) -> Event | None:  # noqa: PLR0911
     """Parse one of perf's own records; None for those without use."""
-    pid, tid = who
+    pid, tid = thread
     match kind:
         case "MMAP" | "MMAP2":
-            match = _MMAP.fullmatch(rest.strip())
-            if match is None and rest.strip().startswith("-1/"):
+            match = _MMAP.fullmatch(content.strip())
+            if match is None and content.strip().startswith("-1/"):
                 return None
             if match is None:
                 raise ScriptError
             start, size, offset = (int(match[index], 16) for index in (1, 2, 3))
-            return Mapped(_parse_owner(rest), start, size, offset, match[4], match[5])
+            return Mapped(_parse_owner(content), start, size, offset, match[4], match[5])
         case "SWITCH" | "SWITCH_CPU_WIDE":
-            words = rest.split()
+            words = content.split()
             if not words or words[0] not in {"IN", "OUT"}:
                 raise ScriptError
             return Switched(pid, tid, time, words[0] == "IN", "preempt" in words)
         case "FORK":
-            match = _FORK.fullmatch(rest.strip())
+            match = _FORK.fullmatch(content.strip())
             if match is None:
                 raise ScriptError
             return Forked(int(match[1]), int(match[2]))
         case "COMM":
-            return Executed(pid) if rest.lstrip().startswith("exec:") else None
+            return Executed(pid) if content.lstrip().startswith("exec:") else None
         case "LOST" | "LOST_SAMPLES":
-            match = _LOST.fullmatch(rest)
+            match = _LOST.fullmatch(content)
             if match is None:
                 raise ScriptError
             return Lost(int(match[1]))
@@ -340,5 +340,5 @@ def _parse_record(who: tuple[int, int], time: float, kind: str, rest: str) -> Ev
     raise ScriptError
 
 
-def _parse_owner(rest: str) -> int:
-    return int(rest.strip().partition("/")[0])
+def _parse_owner(content: str) -> int:
+    return int(content.strip().partition("/")[0])

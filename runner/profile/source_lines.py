@@ -11,9 +11,9 @@ from runner.execution.process_variables import BASE_VARIABLES
 from runner.profile.elf import LOAD_SEGMENT_KIND, Segment, read_sections, read_segments
 
 _TIMEOUT_SECONDS = 20.0
-"""Seconds."""
+"""Seconds that addr2line may take for all offsets of a file."""
 _TOOLS = ("addr2line", "llvm-addr2line")
-"""LLVM's is asked for what GNU's does not find in a file with lines: 2.40 reads none of Go 1.26."""
+"""LLVM's tool finds what GNU's does not in a file with lines: GNU's 2.40 reads none of those of Go 1.26."""
 
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 """A line's number. Debugging information, which a program brings along, may name any."""
@@ -28,41 +28,43 @@ class SourceLine(Struct, frozen=True):
 
 
 def find_source_lines(
-    module: str, offsets: Iterable[int], within: Sequence[str] = (), file: Path | None = None
+    module: str, offsets: Iterable[int], sandbox_prefix: Sequence[str] = (), file: Path | None = None
 ) -> dict[int, tuple[SourceLine, ...]]:
     """Return the source lines at some offsets of a file, innermost inlined function first, where known.
 
     Parameters
     ----------
-    within
+    sandbox_prefix
         Prefix of a sandbox for the command: the file is untrusted.
     file
         Where this process finds the file, if the sandbox shows it elsewhere.
     """
     file = file or Path(module)
-    loaded = [segment for segment in read_segments(file) if segment.kind == LOAD_SEGMENT_KIND]
-    addresses = {offset: _compute_address(loaded, offset) for offset in set(offsets)}
-    mapped = {offset: address for offset, address in addresses.items() if address is not None}
+    loaded_segments = [segment for segment in read_segments(file) if segment.kind == LOAD_SEGMENT_KIND]
+    addresses = {offset: _compute_address(loaded_segments, offset) for offset in set(offsets)}
+    address_by_offset = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
-        missing = mapped.keys() - lines_by_offset.keys()
+        missing = address_by_offset.keys() - lines_by_offset.keys()
         if not missing:
             break
-        lines = _run_addr2line(tool, module, [mapped[offset] for offset in sorted(missing)], within)
-        lines_by_offset |= {offset: lines[mapped[offset]] for offset in missing if lines.get(mapped[offset])}
-        has = read_sections(file)
-        if has is None or not has.has_lines:
+        lines = _run_addr2line(tool, module, [address_by_offset[offset] for offset in sorted(missing)], sandbox_prefix)
+        lines_by_offset |= {
+            offset: lines[address_by_offset[offset]] for offset in missing if lines.get(address_by_offset[offset])
+        }
+        sections = read_sections(file)
+        if sections is None or not sections.has_lines:
             break
     return lines_by_offset
 
 
 def _run_addr2line(
-    tool: str, module: str, addresses: Iterable[int], within: Sequence[str]
+    tool: str, module: str, addresses: Iterable[int], sandbox_prefix: Sequence[str]
 ) -> dict[int, tuple[SourceLine, ...]]:
     """Return the source lines of addresses in a module, as addr2line finds them."""
     try:
         result = subprocess.run(
-            [*within, tool, "-a", "-f", "-i", "-C", "-e", module],
+            [*sandbox_prefix, tool, "-a", "-f", "-i", "-C", "-e", module],
             input="\n".join(f"{address:#x}" for address in addresses) + "\n",
             capture_output=True,
             text=True,
@@ -87,8 +89,8 @@ def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
         elif function is None:
             function = text_line
         else:
-            file, _, rest = text_line.rpartition(":")
-            number = rest.split(" ")[0]
+            file, _, number_text = text_line.rpartition(":")
+            number = number_text.split(" ")[0]
             if address is not None and _NUMBER.fullmatch(number) and file not in {"??", ""}:
                 lines_by_address.setdefault(address, []).append(SourceLine(function, file, int(number)))
             function = None

@@ -12,15 +12,15 @@ from runner.profile.recording_plan import CallGraph
 from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
 from runner.profile.source_lines import SourceLine
 
-Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
+FindLines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 """Finds the source lines at some offsets of a module."""
 Key = TypeVar("Key", bound=Hashable)
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
-_MAX_FRAME_CHARACTERS = 500
+_MAX_FRAMES = 500
 
 
-class Weighed(Struct):
+class WeightedStacks(Struct):
     """Recorded stacks, innermost frame first, with their weights."""
 
     stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
@@ -28,52 +28,52 @@ class Weighed(Struct):
     lost: int = 0
 
 
-def count_stacks(events: Iterable[Event]) -> Weighed:
+def count_stacks(events: Iterable[Event]) -> WeightedStacks:
     """Count how often each stack was recorded."""
-    weighed = Weighed()
+    weighted_stacks = WeightedStacks()
     for event in events:
         if isinstance(event, Stacked):
-            weighed.stacks[event.frames] += 1
-            weighed.samples += 1
+            weighted_stacks.stacks[event.frames] += 1
+            weighted_stacks.samples += 1
         elif isinstance(event, Lost):
-            weighed.lost += event.number
-    return weighed
+            weighted_stacks.lost += event.number
+    return weighted_stacks
 
 
-def sum_blocked_time(events: Iterable[Event]) -> Weighed:
+def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
     """Add up the nanoseconds that threads were blocked off CPU, by stack.
 
     The time runs from leaving the CPU to returning to one, so it includes the wait for a free CPU after the wake-up.
     """
-    weighed = Weighed()
+    weighted_stacks = WeightedStacks()
     stacks: dict[int, tuple[ScriptFrame, ...]] = {}
-    left: dict[int, float] = {}
+    left_at: dict[int, float] = {}
     for event in events:
         match event:
             case Stacked():
                 stacks[event.tid] = event.frames
-                weighed.samples += 1
-            case Switched(on=False):
+                weighted_stacks.samples += 1
+            case Switched(is_on_cpu=False):
                 if event.preempted:
                     stacks.pop(event.tid, None)
                 else:
-                    left[event.tid] = event.time
-            case Switched(on=True):
-                began, stack = left.pop(event.tid, None), stacks.pop(event.tid, None)
-                if began is not None and stack is not None:
-                    weighed.stacks[stack] += max(0, round((event.time - began) * 1e9))
+                    left_at[event.tid] = event.time
+            case Switched(is_on_cpu=True):
+                blocked_since, stack = left_at.pop(event.tid, None), stacks.pop(event.tid, None)
+                if blocked_since is not None and stack is not None:
+                    weighted_stacks.stacks[stack] += max(0, round((event.time - blocked_since) * 1e9))
             case Lost():
-                weighed.lost += event.number
-    return weighed
+                weighted_stacks.lost += event.number
+    return weighted_stacks
 
 
 def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
-    whole = sum(weights.values())
-    if not whole:
+    weight_sum = sum(weights.values())
+    if not weight_sum:
         return {}
-    shares = {key: weight * total // whole for key, weight in weights.items()}
-    by_remainder = sorted(weights, key=lambda key: -(weights[key] * total % whole))
+    shares = {key: weight * total // weight_sum for key, weight in weights.items()}
+    by_remainder = sorted(weights, key=lambda key: -(weights[key] * total % weight_sum))
     for key in by_remainder[: total - sum(shares.values())]:
         shares[key] += 1
     return shares
@@ -89,14 +89,14 @@ def distribute_over_stacks(
 class FrameTable(Struct):
     """The table of frames of a profile, each once."""
 
-    lines: Lines
+    find_lines: FindLines
     frames: list[contract.Frame] = field(default_factory=list)
-    _places: dict[contract.Frame, int] = field(default_factory=dict)
+    _indices: dict[contract.Frame, int] = field(default_factory=dict)
 
     def build_stack_profile(
         self,
         kind: contract.StackKind,
-        weighed: Weighed,
+        weighted_stacks: WeightedStacks,
         total: int,
         *,
         period: int,
@@ -104,13 +104,13 @@ class FrameTable(Struct):
         recorded_bytes: int,
     ) -> contract.StackProfile:
         """Return recorded stacks as a profile of one kind, whose weights add up to a total."""
-        stacks = self.fold_stacks(distribute_over_stacks(weighed.stacks, total))
+        stacks = self.fold_stacks(distribute_over_stacks(weighted_stacks.stacks, total))
         return contract.StackProfile(
             kind=kind,
-            samples=weighed.samples,
+            samples=weighted_stacks.samples,
             period=period,
             total=sum(stack.weight for stack in stacks),
-            lost=weighed.lost,
+            lost=weighted_stacks.lost,
             call_graph=call_graph,
             recorded_bytes=recorded_bytes,
             stacks=stacks,
@@ -127,15 +127,15 @@ class FrameTable(Struct):
                     self.add_frame(part)
                     for part in expand_inlined(frame, lines_by_place.get((frame.module, offset), ()))
                 ]
-            folded[tuple(reversed(frames[:_MAX_FRAME_CHARACTERS]))] += weight
+            folded[tuple(reversed(frames[:_MAX_FRAMES]))] += weight
         return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
 
     def add_frame(self, frame: contract.Frame) -> int:
         """Return the index of a frame in the table; add the frame if it is new."""
-        if frame not in self._places:
-            self._places[frame] = len(self.frames)
+        if frame not in self._indices:
+            self._indices[frame] = len(self.frames)
             self.frames.append(frame)
-        return self._places[frame]
+        return self._indices[frame]
 
     def _find_lines(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
         """Return the source lines of all calls in some stacks, by module and offset."""
@@ -145,9 +145,9 @@ class FrameTable(Struct):
                 if frame.module.startswith("/") and not is_compiled(frame.module):
                     offsets_by_module[frame.module].add(offset)
         return {
-            (module, offset): lines
+            (module, offset): find_lines
             for module, offsets in offsets_by_module.items()
-            for offset, lines in self.lines(module, offsets).items()
+            for offset, find_lines in self.find_lines(module, offsets).items()
         }
 
 
@@ -159,10 +159,10 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
     inlined = [(line.function, line) for line in lines[:-1]]
-    outer = lines[-1].function if frame.function == contract.UNKNOWN_FUNCTION else frame.function
+    outermost_function = lines[-1].function if frame.function == contract.UNKNOWN_FUNCTION else frame.function
     return [
         contract.Frame(function=function[:4000], module=module[:4000], file=line.file[:4000], line=line.line)
-        for function, line in [*inlined, (outer, lines[-1])]
+        for function, line in [*inlined, (outermost_function, lines[-1])]
     ]
 
 

@@ -15,8 +15,8 @@ def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
 
     A shell may have started the program, so all files that it maps are looked at.
     """
-    if go := find_go_file(trial.own_files):
-        name = make_relative(str(go.resolve()), f"{trial.tree.resolve()}/")
+    if go_file := find_go_file(trial.own_files):
+        name = make_relative(str(go_file.resolve()), f"{trial.tree.resolve()}/")
         return "fp", (_format_remark(f"{name} is a Go program, and Go keeps frame pointers"),)
     if runtime := find_compiling_runtime(trial.mapped_files):
         return "fp", (_format_remark(f"{runtime} compiles code at run time, which has no unwind tables"),)
@@ -25,8 +25,8 @@ def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
 
 def find_compiling_runtime(files: Iterable[Path]) -> str:
     """Return the name of the first file that belongs to a runtime that compiles code; empty if there is none."""
-    found = find_runtime(str(file) for file in files)
-    return found[1] if found and found[0] in COMPILING_RUNTIMES else ""
+    runtime = find_runtime(str(file) for file in files)
+    return runtime[1] if runtime and runtime[0] in COMPILING_RUNTIMES else ""
 
 
 def _format_remark(reason: str) -> str:

@@ -73,7 +73,7 @@ class StraceRecording:
                 )
 
     def close(self) -> None:
-        """Wait until strace has written its counts."""
+        """Wait until strace has written all calls."""
         if self._process is not None and not wait_for_child(self._process, _TIMEOUT_SECONDS):
             with suppress(ProcessLookupError):
                 self._process.kill()

@@ -29,7 +29,7 @@ from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.perf.attached_perf import AttachError
 from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.command import ATTACHED_EVENTS, LOCK_WAIT_EVENT, RWSEM_FILTER
-from runner.perf.counted_program import CountedProgram, Order, make_unsupported_readings
+from runner.perf.counted_program import CountedProgram, CountingOrder, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
@@ -499,7 +499,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         # Only the limits of the control group hold for both: the load is not in it.
         group.limit_processes(MAX_TASKS)
         counted = CountedProgram(
-            Order(
+            CountingOrder(
                 bound.command,
                 path,
                 order.directory,

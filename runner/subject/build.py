@@ -122,7 +122,7 @@ class Builder(Struct, frozen=True):
         tree must not be executed outside a sandbox.
     say
         Called with a line about a build that is repeated.
-    again
+    retry_failed
         Build a revision again whose build failed.
     traces_lookups
         Whether to trace the file lookups of a build, so that the build can be reused for other revisions.
@@ -132,7 +132,7 @@ class Builder(Struct, frozen=True):
     machine: Mapping[str, str]
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
-    again: bool = False
+    retry_failed: bool = False
     traces_lookups: bool = False
     reveals_host: bool = False
     """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
@@ -248,7 +248,7 @@ class Builder(Struct, frozen=True):
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build; its tree is not checked."""
         record = self._read_record(repository, commit, workload)
-        return record is not None and record.is_usable(self.again)
+        return record is not None and record.is_usable(self.retry_failed)
 
     def has_successful_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build that did not fail."""
@@ -266,7 +266,7 @@ class Builder(Struct, frozen=True):
         """Return the record of a usable build, with its tree in the built state; None if there is none."""
         try:
             record = read_record(place)
-            if record is None or not record.is_usable(self.again):
+            if record is None or not record.is_usable(self.retry_failed):
                 return None
             if not record.failure:
                 restore_original_tree(place / TREE_FOLDER)

@@ -27,7 +27,7 @@ class BuildOrder(Struct, frozen=True):
     places: BuildPlaces
     machine: dict[str, str]
     sandbox: Sandbox | None
-    again: bool
+    retry_failed: bool
     traces_lookups: bool
     reveals_host: bool
     repository: Repository
@@ -40,7 +40,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         places=builder.places,
         machine=dict(builder.machine),
         sandbox=builder.sandbox,
-        again=builder.again,
+        retry_failed=builder.retry_failed,
         traces_lookups=builder.traces_lookups,
         reveals_host=builder.reveals_host,
         repository=repository,
@@ -57,7 +57,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
         order.places,
         order.machine,
         order.sandbox,
-        again=order.again,
+        retry_failed=order.retry_failed,
         traces_lookups=order.traces_lookups,
         reveals_host=order.reveals_host,
     )

@@ -98,14 +98,18 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         database = Database(f"sqlite:///{settings.home / 'faultwatch.db'}")
 
         def measure(
-            repository: Path, span: str, workload: Path, after_report: Callable[[], None] = lambda: None
+            repository: Path, commit_range: str, workload: Path, after_report: Callable[[], None] = lambda: None
         ) -> Follower:
             follower = Follower(service, database, after_report)
             with create_host_turn(settings) as turn:
-                return measured_in(turn, repository, span, workload, follower)
+                return measured_in(turn, repository, commit_range, workload, follower)
 
-        def measured_in(turn: HostTurn, repository: Path, span: str, workload: Path, follower: Follower) -> Follower:
-            prepared = prepare_history(settings, turn, repo=str(repository), span=span, workload_name=str(workload))
+        def measured_in(
+            turn: HostTurn, repository: Path, commit_range: str, workload: Path, follower: Follower
+        ) -> Follower:
+            prepared = prepare_history(
+                settings, turn, repo=str(repository), commit_range=commit_range, workload_name=str(workload)
+            )
             measurement = HistoryMeasurement(
                 repository=prepared.repository,
                 workload=prepared.workload,

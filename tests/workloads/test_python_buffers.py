@@ -30,7 +30,7 @@ def report_of(buffer: str, tree: Path) -> Report:
         bench=Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings())),
         subject="subject",
         revision=Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC)),
-        sampling=Sampling(least=2, most=3),
+        sampling=Sampling(min_samples=2, max_samples=3),
     )
 
 

@@ -22,6 +22,7 @@ def check_clocks(rows: Sequence[Row]) -> None:
         if runtime is None or row.count.value is None:
             continue
         clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
+        # A wrong unit is a factor of a million, so 2 % and 20 µs leave room for reading both one after the other.
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
             raise row.line.make_error("the clock does not match the time for which its counter ran")
 
@@ -36,8 +37,9 @@ def check_running_times(rows: Sequence[Row]) -> None:
             if row.name.metric not in CATALOGUE or row.name.metric in OWN_CLOCKS or row.count.value is None:
                 continue
             share = Decimal(1) if row.percent is None else row.percent / 100
-            room = (share / 2 + Decimal("0.02")) * clock + 100_000
-            if row.runtime is not None and abs(row.runtime - share * clock) > room:
+            # Only a count in place of a time is to be found, so half of the share, 2 % and 100 µs are tolerated.
+            tolerance = (share / 2 + Decimal("0.02")) * clock + 100_000
+            if row.runtime is not None and abs(row.runtime - share * clock) > tolerance:
                 raise row.line.make_error("the time for which the counter ran does not match its share of the run")
 
 
@@ -57,10 +59,10 @@ def check_rates(rows: Sequence[Row]) -> None:
         if not match or _NOT_A_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
             continue
         low, high = _compute_rate_bounds(row.line, row.metric[0])
-        least = low * _PREFIXES[match["prefix"]] * shortest
-        most = high * _PREFIXES[match["prefix"]] * longest
+        min_count = low * _PREFIXES[match["prefix"]] * shortest
+        max_count = high * _PREFIXES[match["prefix"]] * longest
         rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
-        if not least - rounding <= row.count.value <= most + rounding:
+        if not min_count - rounding <= row.count.value <= max_count + rounding:
             raise row.line.make_error("the count does not match its rate and the task clock")
 
 
@@ -68,11 +70,11 @@ def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:
     """Return the bounds of the task clock in seconds: those of its printed precision, unless its time is exact."""
     assert clock.count.value is not None
     scale = SECONDS_PER_UNIT[clock.count.unit]
-    least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
+    low, high = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
     # A clock counts its own running time, which perf prints to the nanosecond. It counts only if the two agree.
-    if clock.runtime is not None and least * scale <= clock.runtime * SECONDS_PER_UNIT["ns"] <= most * scale:
+    if clock.runtime is not None and low * scale <= clock.runtime * SECONDS_PER_UNIT["ns"] <= high * scale:
         return clock.runtime * SECONDS_PER_UNIT["ns"], clock.runtime * SECONDS_PER_UNIT["ns"]
-    return least * scale, most * scale
+    return low * scale, high * scale
 
 
 def _compute_rate_bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
@@ -80,5 +82,5 @@ def _compute_rate_bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
     if not is_decimal(rate):
         return Decimal(parse_whole(line, rate)), Decimal(parse_whole(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])
-    middle, half_step = parse_decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
-    return middle - half_step, middle + half_step
+    value, half_step = parse_decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
+    return value - half_step, value + half_step

@@ -10,13 +10,13 @@ from runner.perf.parse.readings import PerfResult, assemble_readings
 from runner.perf.parse.rows import Row, read_count
 
 _INTERVAL = re.compile(r"\s*[0-9]+[.,][0-9]{9}")
-_PLACE = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-[0-9]+")
+_CPU_OR_THREAD = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-[0-9]+")
 
 
 def parse_csv(
     text: str, separator: str = ";", *, requested: Collection[str] = (), started_together: bool = True
 ) -> PerfResult:
-    """Parse ``perf stat -x SEPARATOR``; :func:`runner.perf.parse.readings.assemble_readings` explains the others."""
+    """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble_readings` for the others."""
     rows = [(line, line.text.split(separator)) for line in list_event_lines(text)]
     events = [_parse_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
     return assemble_readings(events, requested, started_together=started_together)
@@ -37,17 +37,17 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
     value, unit, event, runtime, share = fields[:5]
     name = read_name(line, event)
     count = read_count(line, value, unit, name.metric, places=2)
-    running = parse_percent(line, share)
-    scaled = running if running < 100 else None
+    running_percent = parse_percent(line, share)
+    scaled_percent = running_percent if running_percent < 100 else None
     metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")
-    return Row(line, event, name, count, scaled, parse_whole(line, runtime), metric)
+    return Row(line, event, name, count, scaled_percent, parse_whole(line, runtime), metric)
 
 
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:
     """Refuse the columns of other options of perf, and name the option."""
     if _INTERVAL.fullmatch(fields[0]) and len(fields) > 7:
         raise line.make_error("this is one interval of a run (perf stat -I), not a whole run")
-    if _PLACE.fullmatch(fields[0]):
+    if _CPU_OR_THREAD.fullmatch(fields[0]):
         raise line.make_error("this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)")
     if fields[0] == "summary":
         raise line.make_error("this is the summary of intervals (perf stat -I --summary)")

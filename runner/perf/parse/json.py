@@ -69,17 +69,17 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
             raise line.make_error(meaning)
     if missing := _REQUIRED_KEYS - fields.keys():
         raise line.make_error(f"a key is missing: {', '.join(sorted(missing))}")
-    if more := fields.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
-        raise line.make_error(f"unknown key {', '.join(sorted(more))}")
+    if unknown_keys := fields.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
+        raise line.make_error(f"unknown key {', '.join(sorted(unknown_keys))}")
     name = read_name(line, fields["event"])
     value = _format_count(line, fields["counter-value"], fields["unit"])
     count = read_count(line, value, fields["unit"], name.metric, places=6)
-    running = parse_percent(line, fields["pcnt-running"])
-    scaled = running if running < 100 else None
+    running_percent = parse_percent(line, fields["pcnt-running"])
+    scaled_percent = running_percent if running_percent < 100 else None
     metric = (fields.get("metric-value", ""), fields.get("metric-unit", ""))
     if metric[1] in {"", "(null)"} and re.search("[1-9]", metric[0]):
         raise line.make_error("there is a derived number without a unit")
-    return Row(line, fields["event"], name, count, scaled, parse_whole(line, fields["event-runtime"]), metric)
+    return Row(line, fields["event"], name, count, scaled_percent, parse_whole(line, fields["event-runtime"]), metric)
 
 
 def _format_count(line: Line, value: str, unit: str) -> str:

@@ -66,7 +66,7 @@ def read_name(line: Line, event: str) -> Name:
         term, modifiers = match["term"], modifiers + match["modifiers"]
         if not match["modifiers"]:
             raise line.make_error(f"{event!r} ends with a colon")
-    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _resolve_alias(term.partition(":")[0])):
+    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _is_in_catalogue(term.partition(":")[0])):
         raise line.make_error(f"{event!r} has an unknown modifier")
     _refuse_partial(line, event, frozenset(modifiers))
     metric = _ALIASES.get(term, term)
@@ -74,7 +74,7 @@ def read_name(line: Line, event: str) -> Name:
     return Name(metric, pmu, user_only)
 
 
-def _resolve_alias(event: str) -> bool:
+def _is_in_catalogue(event: str) -> bool:
     return _ALIASES.get(event, event) in CATALOGUE
 
 

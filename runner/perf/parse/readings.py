@@ -46,20 +46,22 @@ def assemble_readings(
     if started_together:
         check_running_times(rows)
     check_rates(rows)
-    by_metric: dict[str, dict[str, Row]] = {}
+    rows_by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
-        parts = by_metric.setdefault(row.name.metric, {})
-        previous = parts.setdefault(row.name.pmu, row)
+        rows_by_pmu = rows_by_metric.setdefault(row.name.metric, {})
+        previous = rows_by_pmu.setdefault(row.name.pmu, row)
         if previous.name != row.name or _make_reading(previous) != _make_reading(row):
             raise row.line.make_error(f"{row.event!r} occurs twice, with different results")
-        if len(parts) > 1 and "" in parts:
+        if len(rows_by_pmu) > 1 and "" in rows_by_pmu:
             raise row.line.make_error(f"{row.name.metric} occurs both for one PMU and for all")
-    for parts in by_metric.values():
-        if len({row.name.user_only for row in parts.values()}) > 1:
-            raise next(iter(parts.values())).line.make_error("one PMU counted in user space only, the other did not")
+    for rows_by_pmu in rows_by_metric.values():
+        if len({row.name.user_only for row in rows_by_pmu.values()}) > 1:
+            raise next(iter(rows_by_pmu.values())).line.make_error(
+                "one PMU counted in user space only, the other did not"
+            )
     readings = {
-        metric: _merge_pmus([_make_reading(row) for row in parts.values()], parts)
-        for metric, parts in by_metric.items()
+        metric: _merge_pmus([_make_reading(row) for row in rows_by_pmu.values()], rows_by_pmu)
+        for metric, rows_by_pmu in rows_by_metric.items()
     }
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested:
@@ -95,7 +97,11 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     if len(readings) == 1 or len(counted) == 1:
         return counted[0] if counted else readings[0]
     if not counted:
-        status = Status.NOT_COUNTED if any(r.status is Status.NOT_COUNTED for r in readings) else Status.NOT_SUPPORTED
+        status = (
+            Status.NOT_COUNTED
+            if any(reading.status is Status.NOT_COUNTED for reading in readings)
+            else Status.NOT_SUPPORTED
+        )
         return Reading(status=status, reason="; ".join(reading.reason or "" for reading in readings)[:1000])
     total = sum(reading.value for reading in counted if reading.value is not None)
     shares = [reading.running_percent for reading in counted if reading.running_percent is not None]
@@ -108,15 +114,19 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
 def _check_requested(
     readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
 ) -> dict[str, Reading]:
-    """Compare with the requests. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
+    """Return the readings, with one for each requested event; raise if they do not fit the requests.
+
+    Only clocks may be missing: perf 4.15 leaves them out, and 6.8 to 6.12 those at zero.
+    """
     missing = [name.metric for name in requested if name.metric not in readings]
-    if lost := [metric for metric in missing if metric not in OWN_CLOCKS]:
-        raise PerfOutputError(f"perf printed no result for {', '.join(lost)}, which it was asked to count")
-    if more := readings.keys() - {name.metric for name in requested}:
-        raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(more))}")
-    if widened := {name.metric for name in requested if name.user_only} - in_user_space:
+    if missing_events := [metric for metric in missing if metric not in OWN_CLOCKS]:
+        raise PerfOutputError(f"perf printed no result for {', '.join(missing_events)}, which it was asked to count")
+    if extra_events := readings.keys() - {name.metric for name in requested}:
+        raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(extra_events))}")
+    if widened_events := {name.metric for name in requested if name.user_only} - in_user_space:
         raise PerfOutputError(
-            f"perf was asked to count only in user space, but also counted elsewhere: {', '.join(sorted(widened))}"
+            "perf was asked to count only in user space, but also counted elsewhere: "
+            f"{', '.join(sorted(widened_events))}"
         )
     reason = "perf printed no result for it: some versions omit their own clocks, or a clock that is zero"
     return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}

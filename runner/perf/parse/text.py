@@ -47,15 +47,15 @@ class _Event(Struct, frozen=True):
 
 
 def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
-    """Read the text output of ``perf stat``; :func:`runner.perf.parse.readings.assemble_readings` explains the rest.
+    """Parse the text output of ``perf stat``; see :func:`runner.perf.parse.readings.assemble_readings`.
 
     Everything above perf's heading is ignored: the program may have written it.
     """
     events, footers = _split_events_and_footers(_cut_body(split_lines(text)))
     decimal_point = _detect_decimal_point(footers)
     _check_columns(events)
-    plain = _remove_grouping(events, decimal_point)
-    rows = [_make_row(event, digits, decimal_point) for event, digits in zip(events, plain, strict=True)]
+    plain_counts = _remove_grouping(events, decimal_point)
+    rows = [_make_row(event, digits, decimal_point) for event, digits in zip(events, plain_counts, strict=True)]
     times = {kind: parse_decimal(line, seconds, places=9) for kind, (line, seconds) in footers.items()}
     result = assemble_readings(rows, requested) if rows else PerfResult({})
     readings = dict(result.readings)
@@ -137,15 +137,15 @@ def _check_columns(events: Sequence[_Event]) -> None:
 def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
     numbers = [_GroupedNumber.parse(event, decimal_point) for event in events]
-    marks = {number.mark: number for number in numbers if number.mark}
-    if len(marks) > 1:
-        raise list(marks.values())[1].line.make_error("the digits are grouped by a different character than above")
+    separators = {number.separator: number for number in numbers if number.separator}
+    if len(separators) > 1:
+        raise list(separators.values())[1].line.make_error("the digits are grouped by a different character than above")
     styles = {style: number for number in numbers if (style := number.style)}
     if len(styles) > 1:
         raise list(styles.values())[1].line.make_error("only some numbers use the Indian way of grouping digits")
-    if marks:
+    if separators:
         for number in numbers:
-            if number.may_be_grouped and not number.mark and len(number.groups[0]) > 3:
+            if number.may_be_grouped and not number.separator and len(number.groups[0]) > 3:
                 raise number.line.make_error(
                     "the digits of this number are not grouped, but those of another number are"
                 )
@@ -157,7 +157,7 @@ class _GroupedNumber(Struct, frozen=True):
 
     line: Line
     groups: tuple[str, ...]
-    mark: str
+    separator: str
     fraction: str
     may_be_grouped: bool
 
@@ -170,12 +170,12 @@ class _GroupedNumber(Struct, frozen=True):
         if decimal_point in text:
             text, _, fraction = text.rpartition(decimal_point)
             fraction = "." + fraction
-        marks = set(text) - set("0123456789")
+        separators = set(text) - set("0123456789")
         groups = tuple(re.split(f"[{_GROUPING}]", text))
-        if len(marks) > 1 or decimal_point in marks:
+        if len(separators) > 1 or decimal_point in separators:
             raise event.line.make_error(f"{event.count!r} has more than one kind of character between its digits")
-        number = cls(event.line, groups, "".join(marks), fraction, may_be_grouped=not event.match["old_unit"])
-        if marks and not (number.is_western or number.is_indian):
+        number = cls(event.line, groups, "".join(separators), fraction, may_be_grouped=not event.match["old_unit"])
+        if separators and not (number.is_western or number.is_indian):
             raise event.line.make_error(f"{event.count!r} is not grouped as any locale groups digits")
         return number
 
@@ -195,8 +195,8 @@ class _GroupedNumber(Struct, frozen=True):
 
     @property
     def style(self) -> str:
-        """The only style in which this number can be grouped so, where there is but one."""
-        if not self.mark or self.is_western == self.is_indian:
+        """How the digits are grouped, ``western`` or ``indian``; empty if they are not grouped, or if both fit."""
+        if not self.separator or self.is_western == self.is_indian:
             return ""
         return "western" if self.is_western else "indian"
 

@@ -17,13 +17,13 @@ from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, 
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, FaultKind, Frame, Memory, Profile, Site, Touch
 from runner.contract.profile_difference import (
-    Change,
-    Place,
-    Where,
+    FunctionKey,
+    FunctionLine,
+    WeightChange,
     find_own_frame,
     identify_function,
     is_own_frame,
-    pair_places,
+    pair_function_lines,
 )
 from service.rules.diagnose.compared_profiles import compare_huge_pages
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
@@ -43,7 +43,7 @@ _TOUCHED_BEFORE = {
 }
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
-_LineSums = Mapping[Where, Mapping[int, int]]
+_LineSums = Mapping[FunctionKey, Mapping[int, int]]
 ChangedLines = Mapping[str, tuple[LineRange, ...]]
 
 
@@ -77,19 +77,19 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
 
 def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:
     """Return the changed line whose faults of all causes grew most; None if none did by a share worth naming."""
-    grown: Counter[Place] = Counter()
+    grown: Counter[FunctionLine] = Counter()
     for group in sides[0].lines.keys() | sides[1].lines.keys():
-        for place, change in pair_places(*(side.lines.get(group, {}) for side in sides)):
-            ranges = changed_lines.get(place.where.file, ())
+        for place, change in pair_function_lines(*(side.lines.get(group, {}) for side in sides)):
+            ranges = changed_lines.get(place.function_key.file, ())
             if any(first <= place.line_after <= last for first, last in ranges):
-                grown[Place(place.where, 0, place.line_after)] += change.grown
+                grown[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
     if not grown:
         return None
     place, faults = max(grown.items(), key=lambda entry: (entry[1], entry[0]))
     if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
         return None
     return ChangedPlace(
-        place=_format_place(place), source_file=place.where.file, source_line=place.line_after, faults=faults
+        place=_format_place(place), source_file=place.function_key.file, source_line=place.line_after, faults=faults
     )
 
 
@@ -122,7 +122,7 @@ def _sum_side(facts: Facts) -> _Side:
     for kind in facts.anatomy.kinds:
         sums[_classify_cause(kind, facts)] += kind.faults
     callers, interpreted = _find_calling_lines(facts.profile), _find_interpreted_lines(facts)
-    lines: dict[_Group, defaultdict[Where, Counter[int]]] = {}
+    lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     for site in facts.anatomy.sites:
         of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
         for frame, faults in _attribute_to_lines(site, callers):
@@ -209,30 +209,38 @@ def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds: float 
         before=before,
         after=after,
         place=_format_place(lead[0]) if lead else "",
-        source_file=lead[0].where.file if lead else "",
+        source_file=lead[0].function_key.file if lead else "",
         source_line=lead[0].line_after or lead[0].line_before if lead else 0,
-        place_faults=lead[1].grown if lead else 0,
+        place_faults=lead[1].growth if lead else 0,
         sentence=_describe_cause(cause, file, after - before, facts),
         seconds=None if seconds is None else (after - before) * seconds,
     )
 
 
-def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[Place, Change] | None:
+def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[FunctionLine, WeightChange] | None:
     """Return the line of the program whose faults of a cause changed most, in the direction of the cause."""
-    changes = [(place, change) for place, change in pair_places(*sides) if change.grown and (change.grown > 0) == grows]
-    return max(changes, key=lambda row: (abs(row[1].grown), row[0]), default=None)
+    changes = [
+        (place, change)
+        for place, change in pair_function_lines(*sides)
+        if change.growth and (change.growth > 0) == grows
+    ]
+    return max(changes, key=lambda row: (abs(row[1].growth), row[0]), default=None)
 
 
-def _format_place(place: Place) -> str:
+def _format_place(place: FunctionLine) -> str:
     """Return a function with its line."""
     line = place.line_after or place.line_before
-    function = shorten_name(place.where.function)
-    if function == UNKNOWN_FUNCTION and place.where.module == COMPILED_MODULE:
+    function = shorten_name(place.function_key.function)
+    if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
         return COMPILED_MODULE
     if function == UNKNOWN_FUNCTION:
-        return _NUMBER.sub("N", place.where.module.strip("[]")) or "code without names"
-    file = place.where.file.rpartition("/")[2] if place.where.file.startswith("/") else place.where.file
-    module = f" in {place.where.module}" if ".so" in place.where.module else ""
+        return _NUMBER.sub("N", place.function_key.module.strip("[]")) or "code without names"
+    file = (
+        place.function_key.file.rpartition("/")[2]
+        if place.function_key.file.startswith("/")
+        else place.function_key.file
+    )
+    module = f" in {place.function_key.module}" if ".so" in place.function_key.module else ""
     return (f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}")[:1000]
 
 

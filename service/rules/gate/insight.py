@@ -39,7 +39,7 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
     grown = [
-        (stack.change.grown, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.grown > 0
+        (stack.change.growth, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0
     ]
     return Insight(case, findings[0].title if findings else "", _describe_price(before, after), tuple(grown))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runner.contract import Verdict
-from runner.contract.proof_power import STATED_PERCENT
+from runner.contract.proof_power import DEFAULT_RISE_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
 from service.rules.series.find_drifts import SeriesDrift
@@ -122,7 +122,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
 
 def is_covered(first: PathPoint, last: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
     """Return whether pairs have shown that nothing worth a comparison changes between two points of a level."""
-    size = abs(first.value) * STATED_PERCENT / 100
+    size = abs(first.value) * DEFAULT_RISE_PERCENT / 100
     return any(
         span.proof.excludes(size) and span.proof.environment == first.environment
         for span in _locate_proofs(proofs, points)

@@ -13,7 +13,7 @@ from runner.contract.steady_state import (
     align_windows,
     count_warm_up,
     describe_still_faulting_samples,
-    find_value_span,
+    find_value_range,
     list_window_faults,
 )
 from service.text.numbers import Number
@@ -123,5 +123,5 @@ def _build_window_row(row: AlignedWindows, names: Sequence[str], has_operations:
         number=row.number,
         is_warm_up=row.is_warm_up,
         rate=(min(rates), max(rates)) if rates and has_operations else None,
-        spans=tuple(find_value_span(row.windows, name) for name in names),
+        spans=tuple(find_value_range(row.windows, name) for name in names),
     )

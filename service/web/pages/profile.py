@@ -122,7 +122,8 @@ def _build_site_table(view: ProfileView) -> Table:
     """Return the places that fault most as a table for CSV."""
     if view.before is not None:
         rows = (
-            (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places
+            (*place.function_key, place.line_before, place.line_after, *change, change.growth)
+            for place, change in view.places
         )
         return Table(("function", "module", "file", "line_before", "line_after", "before", "after", "change"), rows)
     sites = view.after.anatomy.sites if view.after.anatomy else ()

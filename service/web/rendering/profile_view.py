@@ -11,10 +11,10 @@ from runner.contract import Case
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
 from runner.contract.profile import Frame, Profile, StackKind
 from runner.contract.profile_difference import (
-    Change,
-    Place,
+    FunctionLine,
     StackChange,
-    compare_by_place,
+    WeightChange,
+    compare_by_line,
     compare_by_stack,
     find_own_frame,
 )
@@ -36,8 +36,8 @@ class Tally:
     """One table of an anatomy: a number for each kind, before and after, and their sums."""
 
     title: str
-    rows: Sequence[tuple[str, Change]]
-    total: Change
+    rows: Sequence[tuple[str, WeightChange]]
+    total: WeightChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class StackRow:
     left_out: int
     place: Frame | None
     """Where the subject's own code was."""
-    change: Change
+    change: WeightChange
     link: str
     """Fragment of an address that shows this stack in the flame graph."""
 
@@ -61,7 +61,7 @@ class ProfileView:
     after: ProfileWithoutStacks
     before: ProfileWithoutStacks | None
     diagnosis: Diagnosis
-    places: Sequence[tuple[Place, Change]] = ()
+    places: Sequence[tuple[FunctionLine, WeightChange]] = ()
     """The subject's functions and lines by how much more or less they fault; empty without a profile before."""
     stacks: Sequence[StackRow] = ()
 
@@ -89,14 +89,14 @@ class ProfileView:
         ]
 
     @cached_property
-    def calls(self) -> list[tuple[str, Change, Change]]:
+    def calls(self) -> list[tuple[str, WeightChange, WeightChange]]:
         """System calls, how often each was made, and the bytes it mapped or freed."""
         sides = [profile.census.calls if profile and profile.census else {} for profile in (self.before, self.after)]
         return [
             (
                 name,
-                Change(*(side[name].calls if name in side else 0 for side in sides)),
-                Change(*((side[name].bytes or 0) if name in side else 0 for side in sides)),
+                WeightChange(*(side[name].calls if name in side else 0 for side in sides)),
+                WeightChange(*((side[name].bytes or 0) if name in side else 0 for side in sides)),
             )
             for name in sorted({*sides[0], *sides[1]})
         ]
@@ -117,7 +117,7 @@ def build_compared_view(before: Profile, after: Profile) -> ProfileView:
         summarise_profile(after),
         summarise_profile(before),
         diagnose_profile(DiagnosisRequest(profile=after, before=before)),
-        compare_by_place(before, after)[:_MAX_PLACES],
+        compare_by_line(before, after)[:_MAX_PLACES],
         [
             _build_row(stack)
             for stack in sorted(compare_by_stack(before, after), key=_get_change_sort_key)[:_MAX_STACKS]
@@ -155,7 +155,7 @@ def _hash_text(text: str) -> int:
 
 def _get_change_sort_key(stack: StackChange) -> tuple[int, int]:
     """Return a sort key: what changed most first, whether it grew or shrank."""
-    return -abs(stack.change.grown), -stack.change.grown
+    return -abs(stack.change.growth), -stack.change.growth
 
 
 def _build_row(stack: StackChange) -> StackRow:
@@ -171,6 +171,6 @@ def _build_row(stack: StackChange) -> StackRow:
 
 
 def _build_tally(title: str, before: Mapping[str, int], after: Mapping[str, int]) -> Tally:
-    rows = [(name, Change(before.get(name, 0), after.get(name, 0))) for name in {**after, **before}]
+    rows = [(name, WeightChange(before.get(name, 0), after.get(name, 0))) for name in {**after, **before}]
     rows.sort(key=lambda row: -max(row[1]))
-    return Tally(title, rows, Change(sum(before.values()), sum(after.values())))
+    return Tally(title, rows, WeightChange(sum(before.values()), sum(after.values())))

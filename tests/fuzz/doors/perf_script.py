@@ -9,7 +9,7 @@ from random import Random
 
 from runner.contract.profile import Frame
 from runner.errors import FaultwatchError
-from runner.profile.anatomy import CodePlace, Dissection
+from runner.profile.anatomy import AnatomyBuilder, CodePlace
 from runner.profile.fault_access import FaultAccess
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
@@ -53,7 +53,7 @@ def opened(_: Path) -> Iterator[Attempt]:
         table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
         table.fold_stacks(distribute_over_stacks(count_stacks(events).stacks, 10**9))
         table.fold_stacks(sum_blocked_time(events).stacks)
-        dissection = Dissection(1, 4096, FaultAccess("x86_64"))
+        dissection = AnatomyBuilder(1, 4096, FaultAccess("x86_64"))
         try:
             dissection.add_events(events)
         except FaultwatchError:

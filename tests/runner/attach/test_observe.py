@@ -77,7 +77,7 @@ def test_pages_that_are_copied_after_a_fork_are_named(program: Path, tmp_path: P
 
 
 def test_a_process_that_ends_is_reported_as_far_as_it_was_seen(program: Path, tmp_path: Path) -> None:
-    with run_program([program, "mapped"], seconds=20) as process:
+    with run_program([program, "mapped"], seconds=8) as process:
         began = time.monotonic()
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "60s")
     assert time.monotonic() - began < 59

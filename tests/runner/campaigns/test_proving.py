@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, _choose_worth, compute_proof_seconds
+from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, _choose_min_percent, compute_proof_seconds
 from runner.contract.comparison import Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.report import Case, Revision
@@ -46,9 +46,9 @@ def make_noisy_history(folder: Path, pages: Sequence[int]) -> list[str]:
     return git(folder, "rev-list", "--reverse", "HEAD").split()
 
 
-def measure_history(tmp_path: Path, url: str, *options: str, span: str = "") -> tuple[dict[str, Any], str]:
+def measure_history(tmp_path: Path, url: str, *options: str, commit_range: str = "") -> tuple[dict[str, Any], str]:
     """Return the result of a history as JSON, and its messages."""
-    words = ("history", "--repo", "repo", "repo/workload.toml", *filter(None, [span]), "--json", *options)
+    words = ("history", "--repo", "repo", "repo/workload.toml", *filter(None, [commit_range]), "--json", *options)
     status, output, messages = faultwatch(tmp_path / "home", *words, url=url)
     assert status == 0, messages
     result: dict[str, Any] = json.loads(output)
@@ -119,7 +119,7 @@ def test_a_small_change_is_proven_at_its_commit(
 def test_the_first_commit_of_a_range_is_judged(tmp_path: Path, service_url: str) -> None:
     # A third commit would be compared with the second one, which takes 140 pairs to refute.
     commits = make_noisy_history(tmp_path / "repo", (1000, 2000))
-    result, _ = measure_history(tmp_path, service_url, span=f"{commits[0]}..HEAD")
+    result, _ = measure_history(tmp_path, service_url, commit_range=f"{commits[0]}..HEAD")
     assert result["measured"] >= 2  # and reruns of what is suspected
     assert [drift["revision"] for drift in list_faults(result)] == [commits[1]]
 
@@ -178,10 +178,10 @@ def test_a_refused_comparison_is_said_and_keeps_no_other_one_from_being_measured
         pairs=refusing,
         service=refusing,
         find_revision=revisions.get,
-        list_between=lambda _base, _head: (),
+        list_commits_between=lambda _base, _head: (),
         cases=frozenset({case.name}),
-        watcher=refusing,
-        until=time.monotonic() + 60,
+        observer=refusing,
+        deadline=time.monotonic() + 60,
     )
     summary = prover.prove(lambda: NominationList(items=nominations, powers=()))
     assert refusing.compared == [("a" * 40, "b" * 40), ("b" * 40, "c" * 40)]
@@ -196,11 +196,11 @@ def nominate(percent: float | None, *, likely: bool) -> Nomination:
 
 
 def test_the_smallest_change_worth_proving_follows_from_what_is_nominated() -> None:
-    assert _choose_worth(nominate(20, likely=True)) == 10
-    assert _choose_worth(nominate(-0.5, likely=True)) == 0.25
-    assert _choose_worth(nominate(300, likely=True)) == 100
-    assert _choose_worth(nominate(None, likely=True)) is None
-    assert _choose_worth(nominate(20, likely=False)) == 1, "half of the rise that a statement is about"
+    assert _choose_min_percent(nominate(20, likely=True)) == 10
+    assert _choose_min_percent(nominate(-0.5, likely=True)) == 0.25
+    assert _choose_min_percent(nominate(300, likely=True)) == 100
+    assert _choose_min_percent(nominate(None, likely=True)) is None
+    assert _choose_min_percent(nominate(20, likely=False)) == 1, "half of the rise that a statement is about"
 
 
 class Deciding(Refusing):
@@ -247,10 +247,10 @@ def test_the_halves_of_a_range_are_refuted_by_what_is_left_of_its_change(monkeyp
         pairs=deciding,
         service=deciding.service,  # type: ignore[attr-defined]
         find_revision=revisions.get,
-        list_between=lambda base, head: [name * 40 for name in "abcd" if base < name * 40 < head],
+        list_commits_between=lambda base, head: [name * 40 for name in "abcd" if base < name * 40 < head],
         cases=frozenset({"pages"}),
-        watcher=deciding,
-        until=time.monotonic() + 60,
+        observer=deciding,
+        deadline=time.monotonic() + 60,
     )
     whole = nominate(2, likely=True).model_copy(update={"head": "d" * 40})
     prover.prove(lambda: NominationList(items=(whole,), powers=()))
@@ -272,10 +272,10 @@ def test_no_comparison_begins_that_does_not_fit_into_the_time(
         pairs=refusing,
         service=refusing,
         find_revision=revisions.get,
-        list_between=lambda _base, _head: (),
+        list_commits_between=lambda _base, _head: (),
         cases=frozenset({"pages"}),
-        watcher=refusing,
-        until=time.monotonic() + left,
+        observer=refusing,
+        deadline=time.monotonic() + left,
         at_least_one=at_least_one,
     )
     nominations = [nominate(20, likely=True), nominate(20, likely=True).model_copy(update={"head": "c" * 40})]

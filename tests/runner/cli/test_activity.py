@@ -31,10 +31,10 @@ def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
     clock = Clock()
     shown = Activity("building", clock)
     clock.now += 600
-    assert (shown.format_line(), shown.left) == ("building, 10 min 0 s", "")
+    assert (shown.format_line(), shown.time_left) == ("building, 10 min 0 s", "")
     shown("measuring")
     shown.set_remaining(10)
-    assert shown.left == "", "nothing is known before the first step has ended"
+    assert shown.time_left == "", "nothing is known before the first step has ended"
     clock.now += 20
     shown.advance()
     assert shown.format_line() == "measuring, 1 of 10 steps, 10 min 20 s, about 3 min left"
@@ -47,9 +47,9 @@ def test_a_decision_changes_how_many_steps_are_ahead() -> None:
     for _ in range(2):
         clock.now += 30
         shown.advance()
-    assert (shown.total, shown.left) == (2, "")
+    assert (shown.total, shown.time_left) == (2, "")
     shown.set_remaining(4)
-    assert (shown.total, shown.left) == (6, "about 2 min left")
+    assert (shown.total, shown.time_left) == (6, "about 2 min left")
 
 
 @given(

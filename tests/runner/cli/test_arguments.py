@@ -42,11 +42,11 @@ def test_a_range_has_the_ends_that_it_names(first: str, last: str) -> None:
     assert parse_range(f"{first}..") == (first, "HEAD")
 
 
-@pytest.mark.parametrize("span", ["..", "...", "", "..HEAD", "HEAD", "a..b..c"])
-def test_a_range_without_its_first_end_is_refused(span: str) -> None:
+@pytest.mark.parametrize("commit_range", ["..", "...", "", "..HEAD", "HEAD", "a..b..c"])
+def test_a_range_without_its_first_end_is_refused(commit_range: str) -> None:
     """In a CI job whose variable is empty, HEAD would be compared with itself, and always be the same."""
     with pytest.raises(FaultwatchError, match="does not have the form"):
-        parse_range(span)
+        parse_range(commit_range)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_what_cannot_be_told_apart_is_refused(words: list[str], said: str) -> No
 
 
 def test_one_commit_is_taken_where_it_may_stand_for_the_range_and_else_the_message_has_a_range_of_it() -> None:
-    assert parse_target(["parser", "HEAD"], single=True) == Target("parser", "HEAD")
-    assert parse_target(["parser", "a..b"], single=True) == Target("parser", "a..b")
+    assert parse_target(["parser", "HEAD"], may_be_commit=True) == Target("parser", "HEAD")
+    assert parse_target(["parser", "a..b"], may_be_commit=True) == Target("parser", "a..b")
     with pytest.raises(FaultwatchError) as error:
         parse_target(["parser", "v2"])
     assert "v2~10..v2" in (error.value.remedy or "")
@@ -84,14 +84,14 @@ def test_one_commit_is_taken_where_it_may_stand_for_the_range_and_else_the_messa
 
 @click.command()
 @add_workload_and_range(required=True)
-def pair(workload_name: str | None, span: str) -> None:
-    click.echo(f"{workload_name} {span}")
+def pair(workload_name: str | None, commit_range: str) -> None:
+    click.echo(f"{workload_name} {commit_range}")
 
 
 @click.command()
 @add_workload_and_range()
-def history(workload_name: str | None, span: str | None) -> None:
-    click.echo(f"{workload_name} {span}")
+def history(workload_name: str | None, commit_range: str | None) -> None:
+    click.echo(f"{workload_name} {commit_range}")
 
 
 @click.command()

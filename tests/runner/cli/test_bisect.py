@@ -19,9 +19,9 @@ from tests.runner import commands
 ROOT = Path(__file__).parents[3]
 
 
-def bisect(home: Path, span: str) -> subprocess.Popen[str]:
+def bisect(home: Path, commit_range: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "runner", "bisect", "repo", span, "--repo", "repo", "--json"],
+        [sys.executable, "-m", "runner", "bisect", "repo", commit_range, "--repo", "repo", "--json"],
         cwd=home,
         env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -83,7 +83,7 @@ def described(state: ProofState | None, brought: int = 0) -> list[str]:
     )
     revision = Revision.model_construct(commit=commit, title="Note")
     search = Search(commits=3, known=3, answer=Found(culprits=(culprit,)))
-    return describe_result(search, {commit: revision}, "minor-faults", lambda span: f"compare {span}")
+    return describe_result(search, {commit: revision}, "minor-faults", lambda commit_range: f"compare {commit_range}")
 
 
 def test_only_a_commit_whose_proof_stands_is_shown_without_doubt() -> None:
@@ -105,10 +105,12 @@ def test_a_merge_says_what_its_branches_moved() -> None:
     assert lines[2] == "  the merged commits moved the metric by −21,931 on their own branch"
 
 
-@pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a commit range"), ("HEAD..HEAD~1", "has no commits")])
-def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("commit_range", "said"), [("HEAD", "is not a commit range"), ("HEAD..HEAD~1", "has no commits")]
+)
+def test_a_mistake_is_one_clear_line(commit_range: str, said: str, tmp_path: Path) -> None:
     commands.make_history(tmp_path / "repo", [10, 20])
-    with bisect(tmp_path, span) as wrong:
+    with bisect(tmp_path, commit_range) as wrong:
         out, told = wrong.communicate(timeout=60)
     assert (wrong.returncode, out) == (2, "")
     assert said in told

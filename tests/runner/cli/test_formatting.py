@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.cli.formatting import format_quantity, format_span
+from runner.cli.formatting import format_quantity, format_value_range
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from runner.cli.formatting import format_quantity, format_span
     ],
 )
 def test_a_range_is_written_without_the_unit_that_its_row_names(name: str, low: float, high: float, shown: str) -> None:
-    assert format_span(name, low, high) == shown
+    assert format_value_range(name, low, high) == shown
 
 
 def test_two_values_that_are_compared_are_told_apart() -> None:

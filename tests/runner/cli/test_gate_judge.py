@@ -57,10 +57,10 @@ def commit(folder: Path, workload: str | None = None, *, pages: int = 300, scale
     return git(folder, "rev-parse", "HEAD")
 
 
-def gate(home: Path, url: str, folder: Path, span: str, *words: str) -> tuple[int, dict[str, Any], str]:
+def gate(home: Path, url: str, folder: Path, commit_range: str, *words: str) -> tuple[int, dict[str, Any], str]:
     """Return the exit code of the gate, what it printed as JSON, and its messages."""
     home.mkdir(exist_ok=True)
-    command = ("gate", *(words or ("workload.toml",)), span, "--repo", ".", "--json", "-q")
+    command = ("gate", *(words or ("workload.toml",)), commit_range, "--repo", ".", "--json", "-q")
     status, out, said = faultwatch(home, *command, url=url, cwd=folder, FAULTWATCH_HOST_LOCK=str(home))
     return status, json.loads(out) if out else {}, said
 
@@ -233,7 +233,7 @@ def test_ends_that_cannot_be_compared_are_refused(home: Path, service_url: str, 
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, pages=400)
-    for span in ("change..main", "change..change"):
-        status, _, said = gate(home, service_url, subject, span)
+    for commit_range in ("change..main", "change..change"):
+        status, _, said = gate(home, service_url, subject, commit_range)
         assert status == 2, said
         assert "so there is nothing to compare" in said

@@ -70,9 +70,9 @@ def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> 
     bar.on_plan([PlannedRun(revision=commit(number), case=CASE) for number in range(1, 11)], 0, 20)
     clock.now = 60
     bar.on_report(report(1, 1000), 0)
-    assert bar._log.left == "about 9 min left"
+    assert bar._log.time_left == "about 9 min left"
     clock.now = 115
-    assert bar._log.left == "about 8 min left"
+    assert bar._log.time_left == "about 8 min left"
     clock.now = 120
     bar.on_report(report(2, 1000), 0)
     assert "about 8 min left, not counting reruns of a level in doubt" in stream.getvalue()
@@ -80,7 +80,7 @@ def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> 
         bar.on_plan([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
         clock.now += 3
         bar.on_report(report(2, 1001), 0)
-    assert bar._log.left == "at most about 50 s left"
+    assert bar._log.time_left == "at most about 50 s left"
 
 
 def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
@@ -125,7 +125,7 @@ class Log(io.StringIO):
 
 def test_a_log_says_that_a_long_build_goes_on() -> None:
     log = Log()
-    with ProgressBar(Console(file=log, width=200), "demo", lambda: 100.0, every=0.001) as bar:
+    with ProgressBar(Console(file=log, width=200), "demo", lambda: 100.0, interval_seconds=0.001) as bar:
         bar.on_plan([PlannedRun(revision=commit(1), case=CASE)], 0, 9)
         bar.on_run_start(report(1, 0).revision, CASE)
         bar.on_execution()

@@ -18,7 +18,7 @@ from runner.cli.init import (
     _describe_weakness,
     command,
 )
-from runner.cli.init_choice import Choice
+from runner.cli.init_choice import BuildAndRunChoice
 from runner.cli.questions import Questions
 from runner.contract.report import Build, Reading, Sample
 from runner.errors import FaultwatchError
@@ -221,14 +221,16 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
     proposal, idle = BuildProposal("Python", ""), Tried(RunProposal('python -c "import x"', idle=True), (5, 5, 5))
     failed = Tried(RunProposal("python bench.py"), (), "`python bench.py` succeeds, but prints: No module named pyperf")
     package = Tried(RunProposal("bin/x --help", idle=True), (), "it failed")
-    (remark,) = _describe_rejected_commands(Choice(proposal, idle, (failed, package)))
+    (remark,) = _describe_rejected_commands(BuildAndRunChoice(proposal, idle, (failed, package)))
     assert "python bench.py` succeeds, but prints: No module named pyperf" in remark
     assert "--run" not in remark, "refused beside the workload.toml that init has just written"
     work = Tried(RunProposal("python bench_more.py"), (9, 9, 9))
-    assert _describe_rejected_commands(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
-    assert _describe_rejected_commands(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], (
-        "another build ran it"
+    assert _describe_rejected_commands(BuildAndRunChoice(proposal, work, (failed,))) == [], (
+        "the proposal is a benchmark too"
     )
+    assert (
+        _describe_rejected_commands(BuildAndRunChoice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == []
+    ), "another build ran it"
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:

@@ -11,7 +11,7 @@ from tests.runner.contract.test_profile_difference import faulting
 
 
 @pytest.mark.parametrize(
-    ("span", "revision", "sides"),
+    ("commit_range", "revision", "sides"),
     [
         (None, "v1", (None, "v1")),
         ("v1..v2", "HEAD", ("v1", "v2")),
@@ -20,8 +20,8 @@ from tests.runner.contract.test_profile_difference import faulting
         ("v1", "HEAD", (None, "v1")),
     ],
 )
-def test_the_commits_that_are_profiled(span: str | None, revision: str, sides: tuple[str | None, str]) -> None:
-    assert _parse_commits(span, revision) == sides
+def test_the_commits_that_are_profiled(commit_range: str | None, revision: str, sides: tuple[str | None, str]) -> None:
+    assert _parse_commits(commit_range, revision) == sides
 
 
 def test_commits_that_are_named_twice_are_refused() -> None:

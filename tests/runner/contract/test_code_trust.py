@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.contract.code_trust import BuildStore, CodeOrigin, build_store, needs_sandbox
+from runner.contract.code_trust import BuildStore, CodeOrigin, choose_build_store, needs_sandbox
 
 
 @pytest.mark.parametrize("origin", CodeOrigin)
@@ -15,7 +15,7 @@ def test_only_own_code_is_free_unless_a_person_says_so(origin: CodeOrigin) -> No
 @pytest.mark.parametrize("confined", [True, False])
 @pytest.mark.parametrize("origin", CodeOrigin)
 def test_what_a_pull_request_builds_is_kept_apart(origin: CodeOrigin, confined: bool) -> None:
-    store = build_store(origin, confined=confined)
+    store = choose_build_store(origin, confined=confined)
     assert (store is BuildStore.PULL_REQUEST) is (origin is CodeOrigin.PULL_REQUEST)
     if origin is not CodeOrigin.PULL_REQUEST:
         assert (store is BuildStore.TRUSTED) is not confined

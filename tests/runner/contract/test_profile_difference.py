@@ -1,7 +1,13 @@
 """Two profiles side by side."""
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
-from runner.contract.profile_difference import Change, compare_by_place, compare_by_stack, find_own_frame, find_own_line
+from runner.contract.profile_difference import (
+    WeightChange,
+    compare_by_line,
+    compare_by_stack,
+    find_own_frame,
+    find_own_line,
+)
 from tests.runner.sample_reports import profile
 
 LIBC = "/usr/lib/libc.so.6"
@@ -37,7 +43,10 @@ def faulting(weights: dict[tuple[str, ...], int], module: str = "program") -> Pr
 
 def told(before: Profile, after: Profile) -> list[tuple[str, int, int]]:
     """Return function, line after and growth."""
-    return [(place.where.function, place.line_after, change.grown) for place, change in compare_by_place(before, after)]
+    return [
+        (place.function_key.function, place.line_after, change.growth)
+        for place, change in compare_by_line(before, after)
+    ]
 
 
 def test_a_fault_in_a_library_is_put_to_the_line_that_called_it() -> None:
@@ -67,7 +76,7 @@ def test_stacks_are_ordered_from_what_grew_to_what_shrank() -> None:
     before = faulting({("main:1", "a:2"): 10, ("main:1", "b:3"): 10, ("main:1", "c:4"): 7})
     after = faulting({("main:1", "a:5"): 25, ("main:1", "b:3"): 10, ("main:1", "d:6"): 9})
     found = [(one.frames[-1].function, one.frames[-1].line, one.change) for one in compare_by_stack(before, after)]
-    assert found == [("a", 5, Change(10, 25)), ("d", 6, Change(0, 9)), ("c", 4, Change(7, 0))]
+    assert found == [("a", 5, WeightChange(10, 25)), ("d", 6, WeightChange(0, 9)), ("c", 4, WeightChange(7, 0))]
 
 
 def test_what_can_be_chance_of_the_recording_is_no_change() -> None:

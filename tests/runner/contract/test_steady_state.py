@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Window
 from runner.contract.steady_state import (
-    MAX_HANDFUL,
+    MAX_NEGLIGIBLE_FAULTS,
     MIN_FAULTS_PER_OPERATION,
     WindowFaults,
     align_windows,
@@ -56,7 +56,7 @@ def test_faults_that_come_irregularly_are_level_once_they_are_no_fewer_on_the_wh
     assert has_levelled_off(refaults(*faults)) is level
 
 
-@given(st.lists(st.integers(0, MAX_HANDFUL), min_size=2), st.integers(1, 10**6))
+@given(st.lists(st.integers(0, MAX_NEGLIGIBLE_FAULTS), min_size=2), st.integers(1, 10**6))
 def test_a_handful_of_faults_is_level(faults: list[int], operations: int) -> None:
     assert has_levelled_off([WindowFaults(count, operations, 0) for count in faults])
 
@@ -65,7 +65,7 @@ def test_a_handful_of_faults_is_level(faults: list[int], operations: int) -> Non
 def test_a_rate_that_falls_is_not_level_before_it_is_nothing(ratio: float, count: int, operations: int) -> None:
     windows = [WindowFaults(10**6 * ratio**number, operations, 0) for number in range(count)]
     last = windows[-2]
-    assert has_levelled_off(windows) is (last.faults <= MAX_HANDFUL or last.rate < MIN_FAULTS_PER_OPERATION)
+    assert has_levelled_off(windows) is (last.faults <= MAX_NEGLIGIBLE_FAULTS or last.rate < MIN_FAULTS_PER_OPERATION)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -25,7 +25,7 @@ def test_a_link_out_of_the_build_makes_no_file_of_the_host_cold(tmp_path: Path) 
     tree.mkdir()
     (tree / "data").symlink_to(tmp_path / "host")
     with pytest.raises(OutsideError, match="tree/data is not in the build"):
-        make_cold([tree / "data"], within=tree)
+        make_cold([tree / "data"], allowed_folder=tree)
     assert count_resident_pages(tmp_path / "host")[0] > 0
 
 

@@ -68,7 +68,7 @@ def measure_script(tree: Path) -> Measure:
             {"workload": {"name": "script", "timeout": 60}, "run": {"command": command, "huge_pages": "never", **run}}
         )
         bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
-        rule = Sampling(least=samples, most=samples)
+        rule = Sampling(min_samples=samples, max_samples=samples)
         case = list_cases(workload)[0]
         return measure_case(workload, case, tree, bench=bench, subject="s", revision=REVISION, sampling=rule)
 

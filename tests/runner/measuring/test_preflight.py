@@ -32,14 +32,14 @@ command = ["./w", "{workload}/input"]
 @pytest.mark.parametrize("setting", ["kernel.architecture", "cpu.model", "cpu.features", "libc.version"])
 def test_another_machine_makes_other_builds(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
-    here = preflight.prepare_bench(load_settings(), examined=False).builder.machine
+    here = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine
 
     def other(**more: object) -> Environment:
         found = capturing.capture_environment(**more)  # type: ignore[arg-type]
         return found.model_copy(update={"settings": {**found.settings, setting: "another"}})
 
     monkeypatch.setattr(preflight, "capture_environment", other)
-    there = preflight.prepare_bench(load_settings(), examined=False).builder.machine
+    there = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine
     assert {name for name in here | there if here.get(name) != there.get(name)} == {setting}
 
 
@@ -64,7 +64,7 @@ def test_programs_see_paths_as_long_as_the_environment_says(
     (tmp_path / "workload.toml").write_text(WORKLOAD)
     (tmp_path / "input").touch()
     workload = load_workload(tmp_path / "workload.toml")
-    workbench = preflight.prepare_bench(load_settings(), examined=False)
+    workbench = preflight.prepare_bench(load_settings(), examine_host=False)
     tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
     shown = provide_own_folder(workload)
     settings = workbench.bench.capture_environment(workload, list_cases(workload)[0]).settings

@@ -72,10 +72,10 @@ def test_the_ceiling_is_higher_where_precision_is_asked_for_and_never_below_the_
         document = {"workload": {"name": "w"} | general, "run": {"command": ["x"]}, "metrics": metrics}
         return Sampling.from_workload(Workload.model_validate(document))
 
-    assert of({}, {}).most == 10
-    assert of({}, {"precision": {"throughput": 3}}).most == 100
-    assert of({"max_samples": 7}, {"precision": {"throughput": 3}}).most == 7
-    assert of({"samples": 20}, {}).most == 20
+    assert of({}, {}).max_samples == 10
+    assert of({}, {"precision": {"throughput": 3}}).max_samples == 100
+    assert of({"max_samples": 7}, {"precision": {"throughput": 3}}).max_samples == 7
+    assert of({"samples": 20}, {}).max_samples == 20
 
 
 def test_a_noisy_metric_without_a_precision_does_not_steer() -> None:
@@ -83,7 +83,7 @@ def test_a_noisy_metric_without_a_precision_does_not_steer() -> None:
 
 
 def test_a_noisy_metric_is_taken_until_its_median_is_known() -> None:
-    sampling = Sampling(most=100, precision={"throughput": 3})
+    sampling = Sampling(max_samples=100, precision={"throughput": 3})
     steady = [100.0 + 0.1 * (index % 7) for index in range(100)]
     wild = [100.0 + 40 * (index % 7) for index in range(100)]
     assert sampling.needs_more_samples(taken(*[7] * 7, throughput=steady))
@@ -107,8 +107,10 @@ def test_a_program_without_any_count_ends_too() -> None:
 
 
 @given(st.lists(st.integers(0, 3), min_size=10, max_size=10), st.integers(1, 10), st.integers(0, 9))
-def test_it_always_ends_between_least_and_ceiling(faults: list[int], least: int, room: int) -> None:
-    assert least <= needed(Sampling(least, min(10, least + room)), faults) <= min(10, least + room)
+def test_it_always_ends_between_least_and_ceiling(faults: list[int], min_samples: int, room: int) -> None:
+    assert (
+        min_samples <= needed(Sampling(min_samples, min(10, min_samples + room)), faults) <= min(10, min_samples + room)
+    )
 
 
 def marks(samples: list[Sample], name: str) -> list[bool]:

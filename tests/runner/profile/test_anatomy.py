@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.profile import Access, Frame, Memory, Touch
-from runner.profile.anatomy import CodePlace, Dissection
+from runner.profile.anatomy import AnatomyBuilder, CodePlace
 from runner.profile.fault_access import FaultAccess
 from runner.profile.page_states import PageStates
 from runner.profile.script_parser import Event, Executed, Fault, Forked, Lost, Mapped, Traced, parse_script
@@ -36,8 +36,8 @@ def mapped(start: int, pages: int, name: str = "//anon", protection: str = "rw-p
     return Mapped(pid, start, pages * PAGE, 0, protection, name)
 
 
-def dissected(events: Iterable[Event], period: int = 1, page: int = PAGE, machine: str = "x86_64") -> Dissection:
-    dissection = Dissection(period, page, FaultAccess(machine))
+def dissected(events: Iterable[Event], period: int = 1, page: int = PAGE, machine: str = "x86_64") -> AnatomyBuilder:
+    dissection = AnatomyBuilder(period, page, FaultAccess(machine))
     dissection.add_events(events)
     return dissection
 
@@ -53,12 +53,12 @@ class RecordedHost:
     madvise: int
     kinds: frozenset[Memory] = frozenset({Memory.ANONYMOUS, Memory.FILE_TEXT, Memory.FILE_DATA})
 
-    def dissected(self, page: int = 0) -> Dissection:
+    def dissected(self, page: int = 0) -> AnatomyBuilder:
         name = "" if self.machine == "x86_64" else f"-{self.machine}-{self.page >> 10}k"
         words = RECORDED / f"instructions{name}.json"
         instructions = json.loads(words.read_text()) if words.exists() else {}
         access = FaultAccess(self.machine, lambda file, offset: int(instructions[f"{file}+{offset:#x}"], 16))
-        dissection = Dissection(1, page or self.page, access)
+        dissection = AnatomyBuilder(1, page or self.page, access)
         dissection.add_events(parse_script((RECORDED / f"faults{name}.txt").read_text().splitlines(keepends=True)))
         return dissection
 

@@ -82,7 +82,7 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
 def test_without_tracepoints_strace_records_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
     monkeypatch.setattr("runner.profile.case_profiler.detect_recording_permissions", lambda: forbidden)
-    profile = collect_profile(trial, times=False)
+    profile = collect_profile(trial, with_times=False)
     assert profile.census is not None
     assert profile.anatomy is not None
     assert profile.census.source == "strace"
@@ -95,7 +95,7 @@ def test_without_tracepoints_strace_records_the_calls(trial: Trial, monkeypatch:
 
 def test_of_very_many_faults_some_are_recorded_and_all_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runner.profile.recording_plan.MAX_RECORDED_FAULTS", 50)
-    profile = collect_profile(trial, times=False)
+    profile = collect_profile(trial, with_times=False)
     assert profile.anatomy is not None
     assert profile.census is not None
     assert profile.anatomy.period > 1

@@ -158,7 +158,9 @@ def test_a_function_of_javascript_is_named_with_its_line(tree: Path, is_sandboxe
     bench = Bench(Host(name="host"), lambda _: Environment(settings={}), sandbox=sandbox)
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
     case = Case(workload="resize", definition="0" * 16)
-    profile = collect_profile(Trial(load_workload(tree), Subject("subject", revision, case), bench, tree), times=False)
+    profile = collect_profile(
+        Trial(load_workload(tree), Subject("subject", revision, case), bench, tree), with_times=False
+    )
     assert profile.anatomy is not None
     site = max(profile.anatomy.sites, key=lambda site: site.faults)
     assert (site.frame.function, site.frame.file, site.frame.line) == ("resize", "app.js", 2)

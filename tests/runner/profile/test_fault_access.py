@@ -78,10 +78,10 @@ def test_on_aarch64_the_instruction_is_read_from_its_file(tmp_path: Path) -> Non
     program.write_bytes(struct.pack("<2I", 0xF9000001, 0xF9400001))
     arm = FaultAccess("aarch64")
     store, load, end = (Instruction(PROGRAM, "main", str(program), offset) for offset in (0, 4, 8))
-    assert [arm.classify(None, place, fetched=False) for place in (store, load, end)] == [WRITE, READ, Access.UNKNOWN]
-    assert arm.classify(None, store, fetched=True) is Access.INSTRUCTION
-    assert arm.classify(None, Instruction(PROGRAM, "main"), fetched=False) is Access.UNKNOWN
-    assert arm.classify(None, Instruction(PROGRAM, "main", str(tmp_path)), fetched=False) is Access.UNKNOWN
+    assert [arm.classify(None, place, is_fetch=False) for place in (store, load, end)] == [WRITE, READ, Access.UNKNOWN]
+    assert arm.classify(None, store, is_fetch=True) is Access.INSTRUCTION
+    assert arm.classify(None, Instruction(PROGRAM, "main"), is_fetch=False) is Access.UNKNOWN
+    assert arm.classify(None, Instruction(PROGRAM, "main", str(tmp_path)), is_fetch=False) is Access.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -95,17 +95,17 @@ def test_on_aarch64_the_instruction_is_read_from_its_file(tmp_path: Path) -> Non
     ],
 )
 def test_what_the_kernel_copies_is_known_by_its_function(function: str, access: Access) -> None:
-    assert FaultAccess("aarch64").classify(None, Instruction(KERNEL, function), fetched=False) is access
+    assert FaultAccess("aarch64").classify(None, Instruction(KERNEL, function), is_fetch=False) is access
 
 
 def test_no_error_code_and_no_known_instruction_is_no_access(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_bytes(struct.pack("<I", 0xF9000001))
     store = Instruction(PROGRAM, "main", str(program))
-    assert FaultAccess("x86_64").classify(None, store, fetched=False) is Access.UNKNOWN
-    assert FaultAccess("riscv64").classify(None, store, fetched=True) is Access.UNKNOWN
+    assert FaultAccess("x86_64").classify(None, store, is_fetch=False) is Access.UNKNOWN
+    assert FaultAccess("riscv64").classify(None, store, is_fetch=True) is Access.UNKNOWN
     # The codes of another architecture have another meaning.
-    assert FaultAccess("riscv64").classify(15, store, fetched=False) is Access.UNKNOWN
+    assert FaultAccess("riscv64").classify(15, store, is_fetch=False) is Access.UNKNOWN
 
 
 @given(st.integers(0, 2**32 - 1))

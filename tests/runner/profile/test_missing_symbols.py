@@ -20,7 +20,7 @@ from runner.profile.missing_symbols import describe_missing_callers, describe_mi
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import KERNEL as KERNEL_MODULE
-from runner.profile.stack_folding import Weighed
+from runner.profile.stack_folding import WeightedStacks
 from runner.workload import load_workload
 
 AGAIN = Path(__file__).parent / "recorded/again.c"
@@ -60,7 +60,9 @@ def profiled(folder: Path, command: str) -> Profile:
     bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
     case = Case(workload="w", definition="0" * 16)
-    return collect_profile(Trial(load_workload(folder), Subject("subject", revision, case), bench, folder), times=False)
+    return collect_profile(
+        Trial(load_workload(folder), Subject("subject", revision, case), bench, folder), with_times=False
+    )
 
 
 def user_ways(profile: Profile) -> list[list[str]]:
@@ -148,10 +150,10 @@ def test_what_a_file_lacks_is_said_truly(
 
 def test_stacks_of_one_frame_are_not_taken_for_call_chains() -> None:
     alone, whole = (LEAF, KERNEL), (LEAF, CALLER)
-    assert has_no_callers(Weighed(Counter({(KERNEL, LEAF): 95, whole: 5, (KERNEL,): 50}), 150))
-    assert not has_no_callers(Weighed(Counter({alone: 80, whole: 20}), 100))
-    assert not has_no_callers(Weighed(Counter({(KERNEL,): 100}), 100))
-    assert not has_no_callers(Weighed(Counter({alone: 3}), 3))
+    assert has_no_callers(WeightedStacks(Counter({(KERNEL, LEAF): 95, whole: 5, (KERNEL,): 50}), 150))
+    assert not has_no_callers(WeightedStacks(Counter({alone: 80, whole: 20}), 100))
+    assert not has_no_callers(WeightedStacks(Counter({(KERNEL,): 100}), 100))
+    assert not has_no_callers(WeightedStacks(Counter({alone: 3}), 3))
     (remark,) = describe_missing_callers(["faults", "on-cpu"], "dwarf")
     assert "faults and on-cpu have one frame" in remark
     assert "--call-graph fp" in remark

@@ -19,7 +19,7 @@ def recording(tmp_path: Path) -> Path:
 def test_a_reader_that_hangs_is_ended(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording_reader, "MAX_SECONDS", 0.2)
     with pytest.raises(FaultwatchError, match=r"did not finish within 0\.2 s"):
-        list(read_events(recording, *ADDRESS_FIELDS, within=("sh", "-c", "exec sleep 30")))
+        list(read_events(recording, *ADDRESS_FIELDS, sandbox_prefix=("sh", "-c", "exec sleep 30")))
 
 
 def test_a_file_that_perf_cannot_read_is_one_line(recording: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_server_that_fails_is_the_side_that_failed(built: Path, tmp_path: Path
 def test_servers_that_cannot_be_alive_at_once_take_turns_as_programs_do(built: Path, tmp_path: Path) -> None:
     trial = make_trial(built, "quiet", tmp_path / "log")
     elsewhere = Path(shutil.copytree(built, tmp_path / "elsewhere"))
-    assert trial.can_run_beside(make_trial(elsewhere, "quiet", tmp_path / "log"))
+    assert trial.can_run_at_once(make_trial(elsewhere, "quiet", tmp_path / "log"))
     # The policy of huge pages is the host's, and a tree has one folder for data.
-    assert not trial.can_run_beside(make_trial(elsewhere, "quiet", tmp_path / "log", huge_pages="never"))
-    assert not trial.can_run_beside(trial)
+    assert not trial.can_run_at_once(make_trial(elsewhere, "quiet", tmp_path / "log", huge_pages="never"))
+    assert not trial.can_run_at_once(trial)

@@ -149,7 +149,7 @@ def test_on_request_a_build_that_failed_is_made_again_and_another_is_not(
         with pytest.raises(BuildFailure):
             builder.build(repository, head, recipe)
     (tmp_path / "installed").touch()
-    again = replace(builder, again=True)
+    again = replace(builder, retry_failed=True)
     assert [again.build(repository, head, recipe)[1].cached for _ in range(2)] == [False, True]
     assert (tmp_path / "count").read_text() == "x\n" * 2
 
@@ -268,7 +268,7 @@ def test_a_stranger_does_not_learn_from_a_failed_build_what_this_host_has(
     told = []
     for _ in range(2):
         with pytest.raises(BuildFailure) as caught:
-            replace(builder, sandbox=Sandbox(), again=True).build(repository, head, recipe)
+            replace(builder, sandbox=Sandbox(), retry_failed=True).build(repository, head, recipe)
         told.append((caught.value.message, caught.value.temporary, caught.value.build.log))
         place.mkdir(exist_ok=True)
         (place / "crago").write_text("#!/bin/sh\n")

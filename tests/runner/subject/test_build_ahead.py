@@ -153,9 +153,9 @@ def test_an_order_is_read_as_it_was_written(
     repository: Repository, workload: Callable[[str], Workload], tmp_path: Path
 ) -> None:
     places = BuildPlaces(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
-    builder = Builder(places, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), again=True)
+    builder = Builder(places, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), retry_failed=True)
     decoded, where, recipe = decode_order(encode_order(builder, repository, workload("true")))
-    assert (decoded.places, decoded.machine, decoded.sandbox, decoded.again) == (
+    assert (decoded.places, decoded.machine, decoded.sandbox, decoded.retry_failed) == (
         places,
         builder.machine,
         builder.sandbox,
