@@ -68,17 +68,17 @@ class IdentityProvider(Settings):
         switch, "Issuer", default_text="none: people sign in with tokens", unit="`https://HOST` or `https://HOST/PATH`"
     )
     """The address of the identity provider. Its description is read from `/.well-known/openid-configuration` below."""
-    client: str = declare_setting("FAULTWATCH_OIDC_CLIENT", "Client", "", default_text="required with an issuer")
+    client: str = declare_setting("FAULTWATCH_OIDC_CLIENT", "Client", "", default_text="required if an issuer is set")
     """The id of this service at the provider."""
     secret: Annotated[str, SecretFile("The client secret", is_token=True)] = declare_setting(
-        "FAULTWATCH_OIDC_SECRET_FILE", "Client secret", default_text="required with an issuer", repr=False
+        "FAULTWATCH_OIDC_SECRET_FILE", "Client secret", default_text="required if an issuer is set", repr=False
     )
     """The file with the secret of this service at the provider."""
     groups: Annotated[_Groups, NoDecode, BeforeValidator(_parse_groups)] = declare_setting(
         "FAULTWATCH_OIDC_GROUPS",
         "Groups",
         (),
-        default_text="required with an issuer",
+        default_text="required if an issuer is set",
         unit="words",
         format_shown=lambda provider: ", ".join(f"{group}={'+'.join(scopes)}" for group, scopes in provider.groups),
     )

@@ -22,10 +22,13 @@ class ForgejoSettings(TokenForge):
     )
     """The address of Forgejo or Gitea."""
     token: Token = declare_setting(
-        "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", default_text="required with the address", repr=False
+        "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", default_text="required if the address is set", repr=False
     )
     """The file with the token of the user account with which the service writes."""
     secret: WebhookSecret = declare_setting(
-        "FAULTWATCH_FORGEJO_SECRET_FILE", "Forgejo webhook secret", default_text="required with the address", repr=False
+        "FAULTWATCH_FORGEJO_SECRET_FILE",
+        "Forgejo webhook secret",
+        default_text="required if the address is set",
+        repr=False,
     )
     """The file with the secret that authenticates webhooks."""

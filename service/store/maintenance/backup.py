@@ -159,7 +159,7 @@ def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
         raise ServiceError(
             "The database has runs that the backup lacks",
             f"{target} has {runs:,} runs, the backup {backup_runs:,}",
-            "Repeat the command with --replace to discard them.",
+            "Repeat the command with --replace to discard these runs.",
         )
 
 

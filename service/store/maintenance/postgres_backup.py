@@ -56,7 +56,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
         if inspect(connection).has_table("run"):
             runs = connection.execute(select(func.count()).select_from(Run)).scalar() or 0
     if runs and not replace:
-        remedy = "Repeat the command with --replace to discard them."
+        remedy = "Repeat the command with --replace to discard these runs."
         raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
 
 
@@ -121,7 +121,7 @@ def _build_environment(url: URL) -> dict[str, str]:
 
 def _make_failure(program: str, output: str) -> ServiceError:
     reason = (output.strip().splitlines() or ["no message"])[0]
-    return ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
+    return ServiceError(f"{program} failed", reason, "Fix this problem, then try again.")
 
 
 def _find_tool(program: str) -> str:

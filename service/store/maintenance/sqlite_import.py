@@ -65,7 +65,7 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
     except (DBAPIError, sqlite3.Error) as error:
         reason = str(getattr(error, "orig", error)).splitlines()[0]
         raise ServiceError(
-            "The backup cannot be loaded", f"{file} ({reason})", "Resolve this, then try again."
+            "The backup cannot be loaded", f"{file} ({reason})", "Fix this problem, then try again."
         ) from error
 
 
