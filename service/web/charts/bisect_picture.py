@@ -17,11 +17,19 @@ _LEFT, _RIGHT = 34.0, 24.0
 _LINE_Y = 62.0
 """Where the line of commits lies; the names of culprits are above it."""
 _BRANCH_HEIGHT = 16.0
+_ROWS_OFFSET = 14
+"""Space between the line of commits and the first row."""
+_BOTTOM_SPACE = 24
 _ROW_HEIGHT = 22.0
 _MAX_HEIGHT = 900.0
 _MAX_TICKS = 320
 """Commits that are drawn as single ticks; of more commits only the line is drawn."""
 _MARK_SIZE = 5.0
+_MIN_MARK_SIZE = 1.5
+_MARKS_PER_ROW_HEIGHT = 2.4
+"""A row is at least this many times as high as half the width of its mark, so that marks do not touch."""
+_MIN_RANGE_ROW_HEIGHT, _MIN_NUMBER_ROW_HEIGHT = 8, 12
+"""Heights of rows from which the remaining range, and the number of the measurement, are legible."""
 
 
 class MeasuredSide(StrEnum):
@@ -97,7 +105,7 @@ class SearchPicture:
 def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
     """Lay out a search. The commit of each mark and culprit must be in the graph."""
     row_height = min(_ROW_HEIGHT, _MAX_HEIGHT / max(1, len(marks)))
-    mark_size = min(_MARK_SIZE, max(1.5, row_height / 2.4))
+    mark_size = min(_MARK_SIZE, max(_MIN_MARK_SIZE, row_height / _MARKS_PER_ROW_HEIGHT))
 
     def compute_x(commit: str) -> float:
         return _compute_x(graph, graph.index_of[commit])
@@ -107,23 +115,23 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     top = _LINE_Y + (_BRANCH_HEIGHT if branch_commits else 0)
     placed_marks = []
     for number, mark in enumerate(marks):
-        position = compute_x(mark.commit), round(top + 14 + (number + 0.5) * row_height, 1)
+        position = compute_x(mark.commit), round(top + _ROWS_OFFSET + (number + 0.5) * row_height, 1)
         placed_marks.append(PlacedMark(mark, *position, _draw_shape(mark.side, *position, mark_size)))
     has_ticks = len(graph.names) <= _MAX_TICKS
     flags = tuple(
         _label_culprit(compute_x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits)
     )
     return SearchPicture(
-        height=round(top + 24 + len(marks) * row_height, 1),
+        height=round(top + _BOTTOM_SPACE + len(marks) * row_height, 1),
         line=f"M{compute_x(main_line[0])},{_LINE_Y}H{compute_x(main_line[-1])}",
         ticks="".join(f"M{compute_x(commit)},{_LINE_Y - 3}v6" for commit in main_line) if has_ticks else "",
         branches=_draw_branches(graph, set(main_line)) if has_ticks else "",
         rows=tuple(placed_marks),
         remaining_ranges=_list_remaining_ranges(graph, placed_marks)
-        if len(culprits) < 2 and row_height >= 8 and not branch_commits
+        if len(culprits) < 2 and row_height >= _MIN_RANGE_ROW_HEIGHT and not branch_commits
         else (),
         flags=flags,
-        numbered=row_height >= 12,
+        numbered=row_height >= _MIN_NUMBER_ROW_HEIGHT,
         top=top,
     )
 
