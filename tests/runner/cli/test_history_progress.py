@@ -70,9 +70,9 @@ def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> 
     bar.on_plan([PlannedRun(revision=commit(number), case=CASE) for number in range(1, 11)], 0, 20)
     clock.now = 60
     bar.on_report(report(1, 1000), 0)
-    assert bar._log.time_left == "about 9 min left"
+    assert bar._activity.time_left == "about 9 min left"
     clock.now = 115
-    assert bar._log.time_left == "about 8 min left"
+    assert bar._activity.time_left == "about 8 min left"
     clock.now = 120
     bar.on_report(report(2, 1000), 0)
     assert "about 8 min left, not counting reruns of a level in doubt" in stream.getvalue()
@@ -80,7 +80,7 @@ def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> 
         bar.on_plan([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
         clock.now += 3
         bar.on_report(report(2, 1001), 0)
-    assert bar._log.time_left == "at most about 50 s left"
+    assert bar._activity.time_left == "at most about 50 s left"
 
 
 def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
