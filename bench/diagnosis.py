@@ -31,7 +31,7 @@ from bench.diagnosis_programs import Program, workload_of
 from bench.diagnosis_speed import fault_profile
 from bench.diagnosis_yard import FAILURES, WORKLOADS, Yard
 from bench.report import finish, steps
-from runner.cli.workbench import prepare_workbench
+from runner.cli.measuring_setup import prepare_workbench
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.profile import Profile
 from runner.errors import FaultwatchError

@@ -30,7 +30,7 @@ from bench.store_service import Service
 from runner.cli.compare import compare_cases
 from runner.cli.gate_plan import plan_gate
 from runner.cli.gate_report import build_gate_report
-from runner.cli.workbench import prepare_workbench
+from runner.cli.measuring_setup import prepare_workbench
 from runner.measuring.preflight import Workbench
 from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings

@@ -31,7 +31,7 @@ from service.web.access import body_limits, guard, provider_sign_in, token_sign_
 from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
-from service.web.rendering import visible_text
+from service.web.rendering import escape_for_pages
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
@@ -90,7 +90,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     provider_sign_in.register(app, config.provider)
     # What every response passes last.
     app.after_request(_add_security_headers)
-    visible_text.register(app)
+    escape_for_pages.register(app)
     settings_changes.record_changes(database, config)
     return app
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.diagnosis_mutations import draw_mutations
 from bench.diagnosis_programs import WINS, draw_programs, make_inputs, won, workload_of
 from bench.diagnosis_yard import FAILURES, Yard
-from runner.cli.workbench import prepare_workbench
+from runner.cli.measuring_setup import prepare_workbench
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.settings import load_settings
 from service.rules.diagnose.diagnosis import diagnose_profile

@@ -10,18 +10,18 @@ from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerd
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, LineRange, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
 from runner.contract.metric_verdict_text import is_apart
+from runner.contract.report import Sample
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved, raise_priority
+from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.case_profiler import Progress, collect_profile
-from runner.subject.session_tree_restorer import restore_tree
 from runner.workload.remedy import apply_remedy
 
-_PAIRS = Pairs(min_pairs=6, max_pairs=6)
-"""Pairs of head with and without a remedy. Without an effect, all six with it are below all six without it in one of
-924 measurements."""
+_PAIRS = Pairs(min_pairs=2, max_pairs=6)
+"""Pairs of head with and without a remedy. Two decide on an exact count. Otherwise the service asks for more: without
+an effect, all six with a remedy are below all six without it in one of 924 measurements."""
 _MAX_REMEDIES = 3
 _SUFFICIENT_WON_BACK = 0.9
 """The share of the regression that a remedy must win back so that no further remedy is measured."""
@@ -38,13 +38,22 @@ class Judge(Protocol):
 
 
 class RegressedCase(Struct, frozen=True):
-    """A case that got worse: both sides, which can be executed, and the metric whose regression is explained."""
+    """A case that got worse: both sides, which can be executed, and the metric whose regression is explained.
+
+    Attributes
+    ----------
+    base_sample, head_sample
+        The sample that each trial has just taken; None if its side is a stored run.
+    changed_lines
+        By file, the lines of head that differ from base.
+    """
 
     base: Trial
     head: Trial
     verdict: MetricVerdict
+    base_sample: Sample | None = None
+    head_sample: Sample | None = None
     changed_lines: dict[str, tuple[LineRange, ...]] = {}
-    """By file, the lines of head that differ from base."""
 
 
 def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
@@ -80,8 +89,11 @@ def explain_regression(
     deadline = started + seconds
     try:
         profiles = [
-            collect_profile(trial, progress=_name_side(progress, name))
-            for name, trial in (("base", regressed.base), ("head", regressed.head))
+            collect_profile(trial, counted=sample, progress=_name_side(progress, name))
+            for name, trial, sample in (
+                ("base", regressed.base, regressed.base_sample),
+                ("head", regressed.head, regressed.head_sample),
+            )
         ]
         request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=regressed.changed_lines)
         diagnosis = judge.diagnose(request)
@@ -127,15 +139,12 @@ def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
 def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     """Return whether head with a remedy may win back enough, as far as one execution shows.
 
-    Of most findings one remedy helps and the others do nothing, and six pairs of each would take most of the time.
+    Of most findings one remedy helps and the others do nothing, and pairs of each would take most of the time.
     """
     base, head = verdict.base.level, verdict.head.level
     if remedied_head.workload.server or base is None or head is None or base == head:
         return True
-    with raise_priority():
-        restore_tree(remedied_head.tree)
-        remedied_head.warm_up()
-        values = remedied_head.report_measured([remedied_head.execute()]).values(verdict.metric)
+    values = remedied_head.report_measured([remedied_head.execute()]).values(verdict.metric)
     return not values or (head - values[0]) / (head - base) >= MIN_WON_BACK / 2
 
 
@@ -148,9 +157,16 @@ def _measure_remedy(
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))
         if remedied_head.obstacle:
             return None
-        if not _may_help(remedied_head, verdict):
-            return None
-        result = compare_interleaved(head, remedied_head, decide, pairs=_PAIRS, deadline=deadline)
+        with raise_priority():
+            # Head is warmed up: it was just compared.
+            remedied_head.share_tree(head)
+            remedied_head.warm_up()
+            if not _may_help(remedied_head, verdict):
+                return None
+            judging = head.workload.metrics.judging
+            result = sample_interleaved(
+                head, remedied_head, decide, pairs=_PAIRS, cases=1, judging=judging, deadline=deadline
+            )
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
     metrics = result.comparison.metrics if result.comparison else ()

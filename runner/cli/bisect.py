@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import FiniteRange, add_workload_and_range
+from runner.cli.measuring_setup import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     apply_options,
@@ -21,7 +22,6 @@ from runner.cli.options import (
 )
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message, print_warning
-from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.contract.commit_search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.setting_search import FoundSettings, SettingSearch
@@ -246,7 +246,7 @@ def _search_settings(
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
     from runner.cli.env import load_environment
-    from runner.cli.untrusted_text import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_terminal_commands
     from runner.reporting.embedded import connect_to_service
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, parse_range
 from runner.cli.formatting import format_count
+from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
@@ -28,7 +29,6 @@ from runner.cli.options import (
 )
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
-from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import LineRange
 from runner.contract.explanation import MIN_SECONDS
@@ -205,7 +205,14 @@ def _explain_regressions(
         if remaining <= 0:
             break
         activity(f"explaining {results[index].head.case.name}")
-        regressed = RegressedCase(*trials_by_index[index], verdicts_by_index[index], changed_lines)
+        result = results[index]
+        regressed = RegressedCase(
+            *trials_by_index[index],
+            verdicts_by_index[index],
+            base_sample=None if result.base_stored else result.base.samples[-1],
+            head_sample=result.head.samples[-1],
+            changed_lines=changed_lines,
+        )
         explanation = explain_regression(regressed, service, seconds=remaining, progress=activity)
         explained_results[index] = replace(results[index], explanation=explanation)
     return explained_results

@@ -12,10 +12,10 @@ import click
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import output_history, prepare_history
+from runner.cli.measuring_setup import create_host_turn
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import apply_options, result_options
 from runner.cli.terminal import get_console, print_message
-from runner.cli.workbench import create_host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.reporting.embedded import connect_to_service

@@ -31,7 +31,7 @@ def command(action: str | None, as_json: bool) -> None:
     Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, needs root,
     or failed.
     """
-    from runner.cli.workbench import create_host_turn
+    from runner.cli.measuring_setup import create_host_turn
     from runner.doctor.checks import is_measurable, run_checks
     from runner.doctor.fix import apply_fixes, undo_fixes
     from runner.doctor.probe import HostProbe

@@ -14,7 +14,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from runner.cli.untrusted_text import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_terminal_commands
 from runner.errors import FaultwatchError
 from runner.log_commands import guard_stream
 

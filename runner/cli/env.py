@@ -45,7 +45,7 @@ def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: b
 
 def _capture_environment(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment of a run whose workload sets nothing."""
-    from runner.cli.workbench import prepare_workbench
+    from runner.cli.measuring_setup import prepare_workbench
     from runner.process_state.process_state import ProcessState
     from runner.settings import load_settings
 

@@ -2,7 +2,7 @@
 
 from rich.markup import escape
 
-from runner.cli.untrusted_text import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_terminal_commands
 from runner.contract import number_text
 from runner.contract.metrics import metric
 

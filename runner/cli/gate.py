@@ -6,8 +6,10 @@ from typing import Any
 import click
 
 from runner.cli.arguments import add_workload_and_range, parse_range
+from runner.cli.escape_for_terminals import strip_terminal_commands
 from runner.cli.gate_output import output_options, write_outputs
 from runner.cli.gate_plan import plan_gate
+from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
@@ -23,8 +25,6 @@ from runner.cli.options import (
 from runner.cli.output_files import require_writable
 from runner.cli.result_output import output_result, write_result
 from runner.cli.terminal import print_message
-from runner.cli.untrusted_text import strip_terminal_commands
-from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings

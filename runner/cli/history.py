@@ -15,6 +15,7 @@ from runner.campaigns.history_measurement import HistoryMeasurement, HistorySumm
 from runner.campaigns.proving import ProofSummary, Prover, compute_proof_seconds
 from runner.cli.activity import show_activity
 from runner.cli.arguments import Duration, add_workload_and_range, is_range, parse_range
+from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
@@ -31,7 +32,6 @@ from runner.cli.options import (
 from runner.cli.proof_progress import ProofProgress
 from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, print_message
-from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, is_sandbox_needed

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from runner.cli.activity import show_activity
+from runner.cli.escape_for_terminals import strip_terminal_commands
 from runner.cli.options import apply_options, json_option
 from runner.cli.result_output import print_json
-from runner.cli.untrusted_text import strip_terminal_commands
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service

@@ -10,11 +10,11 @@ import click
 from runner.ci.registry import CI_SYSTEMS, NO_CI
 from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
+from runner.cli.measuring_setup import create_host_turn, prepare_workbench
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.questions import Questions
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
-from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
 from runner.workload import WORKLOAD_FILE
@@ -543,8 +543,8 @@ def _show_result(
 ) -> None:
     """Print the counts, whether they repeat, the written files, and what to do next."""
     from runner.adoption.duration_estimate import describe_slowness
+    from runner.cli.escape_for_terminals import strip_terminal_commands
     from runner.cli.report_tables import show_reports
-    from runner.cli.untrusted_text import strip_terminal_commands
 
     show_reports(reports)
     for report in reports:

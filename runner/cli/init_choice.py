@@ -133,7 +133,7 @@ def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first."""
-    from runner.adoption.detection import KNOWN_BUILD_SYSTEMS, propose_builds
+    from runner.adoption.build_system_detection import KNOWN_BUILD_SYSTEMS, propose_builds
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git

@@ -54,7 +54,7 @@ def run(
     where it stopped: stored runs are not measured again. Exit code 1 if the job failed.
     """
     from runner.cli.job_preparer import JobPreparer
-    from runner.cli.workbench import create_host_turn
+    from runner.cli.measuring_setup import create_host_turn
     from runner.contract.job import State
     from runner.errors import AlreadyEnded
     from runner.jobs.job_runner import JobRunner

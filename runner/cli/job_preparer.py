@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.cli.workbench import prepare_workbench
+from runner.cli.measuring_setup import prepare_workbench
 from runner.contract.job import BisectQuestion, Job, ProfileQuestion, Question
 from runner.errors import FaultwatchError
 from runner.host.lock import HostTurn

@@ -8,6 +8,7 @@ import click
 from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
 from runner.cli.github_actions import set_outputs
+from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.options import (
     again_option,
     apply_options,
@@ -21,7 +22,6 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.result_output import print_result, write_result
-from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from runner.cli.untrusted_text import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_terminal_commands
 
 
 class TypedTarget(Struct, frozen=True):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from runner.cli.escape_for_terminals import strip_terminal_commands
+from runner.cli.measuring_setup import create_host_turn, prepare_workbench
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, print_message, print_warning
-from runner.cli.untrusted_text import strip_terminal_commands
-from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn

@@ -7,6 +7,7 @@ import click
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, is_range, parse_range
+from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     apply_options,
@@ -18,7 +19,6 @@ from runner.cli.options import (
     result_options,
 )
 from runner.cli.result_output import output_result
-from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from msgspec import Struct
 
-from runner.cli.untrusted_text import strip_terminal_commands
+from runner.cli.escape_for_terminals import strip_terminal_commands
 from runner.errors import FaultwatchError
 
 

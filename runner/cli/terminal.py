@@ -21,14 +21,14 @@ def silence_console() -> None:
 
 def print_message(text: str) -> None:
     """Print a message on standard error. It may quote untrusted text, such as the reason why a job was paused."""
-    from runner.cli.untrusted_text import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_terminal_commands
 
     get_console().print(strip_terminal_commands(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_warning(text: str) -> None:
     """Print a warning on standard error."""
-    from runner.cli.untrusted_text import strip_terminal_commands
+    from runner.cli.escape_for_terminals import strip_terminal_commands
 
     get_console().print(strip_terminal_commands(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
 
@@ -48,7 +48,7 @@ class _Verbose(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a log record without secrets and terminal commands."""
-        from runner.cli.untrusted_text import strip_terminal_commands
+        from runner.cli.escape_for_terminals import strip_terminal_commands
         from runner.environment.secrets import hide_secrets
 
         text = strip_terminal_commands(hide_secrets(record.getMessage(), os.environ))

@@ -6,6 +6,7 @@ import click
 
 from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
+from runner.cli.measuring_setup import create_host_turn, find_target, prepare_workbench
 from runner.cli.options import (
     apply_options,
     choice_options,
@@ -18,7 +19,6 @@ from runner.cli.options import (
 )
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message
-from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
 from runner.subject.clone_completeness import find_complete_revision

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.file_lookups import Lookups, make_untraced, parse_lookups
+from runner.dependencies.recorded_lookups import Lookups, make_untraced, parse_lookups
 from runner.dependencies.system_calls import open_query_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program

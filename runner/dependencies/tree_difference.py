@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from runner.dependencies.file_lookups import Lookups
-from runner.dependencies.lookup_answers import Answer, Place, answer_lookups
+from runner.dependencies.lookup_answers_in_tree import Answer, Place, answer_lookups
+from runner.dependencies.recorded_lookups import Lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _FIELDS = (

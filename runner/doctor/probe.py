@@ -13,8 +13,8 @@ from runner.execution.execute import execute
 from runner.execution.own_command import SAFE_DIRECTORY
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.process_state.address_layout import Layout
-from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePages
+from runner.process_state.process_attribute import can_apply
 from runner.system.tree import Tree
 
 NOT_FOUND_STATUS = 127

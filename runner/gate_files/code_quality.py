@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from runner.contract.gate import GateAnswer, GateFinding
-from runner.gate_files.visible_text import make_visible
+from runner.gate_files.escape_for_result_files import escape_result_text
 
 _SEVERITIES = {"failure": "major", "warning": "minor", "notice": "info"}
 _DEFAULT_FILE = "workload.toml"
@@ -30,7 +30,7 @@ def compute_fingerprint(finding: GateFinding) -> str:
 def _build_entry(finding: GateFinding) -> dict[str, Any]:
     """Return one finding of a gate in GitLab's format."""
     return {
-        "description": make_visible(f"{finding.title}: {finding.message}"),
+        "description": escape_result_text(f"{finding.title}: {finding.message}"),
         "check_name": f"faultwatch/{finding.rule}",
         "fingerprint": compute_fingerprint(finding),
         "severity": _SEVERITIES[finding.level],

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import metric
 from runner.contract.comparison import Comparison, Side
 from runner.contract.gate import FindingRule, GateAnswer, GateCase, GateFinding, GateReport
-from runner.gate_files.visible_text import make_visible
+from runner.gate_files.escape_for_result_files import escape_result_text
 
 _SUITE_NAME = "faultwatch.gate"
 _GATE_TEST_NAME = "gate"
@@ -62,7 +62,9 @@ def _build_test(
     name: str, group: str, seconds: float, about: Sequence[GateFinding], comparison: Comparison | None
 ) -> ET.Element:
     """Return the test case of one case of a gate: failed, skipped with a warning, or passed."""
-    test = ET.Element("testcase", name=make_visible(name), classname=make_visible(group), time=_format_seconds(seconds))
+    test = ET.Element(
+        "testcase", name=escape_result_text(name), classname=escape_result_text(group), time=_format_seconds(seconds)
+    )
     failures = [finding for finding in about if finding.level == "failure"]
     warnings = [finding for finding in about if finding.level == "warning"]
     if failures:
@@ -82,7 +84,7 @@ def _add_result(test: ET.Element, kind: str, about: Sequence[GateFinding]) -> No
 
 
 def _format_finding(finding: GateFinding) -> str:
-    return make_visible(f"{finding.title}: {finding.message}")
+    return escape_result_text(f"{finding.title}: {finding.message}")
 
 
 def _format_metrics(comparison: Comparison | None) -> Iterable[str]:
@@ -91,7 +93,7 @@ def _format_metrics(comparison: Comparison | None) -> Iterable[str]:
         if judged.counts:
             unit = metric(judged.metric).unit
             levels = f"{_format_level(judged.base)} → {_format_level(judged.head)} {unit}".rstrip()
-            yield make_visible(f"{judged.metric}: {levels}, {judged.verdict.replace('_', ' ')}")
+            yield escape_result_text(f"{judged.metric}: {levels}, {judged.verdict.replace('_', ' ')}")
 
 
 def _format_level(side: Side) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
 from runner.gate_files.code_quality import compute_fingerprint
-from runner.gate_files.visible_text import make_visible
+from runner.gate_files.escape_for_result_files import escape_result_text
 from runner.version import get_version
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -46,7 +46,9 @@ def _format_rule_name(rule: FindingRule) -> str:
 
 def _build_result(finding: GateFinding) -> dict[str, Any]:
     """Return one finding of a gate as a result of SARIF."""
-    location: dict[str, Any] = {"logicalLocations": [{"name": make_visible(finding.case or "gate"), "kind": "member"}]}
+    location: dict[str, Any] = {
+        "logicalLocations": [{"name": escape_result_text(finding.case or "gate"), "kind": "member"}]
+    }
     if finding.file:
         location["physicalLocation"] = {
             "artifactLocation": {"uri": quote(finding.file), "uriBaseId": "%SRCROOT%"},
@@ -56,7 +58,7 @@ def _build_result(finding: GateFinding) -> dict[str, Any]:
         "ruleId": finding.rule.value,
         "ruleIndex": list(_RULES).index(finding.rule),
         "level": _LEVELS[finding.level],
-        "message": {"text": make_visible(f"{finding.title}: {finding.message}")},
+        "message": {"text": escape_result_text(f"{finding.title}: {finding.message}")},
         "locations": [location],
         "partialFingerprints": {"finding/v1": compute_fingerprint(finding)},
     }

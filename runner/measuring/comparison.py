@@ -17,7 +17,7 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Report, Sample
-from runner.dependencies.lookup_answers import Place
+from runner.dependencies.lookup_answers_in_tree import Place
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial

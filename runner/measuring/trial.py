@@ -28,9 +28,9 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.file_lookups import Lookups, make_untraced
-from runner.dependencies.lookup_answers import AnsweredLookups
+from runner.dependencies.lookup_answers_in_tree import AnsweredLookups
 from runner.dependencies.lookup_tracing import LookupTracer
+from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError

@@ -9,11 +9,11 @@ from runner.execution.process_variables import PROCESS_VARIABLES, START_BLOCK_BY
 from runner.execution.resource_limits import format_limits
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
-from runner.process_state.attribute import Attribute
 from runner.process_state.huge_pages import HugePageChoice, HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_policy import MemoryPolicy
 from runner.process_state.niceness import Niceness
+from runner.process_state.process_attribute import Attribute
 from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
 

@@ -223,6 +223,7 @@ def collect_profile(
     *,
     call_graph: CallGraph | None = None,
     with_times: bool = True,
+    counted: Sample | None = None,
     progress: Progress = lambda _: None,
 ) -> Profile:
     """Profile a case. None of the executions is a sample.
@@ -233,6 +234,8 @@ def collect_profile(
         How perf unwinds stacks; by default what the program's files allow.
     with_times
         Record CPU time and waiting as well as faults.
+    counted
+        A sample that this trial has just taken, which saves the execution that warms up and the one that counts.
 
     Raises
     ------

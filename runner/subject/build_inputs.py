@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from runner.dependencies.file_lookups import Lookups
+from runner.dependencies.recorded_lookups import Lookups
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.system.tree_walk import walk_tree

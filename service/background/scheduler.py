@@ -54,7 +54,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _TaskState:
     task: Task
     due: float = math.inf
     """When the next run is due, by the monotonic clock. A wake-up during a run makes another run due."""
@@ -69,67 +69,69 @@ class BackgroundScheduler:
 
     database: Database
     tasks: Iterable[Task]
-    _entries: dict[str, _Entry] = field(init=False)
-    _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
+    _states: dict[str, _TaskState] = field(init=False)
+    _state_changed: threading.Condition = field(default_factory=threading.Condition, init=False)
     _stopping: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._entries = {task.name: _Entry(task) for task in self.tasks}
+        self._states = {task.name: _TaskState(task) for task in self.tasks}
 
     def start(self) -> None:
         """Start running the tasks, in daemon threads."""
         now = time.monotonic()
-        with self._changed:
-            for entry in self._entries.values():
-                entry.due = min(entry.due, now + entry.task.delay)
+        with self._state_changed:
+            for state in self._states.values():
+                state.due = min(state.due, now + state.task.delay)
         threading.Thread(target=self._start_due_tasks, daemon=True, name="background").start()
 
     def wake(self, *names: str) -> None:
         """Run tasks at once; those that are running, once more."""
-        with self._changed:
+        with self._state_changed:
             for name in names:
-                self._entries[name].due = -math.inf
-            self._changed.notify_all()
+                self._states[name].due = -math.inf
+            self._state_changed.notify_all()
 
     def stop(self, seconds: float) -> bool:
         """Start no more tasks; wait for those under way, up to some seconds. Return whether they have ended."""
-        with self._changed:
+        with self._state_changed:
             self._stopping = True
-            self._changed.notify_all()
-            return self._changed.wait_for(lambda: not any(entry.running for entry in self._entries.values()), seconds)
+            self._state_changed.notify_all()
+            return self._state_changed.wait_for(
+                lambda: not any(state.running for state in self._states.values()), seconds
+            )
 
     def _start_due_tasks(self) -> None:
         """Start each task when it is due, until the service stops."""
-        with self._changed:
+        with self._state_changed:
             while not self._stopping:
                 now = time.monotonic()
-                for entry in self._entries.values():
-                    if not entry.running and entry.due <= now:
-                        self._start_task(entry, now)
-                next_due = min((entry.due for entry in self._entries.values() if not entry.running), default=math.inf)
-                self._changed.wait(None if next_due == math.inf else max(0.0, next_due - now))
+                for state in self._states.values():
+                    if not state.running and state.due <= now:
+                        self._start_task(state, now)
+                next_due = min((state.due for state in self._states.values() if not state.running), default=math.inf)
+                self._state_changed.wait(None if next_due == math.inf else max(0.0, next_due - now))
 
-    def _start_task(self, entry: _Entry, now: float) -> None:
+    def _start_task(self, state: _TaskState, now: float) -> None:
         """Start a run of a task in a thread of its own; delay it if the system has no thread left."""
-        entry.running, entry.due = True, math.inf
+        state.running, state.due = True, math.inf
         try:
-            threading.Thread(target=self._run_repeatedly, args=(entry,), daemon=True, name=entry.task.name).start()
+            threading.Thread(target=self._run_and_reschedule, args=(state,), daemon=True, name=state.task.name).start()
         except RuntimeError as error:  # the system has no thread left
-            log.error("%s is delayed: %s", entry.task.name, error)
-            entry.running, entry.due = False, now + entry.task.interval
+            log.error("%s is delayed: %s", state.task.name, error)
+            state.running, state.due = False, now + state.task.interval
 
-    def _run_repeatedly(self, entry: _Entry) -> None:
+    def _run_and_reschedule(self, state: _TaskState) -> None:
         """Run a task once and set when it is due again; log an error once."""
-        wait = entry.task.interval
+        wait = state.task.interval
         try:
-            wait = self._run_once(entry.task)
-            entry.error = ""
+            wait = self._run_once(state.task)
+            state.error = ""
         except Exception as error:  # the task is tried again, and the others continue
-            _log_error(entry, error)
+            _log_error(state, error)
         finally:
-            with self._changed:
-                entry.running, entry.due = False, min(entry.due, time.monotonic() + wait)
-                self._changed.notify_all()
+            with self._state_changed:
+                state.running, state.due = False, min(state.due, time.monotonic() + wait)
+                self._state_changed.notify_all()
 
     def _run_once(self, task: Task) -> float:
         """Run a task; return the seconds to the next run."""
@@ -137,20 +139,20 @@ class BackgroundScheduler:
             with self.database.run_exclusively(task.name) as is_locked:
                 if not is_locked:
                     return min(_BUSY_SECONDS, task.interval)
-                is_due = task.work()
+                next_due_at = task.work()
         else:
-            is_due = task.work()
-        if is_due is None:
+            next_due_at = task.work()
+        if next_due_at is None:
             return task.interval
-        return min(max((is_due - datetime.now(UTC)).total_seconds(), _MIN_WAIT_SECONDS), task.interval)
+        return min(max((next_due_at - datetime.now(UTC)).total_seconds(), _MIN_WAIT_SECONDS), task.interval)
 
 
-def _log_error(entry: _Entry, error: Exception) -> None:
+def _log_error(state: _TaskState, error: Exception) -> None:
     """Log an error, unless the last run had the same one."""
-    text, task = f"{type(error).__name__}: {error}", entry.task
-    if text == entry.error:
+    text, task = f"{type(error).__name__}: {error}", state.task
+    if text == state.error:
         return
-    entry.error = text
+    state.error = text
     if isinstance(error, (ServiceError, SQLAlchemyError)):  # the message says it all
         log.error("%s failed and will be retried every %g s: %s", task.name, task.interval, error)
     else:

@@ -51,9 +51,9 @@ def parse_commands(comment: str) -> tuple[Command, ...]:
     commands: list[Command] = []
     fence = ""
     for line in comment.splitlines():
-        mark = _CODE_FENCE.match(line.lstrip(" "))
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
+        fence_match = _CODE_FENCE.match(line.lstrip(" "))
+        if fence_match and (not fence or fence_match[1].startswith(fence)):
+            fence = "" if fence else fence_match[1]
         elif not fence and (match := _COMMAND_LINE.fullmatch(line.rstrip())):
             commands.append(_parse_command(match[1] or ""))
     return tuple(dict.fromkeys(commands))[:_MAX_COMMANDS]
@@ -61,8 +61,8 @@ def parse_commands(comment: str) -> tuple[Command, ...]:
 
 def _parse_command(words: str) -> Command:
     """Return the command in one line; an unknown or incomplete one asks for help."""
-    word, *rest = words.split(maxsplit=1)[:2] or [""]
-    text = rest[0][:_MAX_COMMAND_CHARACTERS] if rest else ""
+    word, *remaining_words = words.split(maxsplit=1)[:2] or [""]
+    text = remaining_words[0][:_MAX_COMMAND_CHARACTERS] if remaining_words else ""
     try:
         verb = Verb(word.lower() or Verb.HELP)
     except ValueError:

@@ -52,29 +52,37 @@ def format_last_line(outcome: GateOutcome, links: Links) -> str:
     addresses = (("Compare", links.compare), ("Log", links.log))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
     base, head = (_format_commit(commit, links) for commit in (outcome.base, outcome.head))
-    parts += [f"{base} → {head}", *_describe_place(outcome.cases)]
+    parts += [f"{base} → {head}", *_describe_host_and_settings(outcome.cases)]
     return f"{' · '.join(parts)}\n"
 
 
 def _find_commits(report: GateReport, log: str) -> str:
     """Return where the forge shows commits: the log of a job is at the forge, below its repository."""
-    server, found, _ = log.partition(f"/{report.repository}/")
-    return f"{server}/{report.repository}{_COMMIT_PATHS.get(report.forge, '/commit/')}" if found else ""
+    server, separator, _ = log.partition(f"/{report.repository}/")
+    return f"{server}/{report.repository}{_COMMIT_PATHS.get(report.forge, '/commit/')}" if separator else ""
 
 
 def _format_commit(commit: str, links: Links) -> str:
-    short = commit[:_SHORT_HASH]
-    return f"[{short}]({links.commits}{commit})" if links.commits else short
+    short_hash = commit[:_SHORT_HASH]
+    return f"[{short_hash}]({links.commits}{commit})" if links.commits else short_hash
 
 
-def _describe_place(cases: tuple[CaseOutcome, ...]) -> list[str]:
+def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
     """Return the host, and its settings in a few words, of the first case that was measured; and how many others."""
-    measured = [case.case.head for case in cases if case.comparison is not None]
-    if not measured:
+    measured_heads = [case.case.head for case in cases if case.comparison is not None]
+    if not measured_heads:
         return []
-    hosts = list(dict.fromkeys(head.host.name for head in measured))
-    names = list(dict.fromkeys(name_environment(head.environment.settings) for head in measured))
-    more = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
-    others = f", and {len(names) - 1} other environment{'s' if len(names) > 2 else ''}" if len(names) > 1 else ""
-    place = [f"host {format_code(hosts[0])}{more}"]
-    return [*place, f"{format_code(names[0], _MAX_NAME)}{others}"] if names[0] else place
+    hosts = list(dict.fromkeys(head.host.name for head in measured_heads))
+    environment_names = list(dict.fromkeys(name_environment(head.environment.settings) for head in measured_heads))
+    further_hosts = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+    other_environments = (
+        f", and {len(environment_names) - 1} other environment{'s' if len(environment_names) > 2 else ''}"
+        if len(environment_names) > 1
+        else ""
+    )
+    host_part = [f"host {format_code(hosts[0])}{further_hosts}"]
+    return (
+        [*host_part, f"{format_code(environment_names[0], _MAX_NAME)}{other_environments}"]
+        if environment_names[0]
+        else host_part
+    )

@@ -23,25 +23,29 @@ def suggest_commands(outcome: GateOutcome) -> str:
     """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
     if outcome.report.merge:
         return ""  # Nobody else has that commit: the gate of the branches makes it again.
-    changed = {row.case for row in outcome.list_changed_metrics()}
-    worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
-    cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    measure = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
-    why = _build_code_block(
-        "To see where the faults come from", [case.profile_command for case in cases if case.name in worse]
+    changed_cases = {row.case for row in outcome.list_changed_metrics()}
+    worse_cases = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
+    cases = [case for case in outcome.cases if case.name in changed_cases] or list(outcome.cases[:1])
+    measure_block = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
+    profile_block = _build_code_block(
+        "To see where the faults come from", [case.profile_command for case in cases if case.name in worse_cases]
     )
-    if not measure and not why:
+    if not measure_block and not profile_block:
         return ""
-    title = "Commands that measure again, and that show where the faults come from" if why else "Measure again"
-    return f"<details><summary>{title}</summary>\n\n{measure}{why}</details>\n\n"
+    title = (
+        "Commands that measure again, and that show where the faults come from" if profile_block else "Measure again"
+    )
+    return f"<details><summary>{title}</summary>\n\n{measure_block}{profile_block}</details>\n\n"
 
 
 def offer_bisect(outcome: GateOutcome, links: Links) -> str:
     """Return the offer to find the commit of the first regression that fails the gate."""
-    over = [row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None]
-    if not links.bisect or not over:
+    cases_over_budget = [
+        row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None
+    ]
+    if not links.bisect or not cases_over_budget:
         return ""
-    command = format_code(f"/faultwatch bisect {over[0]}", _MAX_COMMAND_CHARACTERS)
+    command = format_code(f"/faultwatch bisect {cases_over_budget[0]}", _MAX_COMMAND_CHARACTERS)
     return f"To find the commit, comment {command}.\n\n"
 
 

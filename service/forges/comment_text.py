@@ -47,7 +47,7 @@ def build_marker(repository: str, pull_request: int) -> str:
     return f"<!-- faultwatch gate {repository.lower()}#{pull_request} -->"
 
 
-def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int = MAX_COMMENT_BYTES) -> str:
+def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_bytes: int = MAX_COMMENT_BYTES) -> str:
     """Return the comment.
 
     Parameters
@@ -56,35 +56,41 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
         The outcome of the gate.
     links
         Links to more details.
-    end
-        Last line, such as a marker.
-    limit
+    final_line
+        The final line, such as a marker.
+    max_bytes
         Most bytes of the comment.
     """
     explanations = describe_explanations(outcome, format_code)
-    why = f" {explanations[0][1]}" if explanations else ""
-    verdict = f"**{describe_gate_verdict(outcome, format_code)}**{why}\n\n"
-    first = f"{verdict}{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
-    first += _describe_failures(outcome.cases)
-    sides = (
+    first_explanation = f" {explanations[0][1]}" if explanations else ""
+    verdict_line = f"**{describe_gate_verdict(outcome, format_code)}**{first_explanation}\n\n"
+    opening = (
+        f"{verdict_line}{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
+    )
+    opening += _describe_failures(outcome.cases)
+    paragraphs_about_sides = (
         f"{_describe_missing_values(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
     )
-    others = "".join(f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations[1:_MAX_EXPLANATIONS])
-    others = f"{others}\n" if others else ""
+    other_explanations = "".join(
+        f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations[1:_MAX_EXPLANATIONS]
+    )
+    other_explanations = f"{other_explanations}\n" if other_explanations else ""
     offers = f"{offer_acceptance(outcome, links)}{offer_bisect(outcome, links)}"
-    folded = f"{suggest_commands(outcome)}{explain_faults(outcome)}"
+    folded_sections = f"{suggest_commands(outcome)}{explain_faults(outcome)}"
     insights = insight.format_insights(outcome.insights)
-    last = f"{offers}{others}{insights}{sides}{folded}{format_last_line(outcome, links)}"
-    last = f"{last}{end}\n" if end else last
-    room = limit - _count_bytes(first) - _count_bytes(last)
-    return f"{first}{_build_table(outcome.metrics, room)}{last}"
+    closing = f"{offers}{other_explanations}{insights}{paragraphs_about_sides}{folded_sections}"
+    closing += format_last_line(outcome, links) + (f"{final_line}\n" if final_line else "")
+    remaining_bytes = max_bytes - _count_bytes(opening) - _count_bytes(closing)
+    return f"{opening}{_build_table(outcome.metrics, remaining_bytes)}{closing}"
 
 
-def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
+def build_summary(outcome: GateOutcome, links: Links, max_bytes: int) -> str:
     """Return the comment without the verdict, for check runs, whose title has it."""
     verdict = f"**{describe_gate_verdict(outcome, format_code)}**"
-    return build_comment(outcome, links, limit=limit).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
+    return (
+        build_comment(outcome, links, max_bytes=max_bytes).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
+    )
 
 
 def _describe_caveat(outcome: GateOutcome) -> str:
@@ -110,29 +116,33 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
     names = [f"{format_code(name)}: " if len(cases) > 1 else "" for name, _ in sentences[:_MAX_REASONS]]
     paragraphs = [f"{name}{sentence}\n\n" for name, (_, sentence) in zip(names, sentences, strict=False)]
     if len(sentences) > _MAX_REASONS:
-        left = len(sentences) - _MAX_REASONS
-        paragraphs.append(f"… and {left} more case{'s' if left > 1 else ''} with such metrics.\n\n")
+        n_more = len(sentences) - _MAX_REASONS
+        paragraphs.append(f"… and {n_more} more case{'s' if n_more > 1 else ''} with such metrics.\n\n")
     return "".join(paragraphs)
 
 
-def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
+def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
     """Return the table of metrics; those that nobody has to look at are folded."""
-    visible = [_build_row(row) for row in rows if not row.settled]
-    folded = [_build_row(row) for row in rows if row.settled]
-    if not folded:
-        return _fit_into_limit(visible, room)
-    before, after = _FOLDED_SECTION
-    before = before.format(f"{len(folded)} more row{'s' if len(folded) != 1 else ''}: unchanged, or not judged")
-    section = _count_bytes(before) + _count_bytes(after)
+    visible_rows = [_build_row(row) for row in rows if not row.settled]
+    folded_rows = [_build_row(row) for row in rows if row.settled]
+    if not folded_rows:
+        return _fit_into_limit(visible_rows, max_bytes)
+    section_start, section_end = _FOLDED_SECTION
+    section_start = section_start.format(
+        f"{len(folded_rows)} more row{'s' if len(folded_rows) != 1 else ''}: unchanged, or not judged"
+    )
+    section_bytes = _count_bytes(section_start) + _count_bytes(section_end)
     # What is visible comes first, but leaves the room to say how many others there are.
-    table = _fit_into_limit(visible, room - section - _count_bytes(_describe_left_out(len(folded))))
-    folded_table = _fit_into_limit(folded, room - _count_bytes(table) - section)
-    return f"{table}{before}{folded_table}{after}\n" if folded_table else table
+    table = _fit_into_limit(
+        visible_rows, max_bytes - section_bytes - _count_bytes(_describe_left_out(len(folded_rows)))
+    )
+    folded_table = _fit_into_limit(folded_rows, max_bytes - _count_bytes(table) - section_bytes)
+    return f"{table}{section_start}{folded_table}{section_end}\n" if folded_table else table
 
 
-def _fit_into_limit(lines: Sequence[str], room: int) -> str:
+def _fit_into_limit(lines: Sequence[str], max_bytes: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    remaining = room - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
+    remaining = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
     n_lines = 0
     for line in lines:
         remaining -= _count_bytes(line)
@@ -140,12 +150,12 @@ def _fit_into_limit(lines: Sequence[str], room: int) -> str:
             break
         n_lines += 1
     if not n_lines:
-        return _describe_left_out(len(lines)) if _count_bytes(_describe_left_out(len(lines))) <= room else ""
+        return _describe_left_out(len(lines)) if _count_bytes(_describe_left_out(len(lines))) <= max_bytes else ""
     return f"{_TABLE_HEAD}{''.join(lines[:n_lines])}\n{_describe_left_out(len(lines) - n_lines)}"
 
 
-def _describe_left_out(count: int) -> str:
-    return f"… and {count:,} more row{'s' if count != 1 else ''}.\n\n" if count else ""
+def _describe_left_out(n_left_out: int) -> str:
+    return f"… and {n_left_out:,} more row{'s' if n_left_out != 1 else ''}.\n\n" if n_left_out else ""
 
 
 def _build_row(row: MetricOutcome) -> str:
@@ -181,8 +191,8 @@ def _format_noise(verdict: MetricVerdict) -> str:
     if verdict.times is not None:
         return "intermittent"
     if verdict.rule == "exact":
-        agree, n_samples = sum(side.agree for side in sides), sum(side.n for side in sides)
-        return "none" if agree == n_samples else f"{n_samples - agree} of {n_samples} outlier"
+        n_agreeing, n_samples = sum(side.agree for side in sides), sum(side.n for side in sides)
+        return "none" if n_agreeing == n_samples else f"{n_samples - n_agreeing} of {n_samples} outlier"
     if len(sides) < 2:
         return "–"
     if all(side.agree == side.n for side in sides):
@@ -211,10 +221,9 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
     for case, side, failure in failures[:_MAX_FAILURES]:
         parts.append(f"{format_code(case.name)}, {side}, {failure.stage}: {format_code(failure.message, 300)}\n\n")
         if failure.log.strip():
-            before, after = _FOLDED_SECTION
-            parts.append(
-                f"{before.format('End of the log')}{format_block(failure.log, _MAX_LOG_CHARACTERS)}\n{after}\n"
-            )
+            section_start, section_end = _FOLDED_SECTION
+            log = format_block(failure.log, _MAX_LOG_CHARACTERS)
+            parts.append(f"{section_start.format('End of the log')}{log}\n{section_end}\n")
     if len(failures) > _MAX_FAILURES:
         parts.append(f"… and {len(failures) - _MAX_FAILURES} more that could not be measured.\n\n")
     return "".join(parts)
@@ -227,32 +236,32 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
         if metric_verdict_text.lacks_side(row.metric_verdict):
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
-    for sentence, about in list(reasons.items())[:_MAX_REASONS]:
-        metrics, cases = describe_rows(about, format_code)
+    for sentence, rows_of_reason in list(reasons.items())[:_MAX_REASONS]:
+        metrics, cases = describe_rows(rows_of_reason, format_code)
         parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {format_code(sentence, 300)}\n\n")
     if len(reasons) > _MAX_REASONS:
-        left = len(reasons) - _MAX_REASONS
-        parts.append(f"… and {left} more reason{'s' if left > 1 else ''} why a side has no value.\n\n")
+        n_more = len(reasons) - _MAX_REASONS
+        parts.append(f"… and {n_more} more reason{'s' if n_more > 1 else ''} why a side has no value.\n\n")
     return "".join(parts)
 
 
 def _describe_same_bytes(outcome: GateOutcome) -> str:
     """Return for how many cases base and head have the same bytes; the first line says so where all of them have."""
-    compared = [case.comparison for case in outcome.cases if case.comparison is not None]
-    count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
-    if not count or outcome.same_bytes:
+    comparisons = [case.comparison for case in outcome.cases if case.comparison is not None]
+    n_same = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in comparisons)
+    if not n_same or outcome.same_bytes:
         return ""
-    cases = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
+    cases = f"{n_same} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
     return f"Base and head have the same bytes in {cases}, so their counts are the same.\n\n"
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
     """Return for how many cases a stored run served as base."""
-    count = sum(case.case.base_stored for case in cases)
-    if not count:
+    n_stored = sum(case.case.base_stored for case in cases)
+    if not n_stored:
         return ""
-    of_cases = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
-    return f"The base{of_cases} was not measured again: a stored run in the same environment serves as base.\n\n"
+    case_clause = "" if n_stored == len(cases) else f" of {n_stored} of {len(cases)} cases"
+    return f"The base{case_clause} was not measured again: a stored run in the same environment serves as base.\n\n"
 
 
 def _describe_environments(cases: Iterable[CaseOutcome]) -> str:
@@ -268,9 +277,9 @@ def _describe_environments(cases: Iterable[CaseOutcome]) -> str:
         [format_code(cell, _MAX_SETTING_CHARACTERS) for cell in setting] for setting in list(settings)[:_MAX_SETTINGS]
     ]
     rows = [f"| {' | '.join(row)} |\n" for row in cells]
-    more = _describe_left_out(len(settings) - _MAX_SETTINGS) if len(settings) > _MAX_SETTINGS else ""
+    further_rows = _describe_left_out(len(settings) - _MAX_SETTINGS) if len(settings) > _MAX_SETTINGS else ""
     heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"
-    return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
+    return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{further_rows}"
 
 
 def _count_bytes(part: str) -> int:

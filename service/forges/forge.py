@@ -72,13 +72,13 @@ class Delivery:
     ----------
     id
         Of the delivery; the same if it is sent again.
-    matters
+    is_relevant
         Whether the service acts on such events.
     """
 
     id: str
     event: str
-    matters: bool
+    is_relevant: bool
 
 
 Header = Callable[[str], str]

@@ -24,7 +24,7 @@ class ForgePackage:
         The class of its settings; their variables turn it on.
     role
         What the service is where the forge is turned on, such as ``GitHub App``; for the answer where it is not.
-    unproven
+    refusal_clause
         Why a delivery is refused that the forge cannot have sent, as the end of a sentence.
     connect
         Returns the forge that some settings name, without a call, and has the scheduler start jobs there if it can.
@@ -35,7 +35,7 @@ class ForgePackage:
 
     settings: type[ForgeSettings]
     role: str
-    unproven: str
+    refusal_clause: str
     connect: Callable[[Any, JobScheduler], Forge]
     max_webhook_bytes: int = 25 << 20
 

@@ -77,10 +77,10 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
     """Return the finding that a case was not measured."""
     _, failure = case.first_failure or ("", None)
-    fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
+    is_failing = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
-        level="failure" if fails else "warning",
+        level="failure" if is_failing else "warning",
         case=case.name,
         title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
         message=make_plain(
@@ -92,30 +92,35 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
 
 def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
     """Yield the finding about one metric, if somebody has to look at it."""
-    judged = row.metric_verdict
+    verdict = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
-    if judged.over or row.crept is not None:
-        rule = FindingRule.OVER_BUDGET if judged.over else FindingRule.STEP_BY_STEP
+    if verdict.over or row.crept is not None:
+        rule = FindingRule.OVER_BUDGET if verdict.over else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"
     elif row.lacks_head_samples:
         rule, level = FindingRule.UNDECIDED, "warning" if outcome.passed else "failure"
     elif row.is_open:
         rule, level = FindingRule.UNDECIDED, "warning"
-    elif row.changed and judged.direction == "regression":
+    elif row.changed and verdict.direction == "regression":
         rule = FindingRule.WITHIN_BUDGET
     else:
         return
-    worse = describe_baseline_change(row) if rule is FindingRule.STEP_BY_STEP else format_change(judged)
-    amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
-    why = f" {describe_explanation(case.case.explanation, make_plain)}" if case.case.explanation and judged.over else ""
-    file, line = (why and _find_source_line(case)) or (case.case.file, case.case.lines.get(judged.metric, 1))
+    formatted_change = describe_baseline_change(row) if rule is FindingRule.STEP_BY_STEP else format_change(verdict)
+    change_clause = "" if verdict.change is None else f"{formatted_change}, budget {verdict.budget}. "
+    explanation_clause = (
+        f" {describe_explanation(case.case.explanation, make_plain)}" if case.case.explanation and verdict.over else ""
+    )
+    file, line = (explanation_clause and _find_source_line(case)) or (
+        case.case.file,
+        case.case.lines.get(verdict.metric, 1),
+    )
     yield GateFinding(
         rule=rule,
         level=level,
         case=case.name,
-        metric=judged.metric,
-        title=make_plain(f"{case.name}: {format_metric_name(judged, make_plain)}"),
-        message=make_plain(f"{amount}{judged.sentence}{why}", _MAX_TEXT_CHARACTERS),
+        metric=verdict.metric,
+        title=make_plain(f"{case.name}: {format_metric_name(verdict, make_plain)}"),
+        message=make_plain(f"{change_clause}{verdict.sentence}{explanation_clause}", _MAX_TEXT_CHARACTERS),
         file=file,
         line=line,
     )
@@ -123,9 +128,9 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
 
 def _find_source_line(case: CaseOutcome) -> tuple[str, int] | None:
     """Return the line of the repository that does more than before; None if it is unknown or lies elsewhere."""
-    part = case.case.explanation.leading_part if case.case.explanation else None
-    if part is None or not part.source_line:
+    leading_part = case.case.explanation.leading_part if case.case.explanation else None
+    if leading_part is None or not leading_part.source_line:
         return None
-    path = PurePosixPath(part.source_file.removeprefix("./"))
+    path = PurePosixPath(leading_part.source_file.removeprefix("./"))
     is_inside = path.parts and not path.is_absolute() and ".." not in path.parts
-    return (str(path), part.source_line) if is_inside and len(str(path)) <= _MAX_PATH_CHARACTERS else None
+    return (str(path), leading_part.source_line) if is_inside and len(str(path)) <= _MAX_PATH_CHARACTERS else None

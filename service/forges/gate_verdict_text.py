@@ -16,10 +16,10 @@ from service.text.numbers import format_difference, format_percent
 _MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
 _MAX_GROUPED_DIGITS = 20
-Show = Callable[[str], str]
+Escape = Callable[[str], str]
 """Escapes text from a repository."""
 _STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
-_NOT_MEASURED: Mapping[GateState, str] = {
+_CONTINUATION_OF_STATE: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
     GateState.OLD_BASE_FAILED: ", and the base is not the tip of the target branch",
@@ -31,24 +31,24 @@ _NOT_MEASURED: Mapping[GateState, str] = {
 _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to completion"}
 
 
-def describe_gate_verdict(outcome: GateOutcome, show: Show) -> str:
+def describe_gate_verdict(outcome: GateOutcome, escape: Escape) -> str:
     """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
     warning = ""
     if outcome.changes_to_accept and outcome.accepted is None:
         warning = "This pull request changes how it is judged, and nobody has accepted that. "
-    moved = _describe_clear_moves(outcome, show)
-    return f"{warning}{_describe_state(outcome, show)}{moved}{_describe_acceptance(outcome, show)}"
+    clear_moves = _describe_clear_moves(outcome, escape)
+    return f"{warning}{_describe_state(outcome, escape)}{clear_moves}{_describe_acceptance(outcome, escape)}"
 
 
-def describe_explanations(outcome: GateOutcome, show: Show) -> list[tuple[str, str]]:
+def describe_explanations(outcome: GateOutcome, escape: Escape) -> list[tuple[str, str]]:
     """Return why cases got worse, as names and sentences, the largest relative growth first."""
-    explained = [
+    explained_cases = [
         (case, explanation)
         for case in outcome.cases
-        if (explanation := case.case.explanation) is not None and describe_explanation(explanation, show)
+        if (explanation := case.case.explanation) is not None and describe_explanation(explanation, escape)
     ]
-    explained.sort(key=lambda entry: -_measure_growth(entry[1]))
-    return [(case.name, describe_explanation(explanation, show)) for case, explanation in explained]
+    explained_cases.sort(key=lambda entry: -_measure_growth(entry[1]))
+    return [(case.name, describe_explanation(explanation, escape)) for case, explanation in explained_cases]
 
 
 def _measure_growth(explanation: Explanation) -> float:
@@ -56,14 +56,14 @@ def _measure_growth(explanation: Explanation) -> float:
     return (difference.after - difference.before) / max(1, difference.before) if difference else 0.0
 
 
-def describe_judge(outcome: GateOutcome, show: Show) -> str:
+def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
     """Return what head changes of how it is measured and judged, and who judged; empty if that is as usual."""
     report = outcome.report
     parts = []
     if report.changes:
-        changes = "; ".join(_describe_judging_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
-        others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
-        parts.append(f"This pull request changes how it is judged: {changes}{others}.")
+        changes = "; ".join(_describe_judging_change(change, escape) for change in report.changes[:_MAX_NAMED_CHANGES])
+        others_clause = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
+        parts.append(f"This pull request changes how it is judged: {changes}{others_clause}.")
         if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
@@ -81,25 +81,25 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
     return " ".join(parts)
 
 
-def _describe_judging_change(change: JudgeChange, show: Show) -> str:
+def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
     """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
     table, _, key = change.key.partition(".")
     if table == "file":
-        return f"the workload file there cannot be read ({show(' '.join(change.before))})"
+        return f"the workload file there cannot be read ({escape(' '.join(change.before))})"
     if table == "folder":
         return "the files of the workload's folder"
     if table == "matrix":
         sides = (("loses", change.before), ("gains", change.after))
-        parts = [f"{verb} {_list_names([show(item) for item in items])}" for verb, items in sides if items]
+        parts = [f"{verb} {_list_names([escape(item) for item in items])}" for verb, items in sides if items]
         return f"matrix {' and '.join(parts)}"
-    group, _, name = key.partition(".")
+    metric_table, _, name = key.partition(".")
     if table == "metrics" and name:
-        subject = f"{group} of {show(name)}"
+        subject = f"{metric_table} of {escape(name)}"
     else:
-        subject = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
-    absent = "0" if group == "budget" else "none"
-    before, after = (" ".join(map(_group_digits, items)) or absent for items in (change.before, change.after))
-    return f"{subject} {show(before)} → {show(after)}"
+        subject = escape(key if table in {"workload", "metrics"} else f"[{table}] {key}")
+    missing_value = "0" if metric_table == "budget" else "none"
+    before, after = (" ".join(map(_group_digits, items)) or missing_value for items in (change.before, change.after))
+    return f"{subject} {escape(before)} → {escape(after)}"
 
 
 def _group_digits(text: str) -> str:
@@ -107,65 +107,66 @@ def _group_digits(text: str) -> str:
     return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _MAX_GROUPED_DIGITS else text
 
 
-def _describe_state(outcome: GateOutcome, show: Show) -> str:
+def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
     """Return the outcome of a gate in one sentence, by its state."""
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured, because there was no case."
-    if state in _NOT_MEASURED:
-        return _describe_unmeasured(outcome, show)
+    if state in _CONTINUATION_OF_STATE:
+        return _describe_unmeasured(outcome, escape)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
-        return _describe_undecided(outcome, show)
+        return _describe_undecided(outcome, escape)
     if state in {GateState.SAME, GateState.ADDED}:
-        return _describe_unchanged(outcome, show)
+        return _describe_unchanged(outcome, escape)
     row = next(outcome.list_changed_metrics())
     if state is GateState.CREPT:
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
-        metric_name = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
+        metric_name = f"{escape(row.case)} ({format_metric_name(row.metric_verdict, escape)})"
         total = describe_baseline_change(row)
         return f"Worse step by step: {total} in {metric_name}. The last step, {step}, is within the budget of {budget}."
-    return f"{_describe_changes(outcome, show)}."
+    return f"{_describe_changes(outcome, escape)}."
 
 
-def _describe_clear_moves(outcome: GateOutcome, show: Show) -> str:
+def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
     """Return what got worse beyond doubt without being judged, unless a change that is judged says so already."""
-    told = {row.case for row in outcome.list_changed_metrics()}
+    cases_already_named = {row.case for row in outcome.list_changed_metrics()}
     rows = [
         row
         for row in outcome.metrics
-        if row.case not in told
+        if row.case not in cases_already_named
         and has_clearly_moved(row.metric_verdict)
         and describe_direction(row.metric_verdict) == "worse"
     ]
     if not rows:
         return ""
-    others = _describe_others(len(rows) - 1, "metric")
-    return f" Not judged, but clearly worse: {describe_levels(rows[0].metric_verdict)} in {show(rows[0].case)}{others}."
+    others_clause = _describe_others(len(rows) - 1, "metric")
+    levels = describe_levels(rows[0].metric_verdict)
+    return f" Not judged, but clearly worse: {levels} in {escape(rows[0].case)}{others_clause}."
 
 
-def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
+def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
     """Return in a sentence that nothing has changed, and in which metrics."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
-    nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
-    statement = "No change, because base and head have the same bytes" if outcome.same_bytes else nothing
+    unchanged_clause = f"No change in {_list_names(_list_judged_titles(outcome, escape))}"
+    statement = "No change, because base and head have the same bytes" if outcome.same_bytes else unchanged_clause
     return f"{statement}, in {_format_count(count, 'case')}."
 
 
-def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
+def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
     """Return which case was not measured, and which side of it failed."""
     states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
     cases = [case for case in outcome.cases if case.state in states]
-    worst, others = cases[0], _describe_others(len(cases) - 1, "case")
-    case_names = f"{show(worst.name)}{others}"
-    nothing = outcome.state is GateState.NOTHING
-    if worst.first_failure is None:
-        lead = "Nothing was measured" if nothing else "A case was not measured"
-        return f"{lead}: none of the deciding metrics has a value in {case_names}."
-    tail = _NOT_MEASURED[outcome.state]
-    failures = describe_failures(worst)
-    sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {case_names}."
+    worst_case, others_clause = cases[0], _describe_others(len(cases) - 1, "case")
+    case_names = f"{escape(worst_case.name)}{others_clause}"
+    is_nothing_measured = outcome.state is GateState.NOTHING
+    if worst_case.first_failure is None:
+        opening = "Nothing was measured" if is_nothing_measured else "A case was not measured"
+        return f"{opening}: none of the deciding metrics has a value in {case_names}."
+    continuation = _CONTINUATION_OF_STATE[outcome.state]
+    failures = describe_failures(worst_case)
+    sentence = f"{failures[:1].upper()}{failures[1:]}{continuation}: {case_names}."
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence
@@ -186,28 +187,28 @@ def describe_failures(case: CaseOutcome) -> str:
     return " and ".join(parts)
 
 
-def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
+def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
     """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     faults_open = any(row.is_count for row in open_rows)
-    changed = next(outcome.list_changed_metrics(), None)
-    if changed is not None:
-        lead = _describe_changes(outcome, show)
+    first_changed = next(outcome.list_changed_metrics(), None)
+    if first_changed is not None:
+        opening = _describe_changes(outcome, escape)
     else:
         has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
-        lead = "Not decided" if faults_open or not has_count else "No change in faults"
-    sentence = _describe_open(open_rows, show)
-    return f"{lead}. {sentence[:1].upper()}{sentence[1:]}."
+        opening = "Not decided" if faults_open or not has_count else "No change in faults"
+    sentence = _describe_open(open_rows, escape)
+    return f"{opening}. {sentence[:1].upper()}{sentence[1:]}."
 
 
-def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
+def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
     """Return what is missing or needs more runs: what is missing first."""
-    missing = [row for row in rows if row.metric_verdict.rule == "absent"]
+    missing_rows = [row for row in rows if row.metric_verdict.rule == "absent"]
     head_lacks = [row for row in rows if row.lacks_head_samples]
-    metrics = missing or head_lacks or rows
-    titles, case_names = describe_rows(metrics, show)
-    if missing:
-        clauses = {_describe_side_without_value(row.metric_verdict) for row in missing}
+    metrics = missing_rows or head_lacks or rows
+    titles, case_names = describe_rows(metrics, escape)
+    if missing_rows:
+        clauses = {_describe_side_without_value(row.metric_verdict) for row in missing_rows}
         return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {case_names}"
     if head_lacks:
         return f"some executions of head lack {titles} in {case_names}"
@@ -221,11 +222,11 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {case_names}"
 
 
-def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
+def describe_rows(rows: Sequence[MetricOutcome], escape: Escape) -> tuple[str, str]:
     """Return the metrics of some rows, and their cases, each in words."""
-    titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, show) for row in rows)))
+    titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, escape) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
-    return titles, f"{show(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
+    return titles, f"{escape(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
 
 
 def _choose_verb(titles: str, singular: str, plural: str) -> str:
@@ -239,21 +240,21 @@ def _describe_side_without_value(verdict: MetricVerdict) -> str:
     return "base lacks" if not verdict.base.n else "head lacks"
 
 
-def _describe_changes(outcome: GateOutcome, show: Show) -> str:
+def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
     """Return the change that matters most, and the number of the others."""
     rows = list(outcome.list_changed_metrics())
     verdict = rows[0].metric_verdict
-    lead = "Better"
+    opening = "Better"
     if verdict.direction == "regression":
-        lead = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
+        opening = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
     case = next(case for case in outcome.cases if case.name == rows[0].case)
-    return f"{lead}: {_describe_row(rows[0], case, show)}{_describe_others(len(rows) - 1, 'change')}"
+    return f"{opening}: {_describe_row(rows[0], case, escape)}{_describe_others(len(rows) - 1, 'change')}"
 
 
-def _list_judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
+def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
     """Return what was judged: the fault counts together, and each other metric."""
     rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
-    names = ("faults" if metric(verdict.metric).exact else format_metric_name(verdict, show) for verdict in rows)
+    names = ("faults" if metric(verdict.metric).exact else format_metric_name(verdict, escape) for verdict in rows)
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
@@ -273,28 +274,28 @@ def describe_baseline_change(row: MetricOutcome) -> str:
     return f"{format_change(since_baseline)} since {row.baseline.commit[:10]}"
 
 
-def _describe_row(row: MetricOutcome, case: CaseOutcome, show: Show) -> str:
+def _describe_row(row: MetricOutcome, case: CaseOutcome, escape: Escape) -> str:
     """Return by how much a metric changed, how much time that takes, and where."""
     time = describe_time_change(case, row)
     change = f"{format_change(row.metric_verdict)}, {time}," if time else format_change(row.metric_verdict)
-    return f"{change} in {show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
+    return f"{change} in {escape(row.case)} ({format_metric_name(row.metric_verdict, escape)})"
 
 
-def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:
+def _describe_acceptance(outcome: GateOutcome, escape: Escape) -> str:
     """Return who accepted the change and why, or that somebody must; empty if neither applies."""
     if outcome.accepted is None:
         return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:
         return ""
-    reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""
-    return f" Accepted by {show(outcome.accepted.by)}{reason}."
+    reason = f": {escape(outcome.accepted.reason)}" if outcome.accepted.reason else ""
+    return f" Accepted by {escape(outcome.accepted.author)}{reason}."
 
 
-def format_metric_name(verdict: MetricVerdict, show: Show) -> str:
+def format_metric_name(verdict: MetricVerdict, escape: Escape) -> str:
     """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
     title = metric(verdict.metric).title
     if title == verdict.metric:
-        return show(verdict.metric)
+        return escape(verdict.metric)
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 

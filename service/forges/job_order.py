@@ -32,11 +32,11 @@ def order_job(
     job_order = JobOrder(question=question, backend=Backend.GITHUB, github=comment.repository)
     requester = Requester(comment.author, Where.COMMENT, f"{comment.repository}#{comment.number}")
     try:
-        job, new = jobs.order(job_order, requester)
+        job, is_new = jobs.order(job_order, requester)
     except WrongOrderError as error:
         return False, str(error)
     link = f"[job {job.id}]({address}/jobs/{job.id})" if address else f"job {job.id}"
-    status = "The result will be posted here." if new else "The job was already ordered."
+    status = "The result will be posted here." if is_new else "The job was already ordered."
     return True, f"The {command.verb} of {format_code(question.case)} at {head[:10]} is {link}. {status}"
 
 
@@ -48,7 +48,7 @@ def build_question(command: Command, report: GateReport) -> Question | str:
         names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
         return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
-    shared = {
+    common_fields = {
         "subject": head.subject,
         "case": outcome.name,
         "host": head.host.name,
@@ -60,14 +60,14 @@ def build_question(command: Command, report: GateReport) -> Question | str:
         },
     }
     if command.verb is Verb.PROFILE:
-        return ProfileQuestion.model_validate(shared | {"revision": report.head, "against": report.base})
+        return ProfileQuestion.model_validate(common_fields | {"revision": report.head, "against": report.base})
     metric = _choose_metric_to_bisect(outcome)
-    return BisectQuestion.model_validate(shared | {"good": report.base, "bad": report.head, "metric": metric})
+    return BisectQuestion.model_validate(common_fields | {"good": report.base, "bad": report.head, "metric": metric})
 
 
 def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
     """Return the first metric over its budget, otherwise one that changed, otherwise minor faults."""
     metrics = outcome.comparison.metrics if outcome.comparison else ()
-    changed = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]
-    first = sorted(changed, key=lambda verdict: (not verdict.over, not verdict.counts))
-    return first[0].metric if first else "minor-faults"
+    changed_verdicts = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]
+    ranked_verdicts = sorted(changed_verdicts, key=lambda verdict: (not verdict.over, not verdict.counts))
+    return ranked_verdicts[0].metric if ranked_verdicts else "minor-faults"

@@ -52,31 +52,37 @@ def _describe_result(job: Job) -> list[str]:
     if isinstance(answer, NothingToFind):
         return [f"No commit was found: {format_code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
-    listed = [_describe_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
-    return [*listed, f"And {len(culprits) - _MAX_CULPRITS} more."] if len(culprits) > _MAX_CULPRITS else listed
+    culprit_lines = [_describe_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
+    return (
+        [*culprit_lines, f"And {len(culprits) - _MAX_CULPRITS} more."]
+        if len(culprits) > _MAX_CULPRITS
+        else culprit_lines
+    )
 
 
-def _describe_culprit(culprit: Culprit, name: str) -> str:
+def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
     """Return what a culprit does to the metric, and whether that is proven."""
-    unit = metric(name).unit
+    unit = metric(metric_name).unit
     before, after = (
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
     )
-    stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
-    verb = "moves" if stands else "may move"
-    sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
+    is_proven = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
+    verb = "moves" if is_proven else "may move"
+    sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(metric_name)} from {before} to {after}."
     if culprit.brought:
         change = format_difference(culprit.brought, unit)
         sentence += f" The merged commits moved the metric by {change} on their own branch."
     n_others = len(culprit.candidates) - 1
-    before = "the previous commit" if n_others == 1 else f"the {n_others} commits before it"
-    doubt = f" Measurements of the range cannot distinguish this commit from {before}." if n_others > 0 else ""
+    other_commits = "the previous commit" if n_others == 1 else f"the {n_others} commits before it"
+    doubt_sentence = (
+        f" Measurements of the range cannot distinguish this commit from {other_commits}." if n_others > 0 else ""
+    )
     if culprit.proof is None:
-        return f"{sentence}{doubt} Not proven."
+        return f"{sentence}{doubt_sentence} Not proven."
     parent = _format_commit(culprit.parent)
-    proof = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
-    return f"{sentence}{doubt} {proof}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
+    proof_clause = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
+    return f"{sentence}{doubt_sentence} {proof_clause}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
 
 
 def _format_commit(name: str) -> str:

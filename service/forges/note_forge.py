@@ -20,7 +20,7 @@ from service.forges.webhook_actions import (
     LABEL_REASON,
     AcceptHead,
     CommandComment,
-    Deciders,
+    EventHandlers,
     RepositoryAction,
     WebhookAction,
     decide_actions,
@@ -81,7 +81,7 @@ class NoteForge(ABC):
     settings: TokenForge
 
     kind: ClassVar[ForgeKind]
-    events: ClassVar[Deciders]
+    events: ClassVar[EventHandlers]
     """What its webhooks mean, by the name of the event."""
     max_note_bytes: ClassVar[int]
 

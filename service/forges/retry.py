@@ -70,20 +70,20 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
         )
     if status in _PERMANENT_STATUSES or attempts >= MAX_ATTEMPTS:
         return Retry(None)
-    requested = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
-    return Retry(now + max(wait, requested or wait))
+    requested_wait = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
+    return Retry(now + max(wait, requested_wait or wait))
 
 
 def _is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
-    spent = headers.get("x-ratelimit-remaining") == "0"
-    return spent or "retry-after" in headers or "rate limit" in message.lower()
+    is_exhausted = headers.get("x-ratelimit-remaining") == "0"
+    return is_exhausted or "retry-after" in headers or "rate limit" in message.lower()
 
 
 def _read_requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
     """Return how long the forge asks to wait, at most :data:`_MAX_WAIT`."""
-    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
-    if after.isdecimal():
-        return min(_MAX_WAIT, timedelta(seconds=min(int(after), 10**6)))
-    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and len(reset) < 12:
-        return min(_MAX_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset), UTC) - now))
+    retry_after, reset_at = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
+    if retry_after.isdecimal():
+        return min(_MAX_WAIT, timedelta(seconds=min(int(retry_after), 10**6)))
+    if headers.get("x-ratelimit-remaining") == "0" and reset_at.isdecimal() and len(reset_at) < 12:
+        return min(_MAX_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset_at), UTC) - now))
     return None

@@ -116,14 +116,14 @@ RepositoryAction = CommandComment | AcceptHead | MeasureHead | MeasureBranch
 WebhookAction = UpdateJob | RecordHead | RecordMerge | ForgetRepositories | RepositoryAction
 Payload = Mapping[str, Any]
 """The body of a webhook, whose text is untrusted."""
-Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
-"""What decides for each event of a forge, by the event's name there."""
+EventHandlers = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
+"""What returns the actions for each event of a forge, by the event's name there."""
 
 
-def decide_actions(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+def decide_actions(handlers: EventHandlers, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
     """Return the actions for a webhook; none if the event is irrelevant or a field is missing or wrong."""
-    decider = deciders.get(event)
+    handler = handlers.get(event)
     try:
-        return tuple(decider(payload)) if decider else ()
+        return tuple(handler(payload)) if handler else ()
     except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
         return ()

@@ -72,11 +72,16 @@ class ForgeWorker:
             delivery = store.take_delivery(session, self.now())
             if delivery is None:
                 return False
-            key, name, payload, attempts = delivery.id, delivery.event, delivery.payload, delivery.attempts
-        kind, event = split_name(name)
+            delivery_id, qualified_event, payload, attempts = (
+                delivery.id,
+                delivery.event,
+                delivery.payload,
+                delivery.attempts,
+            )
+        kind, event = split_name(qualified_event)
         retry, error = self._try_call(kind, lambda forge: self._run_actions(forge, event, payload), attempts)
         with self.database.writing() as session:
-            row = session.get_one(ForgeDelivery, key)
+            row = session.get_one(ForgeDelivery, delivery_id)
             row.error, row.due_at = error, retry.at if retry else None
             if row.due_at is None:
                 row.payload = None
@@ -89,7 +94,7 @@ class ForgeWorker:
             gate = store.take_gate(session, self.now())
             if gate is None:
                 return False
-            key, version, attempts = gate.id, gate.wanted, gate.attempts
+            gate_id, wanted_version, attempts = gate.id, gate.wanted, gate.attempts
             kind, publication = split_name(gate.pull.repository)[0], self._build_publication(gate)
         with self.database.reading() as session:
             publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
@@ -101,12 +106,12 @@ class ForgeWorker:
 
         retry, error = self._try_call(kind, publish_now, attempts)
         with self.database.writing() as session:
-            row = session.get_one(ForgeGate, key, options=[store.WITH_PULL])
+            row = session.get_one(ForgeGate, gate_id, options=[store.WITH_PULL])
             row.pull.comment_id, row.pull.busy_until = comment_id[0], None
             row.error = error
             if retry is None:
-                row.told = version
-            if row.wanted == version:  # else the gate has changed meanwhile and stays due
+                row.told = wanted_version
+            if row.wanted == wanted_version:  # else the gate has changed meanwhile and stays due
                 row.due_at = retry.at if retry else None
             self._pause_if_limited(session, kind, retry)
         return True
@@ -199,7 +204,7 @@ class ForgeWorker:
     def _try_call(
         self, kind: ForgeKind, work: Callable[[Forge], None], attempts: int
     ) -> tuple[Retry | None, str | None]:
-        """Do some work with a forge; if it fails, return when to retry it and what happened."""
+        """Do some work with a forge; return when to retry it and what happened, or two times None if it succeeded."""
         forge = self.forges.get(kind)
         if forge is None:
             return Retry(None), f"no {kind} is configured"
@@ -212,8 +217,8 @@ class ForgeWorker:
             retry, message = schedule_retry(refusal, error, attempts, self.now())
         else:
             return None, None
-        outlook = f"next attempt at {retry.at}" if retry.at else "given up"
-        log.warning("%s call failed: %r; %s", kind, message[:_MAX_ERROR_CHARACTERS], outlook)
+        retry_clause = f"next attempt at {retry.at}" if retry.at else "given up"
+        log.warning("%s call failed: %r; %s", kind, message[:_MAX_ERROR_CHARACTERS], retry_clause)
         return retry, message[:_MAX_ERROR_CHARACTERS]
 
     @staticmethod

@@ -34,14 +34,14 @@ class DriftBisector:
     ----------
     runs_a_day
         How many runs it may measure within 24 hours, for each subject.
-    idle
+    min_idle_time
         Time without a new run after which a host counts as idle.
     """
 
     scheduler: JobScheduler
     runs_a_day: int = NARROWING_RUNS
-    idle: timedelta = HOST_IDLE_TIME
-    _looked_at: dict[str, datetime] = field(default_factory=dict, init=False)
+    min_idle_time: timedelta = HOST_IDLE_TIME
+    _last_checks: dict[str, datetime] = field(default_factory=dict, init=False)
 
     def work(self) -> None:
         """Give way to what people ordered, and order what is due."""
@@ -56,7 +56,7 @@ class DriftBisector:
         with self.scheduler.database.reading() as session:
             names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
             orders = [self._order_bisect(session, name) for name in names]
-        self._looked_at.update(dict.fromkeys(names, now))
+        self._last_checks.update(dict.fromkeys(names, now))
         for order in orders:
             if order is not None and self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self._place_order(order)
@@ -74,23 +74,25 @@ class DriftBisector:
                 for row in rows.values()
                 if row.asked_by != SERVICE or _is_ordered_by_service(row)
             ]
-            decided = bisect_preemption.decide_actions(
-                open_jobs, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
+            action_of_job = bisect_preemption.decide_actions(
+                open_jobs,
+                lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.min_idle_time),
+                now,
             )
-            for job_id, action in decided.items():
-                jobs.move_to_next_state(rows[job_id], action.action, SERVICE, action.why, now)
-        if decided:
+            for job_id, action in action_of_job.items():
+                jobs.move_to_next_state(rows[job_id], action.action, SERVICE, action.reason, now)
+        if action_of_job:
             self.scheduler.wake()
 
     def _is_due(self, subject: str, now: datetime) -> bool:
         """Return whether a subject was not looked at lately."""
-        looked_at = self._looked_at.get(subject)
-        return looked_at is None or looked_at <= now - min(_MAX_INTERVAL, self.idle)
+        last_check = self._last_checks.get(subject)
+        return last_check is None or last_check <= now - min(_MAX_INTERVAL, self.min_idle_time)
 
     def _order_bisect(self, session: Session, subject: str) -> JobOrder | None:
         """Return the order of the next bisect of a subject; None if no drift needs one."""
         drift, runs = next_bisect.choose_drift_to_order(
-            session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
+            session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, min_idle_time=self.min_idle_time
         )
         question = (
             build_bisect_question(drift, points.find_settings(session, drift.environment_after)) if drift else None
@@ -101,8 +103,8 @@ class DriftBisector:
 
     def _place_order(self, order: JobOrder) -> None:
         """Order a bisect in the name of the service; write a new order to the audit log."""
-        job, new = self.scheduler.order(order, Requester(SERVICE, Where.API))
-        if new:
+        job, is_new = self.scheduler.order(order, Requester(SERVICE, Where.API))
+        if is_new:
             detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
             with self.scheduler.database.writing() as session:
                 actor, now = Actor(SERVICE), self.scheduler.now()
@@ -117,8 +119,10 @@ def _is_ordered_by_service(row: Job) -> bool:
 def _build_open_job(session: Session, row: Job) -> OpenJob:
     """Return what the rules of preemption read of an open job."""
     by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
-    settled, withdrawn = next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
-    last: dict[str, str] = row.course[-1] if row.course else {}
+    settled_reason, is_withdrawn = (
+        next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
+    )
+    last_transition: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,
         state=row.state,
@@ -126,7 +130,7 @@ def _build_open_job(session: Session, row: Job) -> OpenJob:
         host=row.host or row.question.get("host"),
         created_at=row.created_at,
         by_service=by_service,
-        was_paused=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
-        withdrawn=withdrawn,
-        settled=settled,
+        was_paused=by_service and row.state is State.PAUSED and last_transition.get("by") == SERVICE,
+        is_withdrawn=is_withdrawn,
+        settled_reason=settled_reason,
     )

@@ -31,13 +31,13 @@ class DriftProfiler:
 
     Attributes
     ----------
-    idle
+    min_idle_time
         Time without a new run after which the hosts count as idle.
     """
 
     scheduler: JobScheduler
-    idle: timedelta = HOST_IDLE_TIME
-    _seen_version: int = field(default=-1, init=False)
+    min_idle_time: timedelta = HOST_IDLE_TIME
+    _last_version: int = field(default=-1, init=False)
 
     def order_profiles(self) -> None:
         """Order the profiles that are missing, if the drifts have changed and the hosts are idle."""
@@ -45,22 +45,22 @@ class DriftProfiler:
             return
         with self.scheduler.database.reading() as session:
             version = session.scalar(select(func.sum(Subject.drifts_version))) or 0
-            if version == self._seen_version or not self._are_hosts_idle(session):
+            if version == self._last_version or not self._are_hosts_idle(session):
                 return
             questions = drifts_to_profile.list_questions_to_order(
                 drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
                 lambda drift: build_profile_question(session, drift),
                 lambda question: _has_profiles(session, question),
             )
-        self._seen_version = version
+        self._last_version = version
         for question in questions:
             order = JobOrder(question=question)
             if self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
 
     def _are_hosts_idle(self, session: Session) -> bool:
-        newest = session.scalar(select(func.max(Run.finished_at)))
-        return newest is None or newest < self.scheduler.now() - self.idle
+        newest_run_end = session.scalar(select(func.max(Run.finished_at)))
+        return newest_run_end is None or newest_run_end < self.scheduler.now() - self.min_idle_time
 
 
 def build_profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:

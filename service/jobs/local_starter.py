@@ -46,7 +46,7 @@ class LocalStarter:
         Where tokens for the runners are issued.
     by_token
         Whether the service asks for tokens.
-    ended
+    on_ended
         Called at the end of each process, with the job and a sentence about the end.
     url
         Where this machine reaches the service; empty until the service listens.
@@ -57,7 +57,7 @@ class LocalStarter:
     home: Path
     database: Database
     by_token: bool
-    ended: Callable[[int, str], None]
+    on_ended: Callable[[int, str], None]
     url: str = ""
     host: str = field(default_factory=read_host_name)
     _busy: bool = field(default=False, init=False)
@@ -113,7 +113,7 @@ class LocalStarter:
         finally:
             self._busy = False
         if end:
-            self.ended(job_id, end)
+            self.on_ended(job_id, end)
 
     def _run_process(self, job_id: int) -> int:
         """Run the process of a job; return its exit status."""

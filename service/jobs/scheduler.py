@@ -30,18 +30,18 @@ _POSTING_LEASE = timedelta(minutes=3)
 class RemoteCallFailed(Exception):
     """A remote service refused a call or did not answer."""
 
-    def __init__(self, why: str, retry_at: datetime | None) -> None:
+    def __init__(self, reason: str, retry_at: datetime | None) -> None:
         """Say why, and when to retry the call; None if it is given up."""
-        super().__init__(why)
+        super().__init__(reason)
         self.retry_at = retry_at
 
 
 class WrongOrderError(ValueError):
     """An order that cannot be carried out: which field is wrong, and why."""
 
-    def __init__(self, part: str, why: str) -> None:
-        super().__init__(why)
-        self.part = part
+    def __init__(self, field_name: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field_name
 
 
 class Starter(Protocol):
@@ -130,12 +130,12 @@ class JobScheduler:
                 order = order.model_copy(
                     update={"github": jobs.find_github_repository(session, order.question.subject)}
                 )
-            row, new = jobs.store_order(
+            row, is_new = jobs.store_order(
                 session, order.model_copy(update={"backend": self.choose_backend(order)}), requester, now
             )
             job = jobs.build_view(row)
         self.wake()
-        return job, new
+        return job, is_new
 
     def fill_in_question(self, order: JobOrder) -> JobOrder:
         """Return an order with its question, which may be that of a drift.
@@ -173,8 +173,8 @@ class JobScheduler:
     def work(self) -> None:
         """Do everything that is due."""
         with self.database.reading() as session:
-            due = [row.id for row in jobs.list_open_jobs(session) if self._find_due_action(row)]
-        for job_id in due:
+            due_jobs = [row.id for row in jobs.list_open_jobs(session) if self._find_due_action(row)]
+        for job_id in due_jobs:
             while self._apply_due_action(job_id):
                 pass
         while self._post_result():
@@ -183,57 +183,57 @@ class JobScheduler:
     def _find_due_action(self, row: JobRow) -> DueAction | None:
         """Return the action that is due on a job, if this process can carry it out."""
         leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
-        due = find_due_action(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
+        due_action = find_due_action(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
-        if due is None or (due.action is Action.DISPATCH and (starter is None or not starter.has_room())):
+        if due_action is None or (due_action.action is Action.DISPATCH and (starter is None or not starter.has_room())):
             return None  # another process of the service may have the starter, or room for the job
         if (
-            due.action is Action.LOSE
+            due_action.action is Action.LOSE
             and row.state is State.DISPATCHED
             and starter is not None
             and starter.is_waiting(row.id)
         ):
             return None
-        return due
+        return due_action
 
     def _apply_due_action(self, job_id: int) -> bool:
         """Apply what is due for a job; return whether more may be due."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
-            due = self._find_due_action(row) if row else None
-            if row is None or due is None:
+            due_action = self._find_due_action(row) if row else None
+            if row is None or due_action is None:
                 return False
-            jobs.move_to_next_state(row, due.action, SERVICE, due.why, self.now())
-            dispatched = jobs.build_view(row) if due.action is Action.DISPATCH else None
-        if dispatched is not None:
-            self._start_job(dispatched)
-        return dispatched is None
+            jobs.move_to_next_state(row, due_action.action, SERVICE, due_action.reason, self.now())
+            dispatched_job = jobs.build_view(row) if due_action.action is Action.DISPATCH else None
+        if dispatched_job is not None:
+            self._start_job(dispatched_job)
+        return dispatched_job is None
 
     def _start_job(self, job: Job) -> None:
         """Start a job by the starter of its backend, and record its log's address or why the start failed."""
-        why, retry_at, log_url = "", None, ""
+        failure, retry_at, log_url = "", None, ""
         try:
             log_url = self.starters[job.backend].start(job)
         except RemoteCallFailed as error:
-            why, retry_at = str(error), error.retry_at
+            failure, retry_at = str(error), error.retry_at
         except Exception as error:
             log.exception("job %s could not be started", job.id)
-            why, retry_at = f"{type(error).__name__}: {error}", self.now() + timedelta(minutes=1)
-        if why:
-            log.warning("job %s was not started: %s", job.id, why)
+            failure, retry_at = f"{type(error).__name__}: {error}", self.now() + timedelta(minutes=1)
+        if failure:
+            log.warning("job %s was not started: %s", job.id, failure)
         with self.database.writing() as session:
             row = jobs.find_job(session, job.id)
-            if row is not None and why and row.state is State.DISPATCHED:
-                jobs.record_failed_start(row, why, retry_at, self.now())
+            if row is not None and failure and row.state is State.DISPATCHED:
+                jobs.record_failed_start(row, failure, retry_at, self.now())
             elif row is not None and log_url:
                 row.log_url = log_url
 
-    def handle_ended_process(self, job_id: int, why: str) -> None:
+    def handle_ended_process(self, job_id: int, reason: str) -> None:
         """Mark a job lost where its process has ended and the job has not."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
-                jobs.move_to_next_state(row, Action.LOSE, SERVICE, why, self.now())
+                jobs.move_to_next_state(row, Action.LOSE, SERVICE, reason, self.now())
         self.wake()
 
     def update_from_workflow(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:

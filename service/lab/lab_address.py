@@ -17,9 +17,9 @@ from service.rules.jobs import job_settings
 
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
-_PLACE_PREFIX = "place."
+_AXIS_PREFIX = "place."
 _MAX_PAIRS = 1000
-_MAX_ADDED = 100
+_MAX_ADDED_VALUES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,14 @@ class LabAddress:
     def from_query(cls, arguments: Mapping[str, str]) -> LabAddress:
         """Read the arguments of a query; the others are left out.
 
-        The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.
+        The form of the page sends ``axis.NAME`` for each setting, and ``name`` and ``values`` of one to add.
         """
         texts = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
-        placed = {
-            name.removeprefix(_PLACE_PREFIX): place
-            for name, place in arguments.items()
-            if name.startswith(_PLACE_PREFIX)
+        axis_of_setting = {
+            name.removeprefix(_AXIS_PREFIX): axis for name, axis in arguments.items() if name.startswith(_AXIS_PREFIX)
         }
-        for place in ("rows", "columns") if placed else ():
-            texts[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
+        for axis in ("rows", "columns") if axis_of_setting else ():
+            texts[axis] = " ".join(name for name, chosen_axis in axis_of_setting.items() if chosen_axis == axis)
         address = cls(**texts)
         name = arguments.get("name", "").strip()
         values = arguments.get("values", "").strip()
@@ -102,8 +100,8 @@ class LabAddress:
         """
         values: dict[str, list[Value]] = {}
         entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]
-        if len(entries) > _MAX_ADDED:
-            raise LabProblem("set", f"There are more than {_MAX_ADDED} values to measure.")
+        if len(entries) > _MAX_ADDED_VALUES:
+            raise LabProblem("set", f"There are more than {_MAX_ADDED_VALUES} values to measure.")
         for entry in entries:
             name, equals, text = entry.strip().partition("=")
             if not equals or not name:
@@ -136,8 +134,8 @@ class LabAddress:
 
 def _parse_values(name: str, text: str) -> list[str]:
     """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
-    listed = setting_names.find_canonical_name(name) in setting_names.LISTED
-    return [value.strip() for value in re.split(r"[|,\s]+" if listed else r"\|", text) if value.strip()] or [""]
+    is_listed = setting_names.find_canonical_name(name) in setting_names.LISTED
+    return [value.strip() for value in re.split(r"[|,\s]+" if is_listed else r"\|", text) if value.strip()] or [""]
 
 
 def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:

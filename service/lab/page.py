@@ -77,12 +77,14 @@ def order() -> ResponseReturnValue:
             lab = lab_address.read_lab_at(session, address)
         except LabProblem as problem:
             abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
-    chosen = [cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
-    if not chosen:
+    cells_to_order = [
+        cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))
+    ]
+    if not cells_to_order:
         return _show_problem(address, "There is nothing to order: all cells are already measured or ordered.")
     name = form["author"] or None
     requester = Requester(find_author(name), Where.DASHBOARD)
-    for cell in chosen:
+    for cell in cells_to_order:
         job_orders.place_order(JobOrder(question=cell.question, author=name), requester)
     return redirect(url_for("lab.show", **address.arguments), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 
@@ -108,7 +110,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
         subject = lab.subject if lab else address.subject
         completions = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
         ref_list = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
-        waiting = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
+        open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
     return {
         "lab": lab,
         "address": address,
@@ -121,7 +123,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
         "offers": _list_offers(address, lab) if lab else [],
         "removable": _list_removals(address, lab) if lab else {},
         "may_order": lab is not None and not lab.refusal and guard.find_caller().may(Scope.ORDER),
-        "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in waiting) if lab else 0,
+        "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in open_jobs) if lab else 0,
         "waits": _has_no_starter(lab) if lab else False,
         "pairs": DEFAULT_PAIRS,
         "placed": _build_address(address, lab).arguments if lab else {},
@@ -136,23 +138,23 @@ def _has_no_starter(lab: SettingsLab) -> bool:
 
 def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
     """Return the links that add a setting whose values are not all measured yet."""
-    measured = {(setting.name, value) for setting in lab.settings for value in setting.values}
+    measured_values = {(setting.name, value) for setting in lab.settings for value in setting.values}
     full_address = _build_address(address, lab)
     return [
         Offer(text, url_for("lab.show", **full_address.add_values(name, values).arguments))  # type: ignore[arg-type]
         for text, name, values in _OFFERED_SETTINGS.values()
-        if not {(name, setting_names.read_value(name, value)) for value in values} <= measured
+        if not {(name, setting_names.read_value(name, value)) for value in values} <= measured_values
     ]
 
 
 def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
     """Return the addresses without the settings that somebody added, by the name of the setting."""
     try:
-        added = address.list_added()
+        added_values = address.list_added()
     except LabProblem:
         return {}
     full_address = _build_address(address, lab)
-    return {name: url_for("lab.show", **full_address.remove_setting(name).arguments) for name in added}  # type: ignore[arg-type]
+    return {name: url_for("lab.show", **full_address.remove_setting(name).arguments) for name in added_values}  # type: ignore[arg-type]
 
 
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
@@ -180,15 +182,23 @@ def _build_table(lab: SettingsLab | None) -> Table:
     rows: list[tuple[object, ...]] = []
     for cell in _list_cells(lab):
         values = tuple(cell.values.get(name) for name in names)
-        place = (cell.state.value, cell.default, cell.run_id, cell.session)
+        cell_fields = (cell.state.value, cell.default, cell.run_id, cell.session)
         if not cell.metrics:
-            rows.append((*values, *place, *(None,) * 10, cell.sentence))
+            rows.append((*values, *cell_fields, *(None,) * 10, cell.sentence))
         for entry in cell.metrics:
             bounds = entry.bounds or (None, None)
             certainty = entry.certainty.value if entry.certainty else None
             rows.append(
                 (
-                    *(*values, *place, entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change),
+                    *(
+                        *values,
+                        *cell_fields,
+                        entry.metric,
+                        metric(entry.metric).unit,
+                        entry.level,
+                        entry.n,
+                        entry.change,
+                    ),
                     *(entry.percent, certainty, *bounds, entry.effect.value, entry.sentence),
                 )
             )

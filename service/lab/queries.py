@@ -145,7 +145,7 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
             outcome=row.outcome,
             session=row.session,
             failure=row.failure_message or "",
-            aside=row.quarantine in OUTSIDE_HISTORY,
+            is_outside_history=row.quarantine in OUTSIDE_HISTORY,
             reused=row.quarantine == REUSED,
             own_bytes=row.own_bytes,
         )

@@ -29,7 +29,7 @@ from service.lab.rules.settings_grid import (
 )
 from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
 from service.pipeline.resolve_commit_name import resolve_commit_name
-from service.rules.expected_runs import is_imported
+from service.rules.further_runs import is_imported
 from service.rules.jobs import job_settings
 from service.rules.jobs.job_settings import VARIABLE
 from service.rules.jobs.job_variables import select_settable
@@ -69,8 +69,8 @@ class LabQuery:
 class LabProblem(ValueError):
     """There is no such lab: says what is wrong with which field, and what to write instead."""
 
-    def __init__(self, field_name: str, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, field_name: str, reason: str) -> None:
+        super().__init__(reason)
         self.field = field_name
 
 
@@ -108,8 +108,8 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
 def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProblem:
     """Return the problem that no run has these names; it refers to the first name that no run has."""
     field_name = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), "case")
-    what = names[field_name] or "this combination"
-    return LabProblem(field_name, f"No stored run of {what} can be measured again by a host.")
+    description = names[field_name] or "this combination"
+    return LabProblem(field_name, f"No stored run of {description} can be measured again by a host.")
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
@@ -136,16 +136,20 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
     grid = build_grid(runs, default.settings, rows, columns)
-    shown_runs = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
+    shown_runs = {
+        run.number: run for cell in grid.all_cells for run in (cell.run, cell.interleaved_default) if run is not None
+    }
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
     # The cells as the page shows them, and the best of them.
     refusal = "These results were imported, so no host can measure them again." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
-    flat = [cell for row in views for cell in row]
-    work = ", ".join(setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
-    best = choose_best_cell(flat, other_work=work)
-    missing = [cell for cell in flat if cell.question is not None and cell.state is CellState.EMPTY]
+    all_cells = [cell for row in views for cell in row]
+    work_parameters = ", ".join(
+        setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work
+    )
+    best_cell = choose_best_cell(all_cells, other_work=work_parameters)
+    empty_cells = [cell for cell in all_cells if cell.question is not None and cell.state is CellState.EMPTY]
     commits = named_commits.find_commits(session, target.commit, target.subject)
     return SettingsLab(
         subject=target.subject,
@@ -165,12 +169,14 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
         column_texts=tuple(_format_settings(columns, values) for values in grid.column_values),
         cells=views,
         environments=tuple(
-            dict.fromkeys(run.environment for run in runs if run.case_key == target.case_key and not run.aside)
+            dict.fromkeys(
+                run.environment for run in runs if run.case_key == target.case_key and not run.is_outside_history
+            )
         ),
-        metrics=_choose_metrics(flat),
-        best=best.key,
-        verdict=best.sentence,
-        missing=cells.estimate_cost(len(missing)),
+        metrics=_choose_metrics(all_cells),
+        best=best_cell.key,
+        verdict=best_cell.sentence,
+        missing=cells.estimate_cost(len(empty_cells)),
         each=cells.estimate_cost(1),
         refusal=refusal,
     )
@@ -191,7 +197,7 @@ class _Cells:
         question, objection = self._build_question(cell)
         job = next((job for order, job in self.orders if question and order.settings == question.settings), None)
         state, sentence, run = self._find_state(cell, question, objection, job)
-        running = job if job is not None and (job.state.open or state is CellState.FAILED) else None
+        shown_job = job if job is not None and (job.state.open or state is CellState.FAILED) else None
         return LabCell(
             key=hash_document(dict(cell.values)),
             values=dict(cell.values),
@@ -199,9 +205,9 @@ class _Cells:
             default=cell.default,
             state=state,
             run_id=run.run_id if run is not None else None,
-            session=cell.beside.session if cell.beside is not None else None,
-            job_id=running.id if running else None,
-            job_state=running.state if running else None,
+            session=cell.interleaved_default.session if cell.interleaved_default is not None else None,
+            job_id=shown_job.id if shown_job else None,
+            job_state=shown_job.state if shown_job else None,
             sentence=sentence,
             metrics=self._list_metrics(cell),
             question=question,
@@ -209,26 +215,26 @@ class _Cells:
 
     def _format_text(self, cell: GridCell) -> str:
         """Return the settings in which a cell differs from the default, as text."""
-        changed = [
+        changed_texts = [
             f"{setting_names.format_title(axis.name)} {setting_names.format_value(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)
             if cell.values[axis.name] != axis.default
         ]
-        return ", ".join(changed) or "default"
+        return ", ".join(changed_texts) or "default"
 
-    def estimate_cost(self, cells: int) -> LabCost:
+    def estimate_cost(self, n_cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
-        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
+        executions = n_cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
         execution_seconds = (
-            compute_median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
+            compute_median(report.readings[ELAPSED].present_values) if report and ELAPSED in report.readings else None
         )
         seconds = None
         if report is not None and execution_seconds is not None:
             seconds = (
-                executions * execution_seconds + cells * _OVERHEAD_SECONDS + (report.build_seconds if cells else 0)
+                executions * execution_seconds + n_cells * _OVERHEAD_SECONDS + (report.build_seconds if n_cells else 0)
             )
-        return LabCost(cells=cells, runs=2 * cells, executions=executions, seconds=seconds)
+        return LabCost(cells=n_cells, runs=2 * n_cells, executions=executions, seconds=seconds)
 
     def _find_state(
         self, cell: GridCell, question: RemedyQuestion | None, objection: str, job: Job | None
@@ -243,11 +249,21 @@ class _Cells:
             return CellState.FAILED, f"Failed: {job.sentence}", cell.failed
         if failure:
             return CellState.FAILED, failure, cell.failed
-        differs = ", ".join(cell.differs[:3]) + (f" and {len(cell.differs) - 3} more" if len(cell.differs) > 3 else "")
-        elsewhere = f"Measured with a different {differs}, so the cell is not comparable." if differs else ""
+        setting_names_clause = ", ".join(cell.other_differences[:3]) + (
+            f" and {len(cell.other_differences) - 3} more" if len(cell.other_differences) > 3 else ""
+        )
+        not_comparable_sentence = (
+            f"Measured with a different {setting_names_clause}, so the cell is not comparable."
+            if setting_names_clause
+            else ""
+        )
         if cell.default:
             return CellState.EMPTY, objection, None
-        return (CellState.IMPOSSIBLE, objection, None) if question is None else (CellState.EMPTY, elsewhere, None)
+        return (
+            (CellState.IMPOSSIBLE, objection, None)
+            if question is None
+            else (CellState.EMPTY, not_comparable_sentence, None)
+        )
 
     def _build_question(self, cell: GridCell) -> tuple[RemedyQuestion | None, str]:
         """Return what to order for a cell, or why that is impossible. The default is measured with any other cell."""
@@ -256,9 +272,9 @@ class _Cells:
         if cell.default:
             return None, "The default is measured together with every other cell."
         defaults = self.default.settings
-        changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
+        changed_settings = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
         objection = next(
-            filter(None, (job_settings.explain_objection(name, value) for name, value in changed.items())), ""
+            filter(None, (job_settings.explain_objection(name, value) for name, value in changed_settings.items())), ""
         )
         if objection:
             return None, f"{objection[:1].upper()}{objection[1:]}."
@@ -270,7 +286,7 @@ class _Cells:
                     case=self.target.case,
                     host=self.target.host,
                     revision=self.target.commit,
-                    settings=changed,
+                    settings=changed_settings,
                     definition=self.target.definition,
                     variables=select_settable(variables),
                     samples=self.pairs,
@@ -284,15 +300,22 @@ class _Cells:
         """Return the metrics of a cell's run, each compared with the default."""
         if cell.run is None or cell.run.number not in self.reports:
             return ()
-        other = None if cell.default else cell.beside or self._find_default_run()
+        default_run = None if cell.default else cell.interleaved_default or self._find_default_run()
         readings = self.reports[cell.run.number].readings
-        base: Mapping[str, Readings] = self.reports[other.number].readings if other is not None else {}
-        comparable = _explain_objection(other, cell.run, cell.values)
-        interleaved = cell.beside is not None
-        compared = max(1, len(self.grid.all_cells) - 1)
+        default_readings: Mapping[str, Readings] = (
+            self.reports[default_run.number].readings if default_run is not None else {}
+        )
+        objection = _explain_objection(default_run, cell.run, cell.values)
+        is_interleaved = cell.interleaved_default is not None
+        n_compared = max(1, len(self.grid.all_cells) - 1)
         return tuple(
             compare_metric(
-                name, base.get(name), readings[name], interleaved=interleaved, cells=compared, comparable=comparable
+                name,
+                default_readings.get(name),
+                readings[name],
+                interleaved=is_interleaved,
+                n_cells=n_compared,
+                objection=objection,
             )
             for name in METRICS
             if name in readings
@@ -317,9 +340,9 @@ def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
     for cell in cells:
         for entry in cell.metrics:
             levels.setdefault(entry.metric, []).append(entry.level or 0)
-    left_out = {"major-faults"} if not any(levels.get("major-faults", ())) else set()
-    left_out |= {ELAPSED} if THROUGHPUT in levels else set()
-    return tuple(name for name in METRICS if name in levels and name not in left_out)
+    omitted_metrics = {"major-faults"} if not any(levels.get("major-faults", ())) else set()
+    omitted_metrics |= {ELAPSED} if THROUGHPUT in levels else set()
+    return tuple(name for name in METRICS if name in levels and name not in omitted_metrics)
 
 
 def _build_setting(setting: Setting) -> LabSetting:

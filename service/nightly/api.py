@@ -67,13 +67,13 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
     """
     if query_data.judged:
         with get_database().reading() as session:
-            measured = nightly_runs.list_measured_subjects(session, name)
-        judging_wait.judge_or_refuse(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
+            measured_subjects = nightly_runs.list_measured_subjects(session, name)
+        judging_wait.judge_or_refuse(*(SeriesFilter(subject=subject, host=host) for subject, host in measured_subjects))
         with get_database().reading() as session:
-            news = nightly_runs.find_unreported_drifts(session, name)
-        if news:
-            with get_database().writing({subject for subject, _ in measured}) as session:
-                nightly_drifts.mark_reported(session, name, news)
+            new_drifts = nightly_runs.find_unreported_drifts(session, name)
+        if new_drifts:
+            with get_database().writing({subject for subject, _ in measured_subjects}) as session:
+                nightly_drifts.mark_reported(session, name, new_drifts)
     return _find_nightly_run(name)
 
 

@@ -40,7 +40,7 @@ _MAX_SHADE = 4
 _MAX_DRAWN_COLUMNS = 3
 """Columns of a table whose cells have room for a sparkline."""
 
-Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
+CasesAndFailures = tuple[list[SeenCase], list[UnmeasuredRun]]
 """The cases that reported a metric, and the runs that measured nothing."""
 
 
@@ -69,12 +69,12 @@ def show() -> Page:
         nightly_run = _find_nightly_run(session)
         missed = [] if nightly_run is None else list_missed(nightly_run)
         seen_cases = _list_seen_cases(session, query)
-        cases_ = matrix.list_cases(chain(*seen_cases))
-        current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
-        shown_cases = current if "all" in request.args else current[:_MAX_ROWS]
+        all_cases = matrix.list_cases(chain(*seen_cases))
+        current_cases = [case for case in all_cases if not case.superseded or "earlier" in request.args]
+        shown_cases = current_cases if "all" in request.args else current_cases[:_MAX_ROWS]
         grid = _build_shown_grid(session, query, seen_cases, shown_cases, nightly_run)
-        parts = matrix.split_grid_by_subject(grid)
-        sparkline_of_series = sparklines.read_sparklines(session, _list_drawn_series(parts))
+        grids = matrix.split_grid_by_subject(grid)
+        sparkline_of_series = sparklines.read_sparklines(session, _list_drawn_series(grids))
         workloads = cases.list_workloads(session)
         settings = environments.find_settings(
             session, [environment for column in grid.columns for environment in column.environments]
@@ -85,9 +85,9 @@ def show() -> Page:
         "nightly/matrix.html",
         {
             "n_shown": len(shown_cases),
-            "n_current": len(current),
-            "n_earlier": sum(case.superseded for case in cases_),
-            "parts": parts,
+            "n_current": len(current_cases),
+            "n_earlier": sum(case.superseded for case in all_cases),
+            "parts": grids,
             "sparklines": sparkline_of_series,
             "metric": metric(query.metric),
             "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank_metric),
@@ -96,7 +96,7 @@ def show() -> Page:
             "workloads": workloads,
             "one_commit": query.one_commit,
             "unequal": any(cell.other_commit for cell in cells),
-            "labels": [_label_columns(part, settings) for part in parts],
+            "labels": [_label_columns(part, settings) for part in grids],
             "shade": _choose_shade,
             "nightly_run": nightly_run,
             "missed": missed,
@@ -110,51 +110,53 @@ def show() -> Page:
 
 def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
     """Return the series whose sparklines have room beside their numbers: those of tables with few columns."""
-    narrow = (part for part in parts if len(part.columns) <= _MAX_DRAWN_COLUMNS)
-    return [cell.series_id for part in narrow for row in part.rows for cell in row.cells if cell.series_id is not None]
+    narrow_grids = (part for part in parts if len(part.columns) <= _MAX_DRAWN_COLUMNS)
+    return [
+        cell.series_id for part in narrow_grids for row in part.rows for cell in row.cells if cell.series_id is not None
+    ]
 
 
-def _list_seen_cases(session: Session, query: MatrixQuery) -> Seen:
+def _list_seen_cases(session: Session, query: MatrixQuery) -> CasesAndFailures:
     """Return the cases that can have a row, by what they are known from."""
-    measured = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
-    failed = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
+    measured_cases = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
+    failed_runs = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
     if query.workload:
-        measured_keys = {case.case_key for case in measured}
-        failed = [run for run in failed if run.case_key in measured_keys]
-    return measured, failed
+        measured_keys = {case.case_key for case in measured_cases}
+        failed_runs = [run for run in failed_runs if run.case_key in measured_keys]
+    return measured_cases, failed_runs
 
 
 def _build_shown_grid(
     session: Session,
     query: MatrixQuery,
-    seen_cases: Seen,
+    seen_cases: CasesAndFailures,
     shown_cases: Sequence[GridCase],
     nightly_run: NightlyDigest | None,
 ) -> NightlyGrid:
     """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
     names = {(case.subject, case.case) for case in shown_cases}
-    measured, failed = seen_cases
+    measured_cases, failed_runs = seen_cases
     points = recent_points.list_recent_points(
-        session, (case for case in measured if (case.subject, case.case) in names)
+        session, (case for case in measured_cases if (case.subject, case.case) in names)
     )
-    scaling: list[RecentPoint] = []
+    efficiency_points: list[RecentPoint] = []
     if query.metric != _EFFICIENCY_METRIC:
-        scaled = recent_points.list_seen_cases(session, _EFFICIENCY_METRIC, query.subject, query.workload)
-        scaling = recent_points.list_recent_points(
-            session, (case for case in scaled if (case.subject, case.case) in names)
+        efficiency_cases = recent_points.list_seen_cases(session, _EFFICIENCY_METRIC, query.subject, query.workload)
+        efficiency_points = recent_points.list_recent_points(
+            session, (case for case in efficiency_cases if (case.subject, case.case) in names)
         )
-    failures = [run for run in failed if (run.subject, run.case) in names]
+    failures = [run for run in failed_runs if (run.subject, run.case) in names]
     settings = environments.find_settings(
         session, {point.environment for point in points} | {run.environment for run in failures}
     )
     grid = matrix.build_grid(
         points,
         failures,
-        scaling,
+        efficiency_points,
         None if nightly_run is None else _find_last_nightly_run(nightly_run),
-        flagged=drifts.map_level_starts(session, _find_oldest_positions(points)),
+        level_starts=drifts.map_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
-        machines={
+        machine_of_environment={
             environment: matrix.select_machine_settings(settings_of_environment)
             for environment, settings_of_environment in settings.items()
         },
@@ -204,14 +206,14 @@ def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
     for _, columns_of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in columns_of_host]
         # What differs within a column tells its cases apart, not the columns.
-        differing = {
+        varying_settings = {
             name
             for environments in columns
             for name in set(chain(*environments))
             if _differs_within_column(name, environments)
         }
         settings_per_column = (
-            {name: value for name, value in environments[0].items() if name not in differing}
+            {name: value for name, value in environments[0].items() if name not in varying_settings}
             for environments in columns
         )
         labels += label_columns(list(settings_per_column))

@@ -55,9 +55,9 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
     receiver, chat = _build_receiver(url, asset, channel.variable_or_key)
     apprise = Apprise(asset=asset)
     apprise.add(receiver)
-    written_in = NotifyFormat.MARKDOWN if chat.format == "markdown" else NotifyFormat.TEXT
+    body_format = NotifyFormat.MARKDOWN if chat.format == "markdown" else NotifyFormat.TEXT
     for part in split_into_parts(message, receiver.body_maxlen, chat):
-        result = apprise.notify(body=part, body_format=written_in)
+        result = apprise.notify(body=part, body_format=body_format)
         if not result:
             raise NotSentError(f"{chat.name}: {hide_secrets(_find_reason(result), url)}")
 
@@ -70,19 +70,19 @@ def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Itera
     max_characters
         Most characters of a part, as the service counts them: some are longer after Apprise has escaped them.
     """
-    end = "  \n" if chat.format == "markdown" else "\n"
+    line_end = "  \n" if chat.format == "markdown" else "\n"
     part = ""
     for line in (message.subject, *message.lines):
-        written = (
+        formatted_line = (
             chat.link.format(line)
             if line in message.links
             else neutralise_line(line, markdown=chat.format == "markdown")
         )
-        written = _cut_line(written, max_characters)
-        if part and _count_characters(part + end + written) > max_characters:
+        formatted_line = _cut_line(formatted_line, max_characters)
+        if part and _count_characters(part + line_end + formatted_line) > max_characters:
             yield part.strip()
             part = ""
-        part += (end if part else "") + written
+        part += (line_end if part else "") + formatted_line
     yield part.strip()
 
 
@@ -95,13 +95,13 @@ def neutralise_line(line: str, *, markdown: bool) -> str:
 
 def hide_secrets(text: str, url: str) -> str:
     """Return text in one line, without the parts of an address that may be secret: user, path and query."""
-    split = urlsplit(url)
+    split_url = urlsplit(url)
     # Some services have a secret in place of the host.
-    host = split.hostname or ""
-    visible = {host} if "." in host or host in LOOPBACK else set()
-    words = re.split(r"[/?&=@:]", f"{split.netloc}/{split.path}/{split.query}")
+    host = split_url.hostname or ""
+    public_words = {host} if "." in host or host in LOOPBACK else set()
+    words = re.split(r"[/?&=@:]", f"{split_url.netloc}/{split_url.path}/{split_url.query}")
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
-        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in visible:
+        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in public_words:
             text = text.replace(word, "***")
     return make_single_line(text, _MAX_REASON_CHARACTERS)
 

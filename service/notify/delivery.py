@@ -73,15 +73,15 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
             row.digest_at = delivery_schedule.find_digest_due(channel, now)
         retries = deliveries.claim_due_messages(session, channel.name, now)
         occasions = deliveries.list_unsent_events(session, channel.name, since)
-        by_id = {
+        event_by_id = {
             event.id: event for event in events.list_summaries(session, [occasion.event_id for occasion in occasions])
         }
-        new = [
+        new_occasions = [
             occasion
             for occasion in occasions
-            if occasion.event_id in by_id and _wants_event(channel, by_id[occasion.event_id])
+            if occasion.event_id in event_by_id and _wants_event(channel, event_by_id[occasion.event_id])
         ]
-        batches = delivery_schedule.group_into_messages(channel, new)
+        batches = delivery_schedule.group_into_messages(channel, new_occasions)
         return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 
@@ -94,12 +94,12 @@ def _wants_event(channel: ChannelSettings, event: EventSummary) -> bool:
     )
 
 
-def _build_message(database: Database, key: str, base: str, now: datetime) -> Message:
+def _build_message(database: Database, key: str, base_url: str, now: datetime) -> Message:
     """Return the message about the events that share a key."""
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
         steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)
-    return write_message(key, summaries, base, steps)
+    return write_message(key, summaries, base_url, steps)
 
 
 def _send_message(

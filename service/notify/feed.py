@@ -16,12 +16,12 @@ NAMESPACE = uuid.UUID("6a1c2d1e-6f5b-5d0e-9f38-2f0f3f6f9b1c")
 _TIME_OF_EMPTY_FEED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def write_feed(events: Sequence[EventSummary], base: str, path: str) -> bytes:
+def write_feed(events: Sequence[EventSummary], base_url: str, path: str) -> bytes:
     """Return the feed of some events.
 
     Parameters
     ----------
-    base
+    base_url
         Address at which people reach the service.
     path
         Path of the feed itself.
@@ -32,22 +32,22 @@ def write_feed(events: Sequence[EventSummary], base: str, path: str) -> bytes:
     _add_text(feed, "title", "Faultwatch: events")
     _add_text(feed, "updated", _format_time(max((event.changed_at for event in events), default=_TIME_OF_EMPTY_FEED)))
     _add_text(feed, "generator", "Faultwatch")
-    _add_link(feed, "self", base.rstrip("/") + path, MEDIA_TYPE)
-    _add_link(feed, "alternate", build_link(base), "text/html")
+    _add_link(feed, "self", base_url.rstrip("/") + path, MEDIA_TYPE)
+    _add_link(feed, "alternate", build_link(base_url), "text/html")
     for event in events:
-        _add_entry(feed, event, base)
+        _add_entry(feed, event, base_url)
     indent(feed)
     return bytes(tostring(feed, encoding="utf-8", xml_declaration=True))
 
 
-def _add_entry(feed: Element, event: EventSummary, base: str) -> None:
+def _add_entry(feed: Element, event: EventSummary, base_url: str) -> None:
     """Add an event to the feed."""
     entry = SubElement(feed, f"{{{ATOM}}}entry")
     _add_text(entry, "id", uuid.uuid5(NAMESPACE, event.id).urn)
     _add_text(entry, "title", describe_subject(event))
     _add_text(entry, "published", _format_time(event.first_seen_at))
     _add_text(entry, "updated", _format_time(event.changed_at))
-    _add_link(entry, "alternate", build_link(base, event), "text/html")
+    _add_link(entry, "alternate", build_link(base_url, event), "text/html")
     author = SubElement(entry, f"{{{ATOM}}}author")
     _add_text(author, "name", make_single_line(event.author, 100) or "unknown")
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.state.value, "label": event.state.replace("_", " ")})

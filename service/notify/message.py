@@ -54,33 +54,36 @@ class Message:
 
 
 def write_message(
-    key: str, events: Sequence[EventSummary], base: str, steps: Mapping[str, NextStep] = MappingProxyType({})
+    key: str, events: Sequence[EventSummary], base_url: str, steps: Mapping[str, NextStep] = MappingProxyType({})
 ) -> Message:
     """Return the message about some events.
 
     Parameters
     ----------
-    base
+    base_url
         Its links begin with this.
     steps
         The bisect that an event needs, by the event's id.
     """
-    links = frozenset((build_link(base), *(build_link(base, event) for event in events)))
+    links = frozenset((build_link(base_url), *(build_link(base_url, event) for event in events)))
     if len(events) == 1:
         return Message(
-            key, describe_subject(events[0]), (*_describe_event(events[0], base, steps), "", build_link(base)), links
+            key,
+            describe_subject(events[0]),
+            (*_describe_event(events[0], base_url, steps), "", build_link(base_url)),
+            links,
         )
-    withdrawn = sum(event.state is State.WITHDRAWN for event in events)
-    worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
-    head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
-    if withdrawn:
-        head += f", {withdrawn} withdrawn"
+    n_withdrawn = sum(event.state is State.WITHDRAWN for event in events)
+    n_worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
+    subject = f"[faultwatch] {len(events)} events: {n_worse} worse, {len(events) - n_worse - n_withdrawn} better"
+    if n_withdrawn:
+        subject += f", {n_withdrawn} withdrawn"
     above_floor = [event for event in events if not event.below_floor] or list(events)
     shown_events = above_floor[:MAX_EVENTS]
     lines = [
         line
         for event in shown_events
-        for line in (describe_subject(event), *_describe_event(event, base, steps)[1:], "")
+        for line in (describe_subject(event), *_describe_event(event, base_url, steps)[1:], "")
     ]
     if len(above_floor) > len(shown_events):
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
@@ -89,7 +92,7 @@ def write_message(
             f"{len(events) - len(above_floor)} more below the floor: runs with the same bytes can differ by as much.",
             "",
         ]
-    return Message(key, head, (*lines, build_link(base)), links)
+    return Message(key, subject, (*lines, build_link(base_url)), links)
 
 
 def describe_subject(event: EventSummary) -> str:
@@ -98,10 +101,10 @@ def describe_subject(event: EventSummary) -> str:
     return f"[{make_single_line(event.subject, 60)}] {prefix}{make_single_line(event.full_headline)}"
 
 
-def build_link(base: str, event: EventSummary | None = None) -> str:
+def build_link(base_url: str, event: EventSummary | None = None) -> str:
     """Return the address of an event, or of the service."""
-    root = base.rstrip("/")
-    return f"{root}/" if event is None else f"{root}/events/{event.id}"
+    root_url = base_url.rstrip("/")
+    return f"{root_url}/" if event is None else f"{root_url}/events/{event.id}"
 
 
 def make_single_line(text: str, max_characters: int = 200) -> str:
@@ -128,7 +131,7 @@ def describe_cause(event: EventSummary) -> str:
     return f"{culprit_text}, proven by bisect {event.bisect}" if event.culprits else culprit_text
 
 
-def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
+def _describe_event(event: EventSummary, base_url: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
     """Return the lines about an event: what moved, its price, its cause, the offer of a bisect, and the link."""
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
@@ -139,7 +142,7 @@ def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep
         f"Cause: {describe_cause(event)}",
         f"Where: {event.n_series} series of {make_single_line(event.subject, 60)}",
         *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
-        build_link(base, event),
+        build_link(base_url, event),
     )
 
 

@@ -28,10 +28,10 @@ def expect_accepted_drifts(database: Database, now: datetime) -> bool:
     An event is left alone if somebody has decided about it, or if the gate did not report all of its drifts.
     """
     with database.reading() as session:
-        if not any(_find_accepted_events(session, gate) for gate in _list_merged(session, now)):
+        if not any(_find_accepted_events(session, gate) for gate in _list_accepted_gates(session, now)):
             return False
     with database.writing() as session:
-        for gate in _list_merged(session, now):
+        for gate in _list_accepted_gates(session, now):
             for event in _find_accepted_events(session, gate):
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
                 entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
@@ -40,7 +40,7 @@ def expect_accepted_drifts(database: Database, now: datetime) -> bool:
     return True
 
 
-def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
+def _list_accepted_gates(session: Session, now: datetime) -> list[ForgeGate]:
     """Return the gates of recently merged pull requests that somebody has accepted."""
     query = select(ForgeGate).options(forge_queue.WITH_PULL)
     recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - MAX_WAIT_AFTER_MERGE)
@@ -49,14 +49,16 @@ def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
 
 def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
     """Return the new events at the merge commit, or at the head, of which every drift was accepted."""
-    at_merge = (
+    events_at_merge = (
         select(EventDriftRow.event_id)
         .join(Revision, EventDriftRow.last_revision_id == Revision.id)
         .where(EventDriftRow.found, Revision.commit.in_([gate.merged_as, gate.head]))
     )
-    events = session.scalars(select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(at_merge))).all()
-    accepted = _list_accepted_changes(gate) if events else set()
-    return [event for event in events if _list_series(session, event) <= accepted]
+    events = session.scalars(
+        select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(events_at_merge))
+    ).all()
+    accepted_changes = _list_accepted_changes(gate) if events else set()
+    return [event for event in events if _list_series(session, event) <= accepted_changes]
 
 
 def _list_series(session: Session, event: Event) -> set[SeriesKey | None]:

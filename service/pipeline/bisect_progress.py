@@ -15,7 +15,7 @@ from runner.contract import Search, SearchRequest
 from runner.contract.commit_search import Measure
 from runner.contract.job import BisectQuestion, Job
 from service.pipeline import decide_bisect_step
-from service.rules.bisect.count_variation import choose_rules
+from service.rules.bisect.count_variation import apply_noise_rules_if_varying
 from service.rules.bisect.question import Observation, Question
 from service.store import environments
 from service.store.bisects import bisect_inputs, bisect_results
@@ -47,9 +47,9 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     question = None if request is None else bisect_inputs.read_question(session, request)
     if request is None or question is None:
         return None
-    inside = set(question.graph.names)
-    observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
-    question = choose_rules(question, observations)
+    commits_of_range = set(question.graph.names)
+    observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in commits_of_range]
+    question = apply_noise_rules_if_varying(question, observations)
     search = result or (decide_bisect_step.search_commits(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.

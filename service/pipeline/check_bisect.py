@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.pipeline.resolve_commit_name import resolve_commit_name
-from service.rules.expected_runs import is_imported
+from service.rules.further_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
 from service.store import environments
@@ -62,8 +62,8 @@ def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
         list(session.scalars(series.with_only_columns(column).distinct().order_by(column).limit(limit)))
         for column in (Case.name, Series.metric, Host.name)
     )
-    only = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
-    commits = list_known_commits(session, only, limit) if only else []
+    only_subject = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
+    commits = list_known_commits(session, only_subject, limit) if only_subject else []
     return KnownNames(subjects, cases, metrics, hosts, commits)
 
 
@@ -89,23 +89,23 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
         .join(Series.host)
         .where(Subject.name == subject)
     ).all()
-    case, name, host = (values.get(part, "") for part in ("case", "metric", "host"))
+    case, metric_name, host = (values.get(field_name, "") for field_name in ("case", "metric", "host"))
     cases = sorted({row[0] for row in rows})
     metrics = sorted({row[1] for row in rows if row[0] == case})
     hosts = sorted({row[2] for row in rows if row[0] == case})
     if case not in cases:
         objections["case"] = _describe_unknown_name(f"case of {subject}", case, cases)
     else:
-        if name not in metrics:
-            objections["metric"] = _describe_unknown_name(f"metric of {case}", name, metrics)
+        if metric_name not in metrics:
+            objections["metric"] = _describe_unknown_name(f"metric of {case}", metric_name, metrics)
         if host and host not in hosts:
             objections["host"] = _describe_unknown_name(f"host that has measured {case}", host, hosts)
-        elif _has_only_imported(session, subject, case, host):
+        elif _has_only_imported_runs(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
     # Both ends: the bad one has to descend from the good one.
     ends = {end: _check_commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
     good, bad = ends["good"], ends["bad"]
-    range_: frozenset[str] = frozenset()
+    commits_in_range: frozenset[str] = frozenset()
     if good and bad:
         values |= {"good": good, "bad": bad}
         parents = revisions.map_parents(
@@ -114,22 +114,22 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
         if good == bad:
             objections["bad"] = "Both ends are the same commit: there is nothing to search."
         elif candidate_commits.is_ancestor(parents, bad, good):
-            range_ = candidate_commits.list_commits_between(parents, good, bad)
+            commits_in_range = candidate_commits.list_commits_between(parents, good, bad)
         else:
             objections["bad"] = f"{bad[:10]} does not descend from {good[:10]}, as far as the service knows."
-    return CheckedBisect(values, objections, frozenset() if objections else range_)
+    return CheckedBisect(values, objections, frozenset() if objections else commits_in_range)
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
     """Return the commit that a field names; note an objection if there is none."""
-    entry, why = resolve_commit_name(session, text, subject)
+    entry, reason = resolve_commit_name(session, text, subject)
     if entry is None:
-        objections[end] = why
+        objections[end] = reason
         return None
     return entry.commit
 
 
-def _has_only_imported(session: Session, subject: str, case: str, host: str) -> bool:
+def _has_only_imported_runs(session: Session, subject: str, case: str, host: str) -> bool:
     """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them."""
     # One look into the index of runs for each environment, instead of a walk through all runs of the case.
     in_environment = (
@@ -152,5 +152,5 @@ def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
     similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
     if similar:
         return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"
-    more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"There is no {kind} “{text}”. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{more}."
+    further_clause = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return f"There is no {kind} “{text}”. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{further_clause}."

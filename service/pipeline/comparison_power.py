@@ -20,27 +20,37 @@ MAX_LEVEL_DIFFERENCE = 0.25
 """Share of the newest level by which samples may differ from it: others are of another level."""
 
 
-def read_powers(session: Session, measured: Sequence[tuple[SeriesHead, Points]]) -> list[Power]:
+def read_powers(session: Session, measured_series: Sequence[tuple[SeriesHead, Points]]) -> list[Power]:
     """Return what comparisons of cases can find, and how long they take; none for what is not counted exactly.
 
     The durations of all cases are read at once.
 
     Parameters
     ----------
-    measured
+    measured_series
         The series with their points on the path that were measured, oldest first.
     """
-    exact = [(head, path[-RUNS_FOR_POWER:]) for head, path in measured if is_exact_count(head) and path]
-    seconds = points.map_durations(session, {newest[-1].run_id for _, newest in exact})
-    powers = (_build_power(head, newest, seconds.get(newest[-1].run_id, 0.0)) for head, newest in exact)
+    exact_series = [(head, path[-RUNS_FOR_POWER:]) for head, path in measured_series if is_exact_count(head) and path]
+    seconds = points.map_durations(session, {newest_points[-1].run_id for _, newest_points in exact_series})
+    powers = (
+        _build_power(head, newest_points, seconds.get(newest_points[-1].run_id, 0.0))
+        for head, newest_points in exact_series
+    )
     return [power for power in powers if power is not None]
 
 
-def _build_power(head: SeriesHead, newest: Points, seconds: float) -> Power | None:
-    last = newest[-1].value
-    samples = [value for point in newest if point.environment == newest[-1].environment for value in point.samples]
-    near = [value for value in samples if abs(value - last) <= MAX_LEVEL_DIFFERENCE * abs(last)]
-    power = compute_power(near, seconds)
+def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Power | None:
+    newest_level = newest_points[-1].value
+    samples = [
+        value
+        for point in newest_points
+        if point.environment == newest_points[-1].environment
+        for value in point.samples
+    ]
+    samples_at_level = [
+        value for value in samples if abs(value - newest_level) <= MAX_LEVEL_DIFFERENCE * abs(newest_level)
+    ]
+    power = compute_power(samples_at_level, seconds)
     if power is None:
         return None
     return Power(

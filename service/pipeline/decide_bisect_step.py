@@ -27,12 +27,13 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
     if question is None:
         return None
     observations = bisect_inputs.read_observations(session, request)
-    inside = {question.good, *(node.commit for node in question.commits)}
-    question = count_variation.choose_rules(question, observations)
+    commits_of_range = {question.good, *(node.commit for node in question.commits)}
+    question = count_variation.apply_noise_rules_if_varying(question, observations)
     answer = _decide_next_step(session, request, question, observations)
     return Search(
         commits=len(question.commits),
-        known=sum(run.commit in inside for run in observations),
+        # The stored runs that the search can use.
+        known=sum(run.commit in commits_of_range for run in observations),
         answer=answer,
         asked=Asked(
             good=request.good,
@@ -64,13 +65,13 @@ def _decide_next_step(
     question: Question,
     observations: Sequence[Observation],
     *,
-    excluded: frozenset[str] = frozenset(),
+    refuted_commits: frozenset[str] = frozenset(),
 ) -> Answer:
     """Return the next step.
 
     Parameters
     ----------
-    excluded
+    refuted_commits
         The culprits of a noisy metric that a proof has refuted.
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
@@ -86,39 +87,43 @@ def _decide_next_step(
     culprits = tuple(
         _prove_culprit(session, request.metric, question, culprit, observations) for culprit in answer.culprits
     )
-    refuted = {
+    newly_refuted = {
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
     }
-    if refuted and not question.exact:
+    if newly_refuted and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
-        excluded |= refuted
-        remaining = [culprit for culprit in culprits if culprit.commit not in excluded]
-        cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        given_up = culprit_proof.explain_giving_up(question, remaining, len(excluded), observations)
-        return given_up or _decide_next_step(session, request, cleared, observations, excluded=excluded)
+        refuted_commits |= newly_refuted
+        remaining_culprits = [culprit for culprit in culprits if culprit.commit not in refuted_commits]
+        question_without_refuted = question.model_copy(update={"cleared": question.cleared | newly_refuted})
+        given_up = culprit_proof.explain_giving_up(question, remaining_culprits, len(refuted_commits), observations)
+        return given_up or _decide_next_step(
+            session, request, question_without_refuted, observations, refuted_commits=refuted_commits
+        )
     with_proofs = Found(culprits=culprits)
     return culprit_proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
 
 
 def _prove_culprit(
-    session: Session, name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
+    session: Session, metric_name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
 ) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
     pair = culprit_proof.find_interleaved_runs(culprit, observations)
     base, head = (
-        (runs.find_report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
+        (runs.find_report(session, observation.run) if observation.run else None for observation in pair or ())
+        if pair
+        else (None, None)
     )
     if base is None or head is None:
         return culprit
     precision = culprit_proof.choose_precision(culprit, exact=question.exact)
-    request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
+    request = ComparisonRequest(base=base, head=head, precision={metric_name: precision} if precision else {})
     comparison = interleaved.decide_comparison(request)
-    proof_state, sentence = culprit_proof.decide_proof(culprit, name, comparison)
-    measured = Proof(
+    proof_state, sentence = culprit_proof.decide_proof(culprit, metric_name, comparison)
+    proof = Proof(
         state=proof_state,
         sentence=sentence,
-        only_builds=culprit_proof.differs_only_like_builds(name, comparison),
+        only_builds=culprit_proof.differs_only_like_builds(metric_name, comparison),
         parent_run=base.run_id,
         run=head.run_id,
     )
-    return culprit_proof.add_levels(culprit.model_copy(update={"proof": measured}), name, comparison)
+    return culprit_proof.add_levels(culprit.model_copy(update={"proof": proof}), metric_name, comparison)

@@ -39,30 +39,30 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
     return add_entry(session, event, entry, author, datetime.now(UTC))
 
 
-def add_entry(session: Session, event: Event, entry: LogEntry, author: str, at: datetime) -> DecisionRow:
+def add_entry(session: Session, event: Event, entry: LogEntry, author: str, decided_at: datetime) -> DecisionRow:
     """Add an entry to the log of an event, and update the event's state."""
     row = DecisionRow(
         event_id=event.id,
         action=entry.action,
         author=author,
         by_service=entry.by_service,
-        at=at,
+        at=decided_at,
         reason=entry.reason,
         commit=entry.commit,
         original_id=None,
     )
     session.add(row)
     session.flush()
-    _update_state(session, event, at)
+    _update_state(session, event, decided_at)
     return row
 
 
 def copy_log(session: Session, origin: str, event: Event) -> None:
     """Copy the log of one event to another, which continues it or was split from it."""
-    present = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
+    copied_ids = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
     for row in decisions.read_log(session, origin):
-        original = row.original_id or row.id
-        if original in present:
+        original_id = row.original_id or row.id
+        if original_id in copied_ids:
             continue
         session.add(
             DecisionRow(
@@ -73,23 +73,26 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
                 at=row.at,
                 reason=row.reason,
                 commit=row.commit,
-                original_id=original,
+                original_id=original_id,
             )
         )
     session.flush()
     _update_state(session, event, event.changed_at)
 
 
-def _update_state(session: Session, event: Event, at: datetime) -> None:
+def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     """Set the state that follows from an event's log, and mark its series stale if their baseline changes with it."""
-    before, event.state = event.state, find_state_after(row.action for row in decisions.read_log(session, event.id))
-    if event.state is before:
+    previous_state, event.state = (
+        event.state,
+        find_state_after(row.action for row in decisions.read_log(session, event.id)),
+    )
+    if event.state is previous_state:
         return
-    event.changed_at = at
+    event.changed_at = changed_at
     event_marks.wake_event(event)
     if event.state is State.REOPENED:
-        event.found_at = at
-    if State.EXPECTED in {before, event.state}:
+        event.found_at = changed_at
+    if State.EXPECTED in {previous_state, event.state}:
         _mark_series_stale(session, event)
 
 

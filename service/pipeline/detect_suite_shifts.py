@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, aliased
 from runner.contract import CATALOGUE
 from runner.contract.report import hash_document
 from service.pipeline import update_events
+from service.pipeline.judging_schedule import are_all_judged
 from service.rules import detect
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series import suite_shift_drift
@@ -23,6 +24,7 @@ from service.store.engine.database import Database
 from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteLook
 from service.store.revisions import revisions
 from service.store.series import points
+from service.store.series.series import SeriesFilter
 
 _JUDGED_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
@@ -36,14 +38,18 @@ class Suite:
 
     subject: Subject
     host: Host
-    newest: Revision
-    before: Revision
+    newest_revision: Revision
+    previous_revision: Revision
 
 
 def detect_shifts(database: Database) -> None:
-    """Check the newest revision of each subject on each host, once, when all its cases are measured."""
+    """Check the newest revision of each subject on each host, once, when all its cases are measured and judged."""
     with database.reading() as session:
         due_suites = list(_select_due(session))
+    # A series that is not judged yet may have a drift of its own, which would leave it out.
+    subjects = {suite.subject.name for suite, _ in due_suites}
+    judged_subjects = {name for name in subjects if are_all_judged(database, [SeriesFilter(subject=name)])}
+    due_suites = [(suite, metric) for suite, metric in due_suites if suite.subject.name in judged_subjects]
     for suite, metric in due_suites:
         with database.reading() as session:
             shift = _detect_suite_shift(session, suite, metric)
@@ -63,19 +69,21 @@ def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
 
 def _list_suites(session: Session) -> Iterator[Suite]:
     """Return the two newest revisions of each subject that each host measured."""
-    places = select(EnvironmentCount.subject_id, EnvironmentCount.host_id).distinct()
-    for subject_id, host_id in session.execute(places.order_by("subject_id", "host_id")).all():
+    subject_hosts = select(EnvironmentCount.subject_id, EnvironmentCount.host_id).distinct()
+    for subject_id, host_id in session.execute(subject_hosts.order_by("subject_id", "host_id")).all():
         subject, host = session.get_one(Subject, subject_id), session.get_one(Host, host_id)
-        measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
-        revisions_query = select(Revision).where(Revision.subject_id == subject_id, measured)
-        newest = session.scalars(revisions_query.order_by(Revision.position.desc()).limit(2)).all()
-        if len(newest) == 2:
-            yield Suite(subject, host, *newest)
+        has_run = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
+        revisions_query = select(Revision).where(Revision.subject_id == subject_id, has_run)
+        newest_revisions = session.scalars(revisions_query.order_by(Revision.position.desc()).limit(2)).all()
+        if len(newest_revisions) == 2:
+            yield Suite(subject, host, *newest_revisions)
 
 
 def _is_complete(session: Session, suite: Suite) -> bool:
     """Return whether all cases of the revision before were run at the newest one."""
-    return _list_cases(session, suite.before, suite.host) <= _list_cases(session, suite.newest, suite.host)
+    return _list_cases(session, suite.previous_revision, suite.host) <= _list_cases(
+        session, suite.newest_revision, suite.host
+    )
 
 
 def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
@@ -85,13 +93,13 @@ def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
 
 def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
     """Return the metrics in which the newest revision of a suite was not checked for a shift yet."""
-    checked = select(SuiteLook.metric).where(
+    checked_query = select(SuiteLook.metric).where(
         SuiteLook.subject_id == suite.subject.id,
         SuiteLook.host_id == suite.host.id,
-        SuiteLook.revision_id == suite.newest.id,
+        SuiteLook.revision_id == suite.newest_revision.id,
     )
-    metrics = set(session.scalars(checked))
-    return [metric for metric in _JUDGED_METRICS if metric not in metrics]
+    checked_metrics = set(session.scalars(checked_query))
+    return [metric for metric in _JUDGED_METRICS if metric not in checked_metrics]
 
 
 def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
@@ -106,13 +114,13 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
     path = paths[0][0]
     settings = [points.find_settings(session, point.environment) for point in (path[-2], path[-1])]
     return suite_shift_drift.describe_suite_shift(
-        identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
+        identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit]),
         suite=suite_shift_drift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
         settings=(settings[0], settings[1]),
         candidates=_list_candidates(session, suite, path),
-        committed_at=suite.newest.committed_at,
+        committed_at=suite.newest_revision.committed_at,
     )
 
 
@@ -124,34 +132,40 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
     """
     # The series of the suite that have no drift of their own at the newest revision.
     newest, changes = aliased(Revision), aliased(DriftRow)
-    drifted = (
+    has_own_drift = (
         select(changes.id)
-        .join(newest, newest.id == suite.newest.id)
+        .join(newest, newest.id == suite.newest_revision.id)
         .where(changes.series_id == Series.id, changes.position >= newest.position)
         .exists()
     )
     series_query = select(Series.id).where(
-        Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
+        Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~has_own_drift
     )
     # Their paths: of a window first, in full where that does not decide.
-    window = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
+    window_start = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         drift_positions = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
-        last: dict[int, int] = dict(session.execute(drift_positions.group_by(DriftRow.series_id)).all())
-        trends = points.arrange_trends(session, chunk, window)
-        if window is not None:
-            start = window.position
-            undecided = [
-                identity
-                for identity in chunk
-                if not suite_shift_drift.has_enough_points(trends[identity], start, last.get(identity, -1))
+        last_drift_position: dict[int, int] = dict(session.execute(drift_positions.group_by(DriftRow.series_id)).all())
+        trends = points.arrange_trends(session, chunk, window_start)
+        if window_start is not None:
+            start = window_start.position
+            undecided_series = [
+                candidate_id
+                for candidate_id in chunk
+                if not suite_shift_drift.has_enough_points(
+                    trends[candidate_id], start, last_drift_position.get(candidate_id, -1)
+                )
             ]
-            trends |= points.arrange_trends(session, undecided)
+            trends |= points.arrange_trends(session, undecided_series)
         for series_id, trend in trends.items():
             path = trend.path
-            if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
-                paths.append((path, last.get(series_id, -1)))
+            if (
+                len(path) > 1
+                and path[-1].revision == suite.newest_revision.commit
+                and path[-2].revision == suite.previous_revision.commit
+            ):
+                paths.append((path, last_drift_position.get(series_id, -1)))
     return suite_shift_drift.select_common_environments(paths)
 
 
@@ -168,11 +182,11 @@ def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift
         "subject_id": suite.subject.id,
         "host_id": suite.host.id,
         "metric": metric,
-        "revision_id": suite.newest.id,
+        "revision_id": suite.newest_revision.id,
     }
     if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
         return
-    shift_id = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit])
+    shift_id = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit])
     session.add(SuiteLook(id=shift_id, **key, document=shift and shift.model_dump(mode="json")))
     if shift is not None:
         session.get_one(Subject, suite.subject.id).drifts_version += 1

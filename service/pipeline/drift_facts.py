@@ -41,8 +41,8 @@ class DriftFacts:
 
         That the programs map different files is no upgrade: a commit can link another library.
         """
-        systems = {drift.before.program_bytes.system, drift.after.program_bytes.system}
-        if drift.cause is not Cause.COMMIT or "" in systems or len(systems) == 1:
+        system_digests = {drift.before.program_bytes.system, drift.after.program_bytes.system}
+        if drift.cause is not Cause.COMMIT or "" in system_digests or len(system_digests) == 1:
             return drift
         before, after = (self._read_system_files(point) for point in (drift.before, drift.after))
         return replace(drift, cause=Cause.BOTH) if list_upgraded_files(before, after) else drift
@@ -51,13 +51,13 @@ class DriftFacts:
         """Return the commits, settings, levels and costs that the description of a drift needs."""
         parents = self._map_parents(series.subject_id)
         revisions_query = select(Revision).where(Revision.subject_id == series.subject_id)
-        blamed = self._session.scalars(revisions_query.where(Revision.commit == drift.after.revision)).one()
+        blamed_revision = self._session.scalars(revisions_query.where(Revision.commit == drift.after.revision)).one()
         candidates = list_commits_between(parents, *drift.suspects)
         settings_before, settings_after = self._read_settings_of_sides(drift)
         return DriftContext(
-            title=blamed.title,
-            author=blamed.author,
-            committed_at=blamed.committed_at,
+            title=blamed_revision.title,
+            author=blamed_revision.author,
+            committed_at=blamed_revision.committed_at,
             candidates=revisions.list_candidates(self._session, series.subject_id, candidates),
             candidates_known=are_all_known(parents, *drift.suspects),
             settings_before=settings_before,
@@ -78,10 +78,12 @@ class DriftFacts:
         settings_of_sides = [self._find_settings(point.environment) for point in sides]
         if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
             return settings_of_sides
-        files = [self._read_system_files(point) for point in sides]
-        upgraded = list_upgraded_files(*files)
+        files_of_sides = [self._read_system_files(point) for point in sides]
+        upgraded_files = list_upgraded_files(*files_of_sides)
         file_settings = (
-            [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
+            [{name: side[name] for name in upgraded_files} for side in files_of_sides]
+            if drift.cause is Cause.BOTH
+            else files_of_sides
         )
         return [{**settings, **side} for settings, side in zip(settings_of_sides, file_settings, strict=True)]
 

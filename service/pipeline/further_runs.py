@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from service.rules.expected_runs import CaseOnHost, describe_end_of_doubt, is_imported
+from service.rules.further_runs import CaseOnHost, describe_end_of_doubt, is_imported
 from service.schemas.history import Drift
 from service.store import environments, hosts
 
@@ -37,10 +37,10 @@ class FurtherRuns:
 
     def _find_case_on_host(self, drift: Drift) -> CaseOnHost:
         """Return what decides whether further runs of a drift's case can come; the answers are cached."""
-        sides = {drift.environment_before, drift.environment_after}
-        unknown = sides - self._imported.keys()
-        if unknown:
-            settings = environments.find_settings(self.session, unknown)
-            self._imported |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unknown}
-        imported = any(self._imported[hash_] for hash_ in sides)
+        hashes = {drift.environment_before, drift.environment_after}
+        unread_hashes = hashes - self._imported.keys()
+        if unread_hashes:
+            settings = environments.find_settings(self.session, unread_hashes)
+            self._imported |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unread_hashes}
+        imported = any(self._imported[hash_] for hash_ in hashes)
         return CaseOnHost(drift.host, imported, None if imported else self.find_last_seen(drift.host))

@@ -16,10 +16,10 @@ MAX_CASES = 3
 
 def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
     """Return what profiles show of the cases that changed most, as far as they were profiled."""
-    changed = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
+    changed_cases = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
     by_name = {case.name: case.case for case in outcome.cases}
     insights = []
-    for name in list(changed)[:MAX_CASES]:
+    for name in list(changed_cases)[:MAX_CASES]:
         after = _find_newest_profile(session, by_name[name].head)
         if after is not None:
             insights.append(make_insight(name, _find_newest_profile(session, by_name[name].base), after))

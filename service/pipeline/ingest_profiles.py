@@ -22,9 +22,9 @@ def ingest_profile(database: Database, profile: Profile) -> StoreResult:
         result = profiles.store_profile(session, prepared)
         return result, series.mark_stale(session, case, PRICED_METRICS) if result is StoreResult.CREATED else []
 
-    result, priced = database.write([profile.subject], store)
-    if priced:
+    result, repriced_series = database.write([profile.subject], store)
+    if repriced_series:
         judging_schedule.judge_or_defer_series(database)
         with database.writing([profile.subject]) as session:
-            update_events.refresh_prices(session, priced)
+            update_events.refresh_prices(session, repriced_series)
     return result

@@ -48,9 +48,9 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
     conflicting: list[UUID] = []
     with database.ingesting():
         table_partitions.ensure_partitions(database)
-        for part in split_into_parts(prepare_reports(reports)):
-            subjects = {prepared.report.subject for prepared in part}
-            result = database.write(subjects, partial(store_reports, reports=part))
+        for batch in split_into_parts(prepare_reports(reports)):
+            subjects = {prepared.report.subject for prepared in batch}
+            result = database.write(subjects, partial(store_reports, reports=batch))
             created |= result.created
             conflicting += result.conflicting
     return IngestResult(frozenset(created), tuple(conflicting))
@@ -78,16 +78,16 @@ def split_into_parts(
     reports: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
 ) -> Iterator[list[PreparedReport]]:
     """Split a batch into parts of about ``max_points`` points, case by case: a series lies together on disk."""
-    part: list[PreparedReport] = []
-    points = 0
+    batch: list[PreparedReport] = []
+    n_points = 0
     for report in sorted(reports, key=attrgetter("case")):
-        if part and points + len(report.points) > max_points:
-            yield part
-            part, points = [], 0
-        part.append(report)
-        points += len(report.points) + 1
-    if part:
-        yield part
+        if batch and n_points + len(report.points) > max_points:
+            yield batch
+            batch, n_points = [], 0
+        batch.append(report)
+        n_points += len(report.points) + 1
+    if batch:
+        yield batch
 
 
 def store_reports(session: Session, reports: Sequence[PreparedReport]) -> IngestResult:
@@ -95,16 +95,16 @@ def store_reports(session: Session, reports: Sequence[PreparedReport]) -> Ingest
     new_reports: dict[UUID, PreparedReport] = {}
     conflicting: list[UUID] = []
     for report in reports:
-        first = new_reports.setdefault(report.report.run_id, report)
-        if not is_same_report(report.document, first.document):
+        first_report = new_reports.setdefault(report.report.run_id, report)
+        if not is_same_report(report.document, first_report.document):
             conflicting.append(report.report.run_id)
     for chunk in bulk.split_into_chunks(list(new_reports), _IDS_PER_QUERY):
-        stored = (
+        stored_query = (
             select(Run.id, StoredReport.document, StoredReport.thinned, StoredReport.reduced)
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
-        for run_id, document, thinned, reduced in session.execute(stored):
+        for run_id, document, thinned, reduced in session.execute(stored_query):
             if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting.append(run_id)
     new_runs.insert_reports(session, list(new_reports.values()))

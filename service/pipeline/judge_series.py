@@ -37,11 +37,11 @@ class JudgedSeries:
         The version that was judged, and the version that was judged before.
     drifts
         Its drifts in their stored form.
-    differ
+    has_changed_drifts
         Whether they differ from the stored drifts of the version that was judged before.
     sparkline
         Its sparkline; None without any point.
-    withdrawn
+    withdrawal_reasons
         Why former drifts no longer stand, by their ids.
     """
 
@@ -50,9 +50,9 @@ class JudgedSeries:
     version: int
     judged_version: int
     drifts: list[DriftRow]
-    differ: bool
+    has_changed_drifts: bool
     sparkline: Sparkline | None
-    withdrawn: dict[str, str]
+    withdrawal_reasons: dict[str, str]
 
 
 class _FixedFacts(NamedTuple):
@@ -78,48 +78,56 @@ def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[Ju
         if len(series_ids) == 1:
             log.exception("series %d could not be judged", *series_ids)
             return [], set(series_ids)
-    alone = [judge_series(session, [series_id]) for series_id in series_ids]
-    judged = [result for results, _ in alone for result in results]
-    return judged, {series_id for _, failed in alone for series_id in failed}
+    single_results = [judge_series(session, [series_id]) for series_id in series_ids]
+    judged_series = [result for results, _ in single_results for result in results]
+    return judged_series, {series_id for _, failed_ids in single_results for series_id in failed_ids}
 
 
 def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
     """Detect the drifts of the series that are stale among these; what they share is read once."""
-    stale = series.find_stale_series(session, series_ids)
-    ids = [row.id for row in stale]
-    trends, former = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
+    stale_rows = series.find_stale_series(session, series_ids)
+    ids = [row.id for row in stale_rows]
+    trends, former_rows = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
     baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
-    proven = {
-        series_id: unify_proofs(of_series, trends[series_id].stand_ins)
-        for series_id, of_series in proofs.map_by_series(session, ids).items()
+    proofs_of_series = {
+        series_id: unify_proofs(series_proofs, trends[series_id].stand_ins)
+        for series_id, series_proofs in proofs.map_by_series(session, ids).items()
     }
     return [
         _judge_one_series(
-            facts, row, trends[row.id], _FixedFacts(baselines.get(row.id, {}), proven[row.id]), former[row.id]
+            facts,
+            row,
+            trends[row.id],
+            _FixedFacts(baselines.get(row.id, {}), proofs_of_series[row.id]),
+            former_rows[row.id],
         )
-        for row in stale
+        for row in stale_rows
     ]
 
 
 def _judge_one_series(
-    facts: DriftFacts, row: Series, trend: Trend, fixed: _FixedFacts, former: Sequence[DriftRow]
+    facts: DriftFacts, row: Series, trend: Trend, fixed_facts: _FixedFacts, former_rows: Sequence[DriftRow]
 ) -> JudgedSeries:
     """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
-    head, measured = series.read_head(row), trend.measured
-    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=fixed.baselines) if row.judged else []
+    head, measured_points = series.read_head(row), trend.measured
+    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=fixed_facts.baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
-    changes = apply_proofs(changes, fixed.proofs, trend) if row.judged else []
+    changes = apply_proofs(changes, fixed_facts.proofs, trend) if row.judged else []
     contexts = [facts.find_description_facts(row, change) for change in changes]
-    described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
-    rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]
-    stood = [Drift.model_validate(drift.document) for drift in former]
+    described_drifts = describe_drifts(head, changes, contexts, calibrate_floor(measured_points))
+    rows = [
+        drifts.make_row(drift, change.after.position) for drift, change in zip(described_drifts, changes, strict=True)
+    ]
+    former_drifts = [Drift.model_validate(drift.document) for drift in former_rows]
     return JudgedSeries(
         subject=head.subject,
         series_id=row.id,
         version=row.version,
         judged_version=row.judged_version,
         drifts=rows,
-        differ=drifts.do_differ(rows, former),
-        sparkline=sparklines.draw_path(trend, described),
-        withdrawn=explain_withdrawals(stood, described, measured, trend.former, judged=row.judged),
+        has_changed_drifts=drifts.do_differ(rows, former_rows),
+        sparkline=sparklines.draw_path(trend, described_drifts),
+        withdrawal_reasons=explain_withdrawals(
+            former_drifts, described_drifts, measured_points, trend.former, is_judged=row.judged
+        ),
     )

@@ -75,13 +75,13 @@ def judge_stale_series(
     deadline = time.monotonic() + seconds
     is_last = False
     while _judge_stale_series_until(deadline, database, filters):
-        marked = update_events.update_events(database, _list_subjects(filters))
-        if marked:
+        has_marked_series = update_events.update_events(database, _list_subjects(filters))
+        if has_marked_series:
             database.defer(judge_all_series)  # also series that nobody asked for
         elif is_last:
             return True
         # Events have series judged again, and those that another process has just updated do, too: look once more.
-        is_last = not marked
+        is_last = not has_marked_series
     return False
 
 
@@ -105,75 +105,79 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
     Judging can take long, so it happens outside of the write lock. If a series changes meanwhile, the result is
     dropped and the series is judged again.
     """
-    stale = noted_at_start = _find_stale_series(database, filters)
-    while stale:
-        for batch in _split_into_batches(stale):
+    stale_series = stale_at_start = _find_stale_series(database, filters)
+    while stale_series:
+        for batch in _split_into_batches(stale_series):
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
-                judged, not_judged = judge_series(session, batch)
-            _failed.setdefault(database, {}).update((entry, stale[entry].version) for entry in not_judged)
-            if judged:  # otherwise another process was faster
-                with database.writing({entry.subject for entry in judged}) as session:
-                    _store_results(session, judged)
-        stale = {
+                results, failed_ids = judge_series(session, batch)
+            _failed.setdefault(database, {}).update((entry, stale_series[entry].version) for entry in failed_ids)
+            if results:  # otherwise another process was faster
+                with database.writing({entry.subject for entry in results}) as session:
+                    _store_results(session, results)
+        stale_series = {
             series_id: entry
             for series_id, entry in _find_stale_series(database, filters).items()
-            if series_id in noted_at_start and entry.judged_version < noted_at_start[series_id].version
+            if series_id in stale_at_start and entry.judged_version < stale_at_start[series_id].version
         }
     return True
 
 
-def _may_judge_at_once(stale: Mapping[int, StaleSeries]) -> bool:
+def _may_judge_at_once(stale_series: Mapping[int, StaleSeries]) -> bool:
     """Return whether stale series are few enough to be judged before the request is answered."""
-    return len(stale) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale.values()) <= MAX_POINTS
+    return (
+        len(stale_series) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale_series.values()) <= MAX_POINTS
+    )
 
 
 def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
     """Return the series that have changed since they were judged, except those that this process cannot judge."""
     with database.reading() as session:
-        stale = series.list_stale_series(session, filters)
+        stale_series = series.list_stale_series(session, filters)
     failed = _failed.get(database, {})
-    return {series_id: entry for series_id, entry in stale.items() if failed.get(series_id) != entry.version}
+    return {series_id: entry for series_id, entry in stale_series.items() if failed.get(series_id) != entry.version}
 
 
-def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
+def _split_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
     """Split series into batches. Neighbours are often metrics of one case."""
-    sorted_ids = sorted(stale)
+    sorted_ids = sorted(stale_series)
     # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
     start = random.randrange(len(sorted_ids))  # noqa: S311 - guards nothing
     batch: list[int] = []
-    room = _POINTS_AT_ONCE
-    for entry in sorted_ids[start:] + sorted_ids[:start]:
-        if batch and (stale[entry].n_points > room or len(batch) == _SERIES_AT_ONCE):
+    remaining_points = _POINTS_AT_ONCE
+    for series_id in sorted_ids[start:] + sorted_ids[:start]:
+        if batch and (stale_series[series_id].n_points > remaining_points or len(batch) == _SERIES_AT_ONCE):
             yield batch
-            batch, room = [], _POINTS_AT_ONCE
-        batch.append(entry)
-        room -= stale[entry].n_points
+            batch, remaining_points = [], _POINTS_AT_ONCE
+        batch.append(series_id)
+        remaining_points -= stale_series[series_id].n_points
     yield batch
 
 
-def _store_results(session: Session, judged: Sequence[JudgedSeries]) -> None:
+def _store_results(session: Session, results: Sequence[JudgedSeries]) -> None:
     """Store the results of series that have neither changed nor been judged since they were read."""
     versions_query = select(Series.id, Series.version, Series.judged_version)
-    rows = session.execute(versions_query.where(Series.id.in_([result.series_id for result in judged])))
+    rows = session.execute(versions_query.where(Series.id.in_([result.series_id for result in results])))
     versions = {series_id: (version, judged_version) for series_id, version, judged_version in rows}
-    current = {
+    current_results = {
         result.series_id: result
-        for result in judged
+        for result in results
         if versions.get(result.series_id) == (result.version, result.judged_version)
     }
-    with_new_drifts = [result for result in current.values() if result.differ]
+    with_new_drifts = [result for result in current_results.values() if result.has_changed_drifts]
     if with_new_drifts:
         drifts.replace_drifts(session, {result.series_id: result.drifts for result in with_new_drifts})
         subjects = select(Series.subject_id).where(Series.id.in_([result.series_id for result in with_new_drifts]))
-        increased = {"drifts_version": Subject.drifts_version + 1}
-        session.execute(update(Subject).where(Subject.id.in_(subjects)).values(increased))
+        new_values = {"drifts_version": Subject.drifts_version + 1}
+        session.execute(update(Subject).where(Subject.id.in_(subjects)).values(new_values))
         for result in with_new_drifts:
-            event_drifts.mark_withdrawn(session, result.withdrawn)
-    event_marks.wake_events_after_run(session, current)
+            event_drifts.mark_withdrawn(session, result.withdrawal_reasons)
+    event_marks.wake_events_after_run(session, current_results)
     sparkline_of_series = {
-        name: (result.version, result.sparkline) for name, result in current.items() if result.sparkline is not None
+        name: (result.version, result.sparkline)
+        for name, result in current_results.items()
+        if result.sparkline is not None
     }
     sparklines.store_sparklines(session, sparkline_of_series)
-    session.execute(update(Series).where(Series.id.in_(current)).values(judged_version=Series.version))
+    session.execute(update(Series).where(Series.id.in_(current_results)).values(judged_version=Series.version))

@@ -138,14 +138,14 @@ def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, hol
 
 def _add_runs(session: Session, row: Job, runs: tuple[UUID, ...]) -> None:
     """Add the runs of the lease's host; those that another host or another subject has stored are not the job's."""
-    foreign = (
+    foreign_runs = (
         select(Run.id)
         .join(Host, Host.id == Run.host_id)
         .join(Subject, Subject.id == Run.subject_id)
         .where(Run.id.in_(runs), or_(Host.name != row.host, Subject.name != row.question["subject"]))
     )
-    left_out = {*row.runs, *map(str, session.scalars(foreign))}
-    new = [str(run) for run in dict.fromkeys(runs) if str(run) not in left_out]
-    if new:
-        row.runs = [*row.runs, *new]
+    excluded_runs = {*row.runs, *map(str, session.scalars(foreign_runs))}
+    new_runs = [str(run) for run in dict.fromkeys(runs) if str(run) not in excluded_runs]
+    if new_runs:
+        row.runs = [*row.runs, *new_runs]
         row.fruitless = 0

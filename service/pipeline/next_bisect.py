@@ -45,34 +45,34 @@ def find_next_steps(
     session: Session,
     summaries: Sequence[EventSummary],
     now: datetime,
-    known: Mapping[str, Sequence[Drift]] = MappingProxyType({}),
+    known_drifts: Mapping[str, Sequence[Drift]] = MappingProxyType({}),
 ) -> dict[str, NextStep]:
     """Return the bisect that each event needs, by the event's id. Most events need none.
 
     Parameters
     ----------
-    known
+    known_drifts
         Drifts that the caller has read, by the id of their event.
     """
     policies = subjects.map_bisect_policies(session, (event.subject for event in summaries))
-    waiting = [
+    events_without_culprit = [
         event
         for event in summaries
         if event.open and event.found and event.confirmed and event.merged_into is None and not event.culprits
         if offers_bisects(policies[event.subject])
     ]
-    bisected = {
+    bisected_events = {
         event_id
-        for subject in {event.subject for event in waiting}
+        for subject in {event.subject for event in events_without_culprit}
         for event_id in bisect_results.map_bisects_by_event(session, subject)
     }
     steps: dict[str, NextStep] = {}
     further_runs = FurtherRuns(session, now)
-    for event in waiting:
-        if event.id in bisected:
+    for event in events_without_culprit:
+        if event.id in bisected_events:
             continue
         drift = drifts_to_bisect.choose_drift_to_bisect(
-            known[event.id] if event.id in known else _list_drifts(session, event.id),
+            known_drifts[event.id] if event.id in known_drifts else _list_drifts(session, event.id),
             lambda drift: _is_measurable(session, drift, further_runs),
         )
         if drift is not None:
@@ -81,7 +81,7 @@ def find_next_steps(
 
 
 def choose_drift_to_order(
-    session: Session, subject: str, now: datetime, *, runs_a_day: int, idle: timedelta
+    session: Session, subject: str, now: datetime, *, runs_a_day: int, min_idle_time: timedelta
 ) -> tuple[Drift | None, int]:
     """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
 
@@ -89,10 +89,10 @@ def choose_drift_to_order(
     the commit of an open event more certain.
     """
     policy = subjects.map_bisect_policies(session, [subject])[subject]
-    allowed = drifts_to_bisect.count_allowed_runs(
+    n_allowed_runs = drifts_to_bisect.count_allowed_runs(
         policy, bisect_results.list_ordered_by_service(session, subject), now, runs_a_day
     )
-    if not allowed:
+    if not n_allowed_runs:
         return None, 0
     further_runs = FurtherRuns(session, now)
     busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
@@ -100,7 +100,7 @@ def choose_drift_to_order(
     def is_free(drift: Drift) -> bool:
         return (
             not busy_hosts & {None, drift.host}
-            and is_idle(further_runs.find_last_seen(drift.host), now, idle)
+            and is_idle(further_runs.find_last_seen(drift.host), now, min_idle_time)
             and _is_measurable(session, drift, further_runs)
             and not _is_of_pull_request(session, drift)
         )
@@ -111,12 +111,12 @@ def choose_drift_to_order(
         for certainty in (Certainty.RANGE, Certainty.SINGLE, Certainty.PROVISIONAL)
     )
     drift = drifts_to_bisect.choose_drift_to_order(events_in_turn, is_free, now)
-    return drift, allowed
+    return drift, n_allowed_runs
 
 
-def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
+def is_idle(last_seen: datetime | None, now: datetime, min_idle_time: timedelta) -> bool:
     """Return whether a host is not measuring now, as far as its newest run shows."""
-    return last_seen is None or last_seen < now - idle
+    return last_seen is None or last_seen < now - min_idle_time
 
 
 def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
@@ -127,8 +127,8 @@ def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
         return "The drift no longer exists.", False
     if not event.open or event.merged_into is not None:
         return f"The event is {event.state.value.replace('_', ' ')}, so its commit is no longer needed.", False
-    narrowed = "Another bisect has narrowed down the event." if event.culprits else ""
-    return narrowed, not event.found
+    reason = "Another bisect has narrowed down the event." if event.culprits else ""
+    return reason, not event.found
 
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
@@ -136,12 +136,12 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
     filter_ = events.EventFilter(
         subject=subject, open=True, found=True, certainty=certainty, below_floor=False, snoozed=False
     )
-    bisected = bisect_results.map_bisects_by_event(session, subject)
+    bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             if event.confirmed or certainty is Certainty.PROVISIONAL:
-                yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisected.get(event.id, ()))
+                yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisects_of_event.get(event.id, ()))
         if len(items) < _EVENTS_PER_QUERY:
             return
 

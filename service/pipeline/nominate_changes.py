@@ -31,36 +31,38 @@ class _RankedNomination(NamedTuple):
     nomination: Nomination
 
 
-def list_nominations(session: Session, selected: SeriesFilter) -> NominationList:
+def list_nominations(session: Session, series_filter: SeriesFilter) -> NominationList:
     """Return the nominations of the judged series that a filter selects, the most likely and largest first."""
-    ranked, paths = _rank_nominations(session, selected)
+    ranked, paths = _rank_nominations(session, series_filter)
     items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
-def list_likely_changes(session: Session, selected: SeriesFilter) -> list[Nomination]:
+def list_likely_changes(session: Session, series_filter: SeriesFilter) -> list[Nomination]:
     """Return those nominations that are likelier than not, without what a comparison of the series can find."""
-    ranked, _ = _rank_nominations(session, selected)
+    ranked, _ = _rank_nominations(session, series_filter)
     return [entry.nomination for entry in ranked if entry.nomination.likely]
 
 
 def _rank_nominations(
-    session: Session, selected: SeriesFilter
+    session: Session, series_filter: SeriesFilter
 ) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
     """Return all nominations in their order, and the measured points of each series."""
-    rows = series.list_judged(session, selected)
+    rows = series.list_judged(session, series_filter)
     ids = [row.id for row in rows]
-    trends, proven = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
-    stored = drifts.map_rows_by_series(session, ids)
+    trends, proofs_of_series = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
+    stored_rows = drifts.map_rows_by_series(session, ids)
     ranked: list[_RankedNomination] = []
     paths: list[tuple[SeriesHead, Points]] = []
     for row in rows:
         head = series.read_head(row)
-        found = [Drift.model_validate(drift.document) for drift in stored[row.id]]
-        measured = tuple(point for point in trends[row.id].path if not point.is_reused)
-        ranked += _list_suspected(head, found)
-        ranked += _list_worthwhile(head, found, measured, unify_proofs(proven[row.id], trends[row.id].stand_ins))
-        paths.append((head, measured))
+        stored_drifts = [Drift.model_validate(drift.document) for drift in stored_rows[row.id]]
+        measured_points = tuple(point for point in trends[row.id].path if not point.is_reused)
+        ranked += _list_suspected_drifts(head, stored_drifts)
+        ranked += _list_worthwhile_changes(
+            head, stored_drifts, measured_points, unify_proofs(proofs_of_series[row.id], trends[row.id].stand_ins)
+        )
+        paths.append((head, measured_points))
     ranked.sort(key=lambda entry: entry.rank)
     return ranked, paths
 
@@ -84,7 +86,7 @@ def _build_case(head: SeriesHead) -> Case:
     return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
 
-def _list_suspected(head: SeriesHead, drifts: list[Drift]) -> Iterator[_RankedNomination]:
+def _list_suspected_drifts(head: SeriesHead, drifts: list[Drift]) -> Iterator[_RankedNomination]:
     """Yield the drifts of a series that are not certain, and those that more than one commit can have caused."""
     for drift in drifts:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
@@ -93,48 +95,53 @@ def _list_suspected(head: SeriesHead, drifts: list[Drift]) -> Iterator[_RankedNo
             yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=True)
 
 
-def _list_worthwhile(
-    head: SeriesHead, drifts: list[Drift], measured: Points, proven: list[Proof]
+def _list_worthwhile_changes(
+    head: SeriesHead, drifts: list[Drift], measured_points: Points, known_proofs: list[Proof]
 ) -> Iterator[_RankedNomination]:
     """Yield the change that is worth a comparison on the newest level of a noisy series, and the ends of that level."""
     first_runs = {str(drift.run_after) for drift in drifts}
-    level_begin = max((index for index, point in enumerate(measured) if str(point.run_id) in first_runs), default=0)
-    level = measured[level_begin:]
+    level_begin = max(
+        (index for index, point in enumerate(measured_points) if str(point.run_id) in first_runs), default=0
+    )
+    level = measured_points[level_begin:]
     if len(level) < 2 or level[0].environment != level[-1].environment:
         return
     if len({value for point in level for value in point.samples}) == 1:
         return  # every sample is the same
     nomination = nominate_newest(level)
     exact_steps = _list_exact_steps(level)
-    ends = [*exact_steps]
+    index_pairs = [*exact_steps]
     if nomination:
-        ends.append((nomination.low - 1, nomination.high))
-    ends.append((0, len(level) - 1))
-    for first, last in dict.fromkeys(ends):
-        base, end = level[first], level[last]
-        if base.revision != end.revision and not is_covered(base, end, proven, level):
-            likely = (first, last) in exact_steps and _is_final_step(level, first)
-            yield _build_ranked_nomination(head, base.revision, end.revision, base.value, end.value, likely=likely)
+        index_pairs.append((nomination.low - 1, nomination.high))
+    index_pairs.append((0, len(level) - 1))
+    for base_index, head_index in dict.fromkeys(index_pairs):
+        base_point, head_point = level[base_index], level[head_index]
+        if base_point.revision != head_point.revision and not is_covered(base_point, head_point, known_proofs, level):
+            likely = (base_index, head_index) in exact_steps and _is_final_step(level, base_index)
+            yield _build_ranked_nomination(
+                head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=likely
+            )
 
 
 def _is_final_step(level: Points, index: int) -> bool:
     """Return whether no value after a step was there before it: the step is no outlier, and no second mode."""
     before, after = (
-        {value for point in part for value in point.samples} for part in (level[: index + 1], level[index + 1 :])
+        {value for point in points_of_side for value in point.samples}
+        for points_of_side in (level[: index + 1], level[index + 1 :])
     )
     return before.isdisjoint(after)
 
 
 def _build_ranked_nomination(
-    head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool
+    head: SeriesHead, base_commit: str, head_commit: str, before: int | float, after: int | float, *, likely: bool
 ) -> _RankedNomination:
     """Return the nomination of two commits with its sort key: likely changes first, then by size in percent."""
     percent = compute_percent_change(after - before, before)
     nomination = Nomination(
         case=_build_case(head),
         metric=head.metric,
-        base=base,
-        head=end,
+        base=base_commit,
+        head=head_commit,
         before=before,
         after=after,
         percent=percent,

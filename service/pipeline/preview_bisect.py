@@ -69,7 +69,7 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
     """
     # The host that measured the case last.
     values = checked.values
-    subject, name = values["subject"], values["metric"]
+    subject, metric_name = values["subject"], values["metric"]
     case = CaseOnHost(subject, values["case"], values.get("host", ""))
     reports = range_runs.list_newest_reports(session, case)
     if not reports:
@@ -80,26 +80,26 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
     good, bad = (revisions.list_candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
     case = case._replace(host=host)
-    levels = range_runs.read_levels(session, case, name, [good.commit, bad.commit])
+    levels = range_runs.read_levels(session, case, metric_name, [good.commit, bad.commit])
     # How long a run takes, and whether the count repeats.
     durations = range_runs.read_durations(reports)
-    runs = [_build_observation(report, name) for report in reports]
+    runs = [_build_observation(report, metric_name) for report in reports]
     # As the search will find them: a case that varies now does so at other commits too.
-    unsteady = metric(name).exact and has_varying_count(runs, float(values.get("least") or 0))
+    is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("least") or 0))
     return BisectPreview(
         good=good,
         bad=bad,
         levels=(levels.get(good.commit), levels.get(bad.commit)),
         commits=len(checked.range),
-        measured=len(checked.range & range_runs.list_measured_commits(session, case, name)),
+        measured=len(checked.range & range_runs.list_measured_commits(session, case, metric_name)),
         host=case.host,
-        unit=metric(name).unit,
+        unit=metric(metric_name).unit,
         durations=durations,
-        half_range=compute_half_range(runs) if unsteady else None,
-        remedy=_suggest_remedy(reports[0]) if unsteady else "",
+        half_range=compute_half_range(runs) if is_varying else None,
+        remedy=_suggest_remedy(reports[0]) if is_varying else "",
         cost=cost.estimate_cost(
             len(checked.range),
-            exact=metric(name).exact and not unsteady,
+            exact=metric(metric_name).exact and not is_varying,
             build_seconds=durations.build,
             measure_seconds=durations.measure,
         ),
@@ -110,6 +110,6 @@ def _suggest_remedy(report: Report) -> str:
     return suggest_remedy(report.environment.settings, is_server=any(sample.windows for sample in report.samples))
 
 
-def _build_observation(report: Report, name: str) -> Observation:
-    values = tuple(report.values(name))
+def _build_observation(report: Report, metric_name: str) -> Observation:
+    values = tuple(report.values(metric_name))
     return Observation(commit=report.revision.commit, value=values[0] if values else None, samples=values)

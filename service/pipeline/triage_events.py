@@ -32,16 +32,18 @@ def triage_events(session: Session, request: TriageRequest, author: str, now: da
     now
         The present time; a snooze must end later.
     """
-    done: list[str] = []
-    refused: list[Refusal] = []
+    decided_ids: list[str] = []
+    refusals: list[Refusal] = []
     for event_id in dict.fromkeys(request.events):
         problem = _decide_event(session, event_id, request, author, now)
         if problem:
-            refused.append(Refusal(event_id=event_id, reason=problem))
+            refusals.append(Refusal(event_id=event_id, reason=problem))
         else:
-            done.append(event_id)
-    silences = _silence_series(session, done, request, author, now) if request.action is TriageAction.SILENCE else []
-    return TriageReceipt(done=done, refused=refused, silences=silences)
+            decided_ids.append(event_id)
+    silences = (
+        _silence_series(session, decided_ids, request, author, now) if request.action is TriageAction.SILENCE else []
+    )
+    return TriageReceipt(done=decided_ids, refused=refusals, silences=silences)
 
 
 def _decide_event(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
@@ -81,12 +83,15 @@ def _silence_series(
 ) -> list[Silence]:
     """Silence the series of some events, except those that are silenced for at least as long."""
     assert request.until is not None
-    active = [pattern for pattern in silences.list_active_silences(session, now) if pattern.until >= request.until]
+    active_patterns = [
+        pattern for pattern in silences.list_active_silences(session, now) if pattern.until >= request.until
+    ]
     rows = []
     for series_id in event_drifts.list_series_of_events(session, event_ids):
         row = series.find_series(session, series_id)
         if row is None or any(
-            pattern.covers(row.subject.name, row.host.name, row.case.name, row.metric, now) for pattern in active
+            pattern.covers(row.subject.name, row.host.name, row.case.name, row.metric, now)
+            for pattern in active_patterns
         ):
             continue
         silence_request = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)

@@ -79,30 +79,42 @@ def find_unmeasured_commit(
         Count only the runs on this host, or of this workload.
     """
     subject_id = session.scalars(select(Subject.id).where(Subject.name == commit.subject)).one()
-    measured = _select_measured_commits(subject_id, host, workload)
+    measured_query = _select_measured_commits(subject_id, host, workload)
     position = session.scalars(
         select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     ).one()
-    if session.execute(measured.where(Revision.commit == commit.commit)).first():
+    if session.execute(measured_query.where(Revision.commit == commit.commit)).first():
         return None
-    older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_MAX_NEAREST_COMMITS)
-    newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_MAX_NEAREST_COMMITS)
+    older_query = (
+        measured_query.where(Revision.position < position)
+        .order_by(Revision.position.desc())
+        .limit(_MAX_NEAREST_COMMITS)
+    )
+    newer_query = (
+        measured_query.where(Revision.position > position).order_by(Revision.position).limit(_MAX_NEAREST_COMMITS)
+    )
     parents = revisions.map_parents(session, subject_id)
-    before = _find_nearest(session, older, lambda neighbour: _count_commits_between(parents, neighbour, commit.commit))
-    after = _find_nearest(session, newer, lambda neighbour: _count_commits_between(parents, commit.commit, neighbour))
-    nearest = [side.commit for side in (before, after) if side is not None]
-    if not nearest:
+    before = _find_nearest(
+        session, older_query, lambda neighbour: _count_commits_between(parents, neighbour, commit.commit)
+    )
+    after = _find_nearest(
+        session, newer_query, lambda neighbour: _count_commits_between(parents, commit.commit, neighbour)
+    )
+    nearest_commits = [side.commit for side in (before, after) if side is not None]
+    if not nearest_commits:
         return None
-    failures = select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
-    failures = failures.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
-    failed = session.scalars(failures.limit(1)).first()
-    cases = _map_cases(session, subject_id, nearest, host, workload)
+    failed_runs_query = (
+        select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
+    )
+    failed_runs_query = failed_runs_query.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
+    failed_run = session.scalars(failed_runs_query.limit(1)).first()
+    cases = _map_cases(session, subject_id, nearest_commits, host, workload)
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
     return UnmeasuredCommit(
         commit=commit,
         where="".join([f" of {workload}" if workload else "", f" on {host}" if host else ""]),
-        failed=failed.id if failed else None,
-        why=(failed.failure_message or failed.outcome.value) if failed else "",
+        failed=failed_run.id if failed_run else None,
+        why=(failed_run.failure_message or failed_run.outcome.value) if failed_run else "",
         before=before,
         after=after,
         cases=cases if report else (),
@@ -131,11 +143,11 @@ def _select_measured_commits(subject_id: int, host: str, workload: str) -> Selec
 
 
 def _find_nearest(
-    session: Session, candidates: Select[int, str, str], distance: Callable[[str], int | None]
+    session: Session, candidates: Select[int, str, str], count_distance: Callable[[str], int | None]
 ) -> MeasuredCommit | None:
     """Return the first measured commit that is connected; where none is, the first one in the order of the history."""
-    commits = [MeasuredCommit(row.commit, row.title, distance(row.commit)) for row in session.execute(candidates)]
-    return next((side for side in commits if side.distance is not None), commits[0] if commits else None)
+    commits = [MeasuredCommit(row.commit, row.title, count_distance(row.commit)) for row in session.execute(candidates)]
+    return next((commit for commit in commits if commit.distance is not None), commits[0] if commits else None)
 
 
 def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:

@@ -52,11 +52,11 @@ def have_drifts_changed(database: Database, subjects: Collection[str] | None = N
 
 def _find_changed_subjects(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
     """Return the ids and names of subjects whose drifts have changed since their events were updated."""
-    changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
+    query = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
     if subjects is not None:
-        changed = changed.where(Subject.name.in_(subjects))
+        query = query.where(Subject.name.in_(subjects))
     with database.reading() as session:
-        return [(subject_id, name) for subject_id, name in session.execute(changed)]
+        return [(subject_id, name) for subject_id, name in session.execute(query)]
 
 
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
@@ -64,17 +64,19 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     in_series = EventDriftRow.series_id.in_(list(series_ids))
     event_ids = list(session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.found).distinct()))
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
-        if first := _find_first_drifts(session, event):
-            event.document = {**event.document, "price": headline.describe_price(first)}
-            _update_rank(event, first)
+        if founding_drifts := _find_founding_drifts(session, event):
+            event.document = {**event.document, "price": headline.describe_price(founding_drifts)}
+            _update_rank(event, founding_drifts)
 
 
-def _find_first_drifts(session: Session, event: Event) -> list[Drift]:
+def _find_founding_drifts(session: Session, event: Event) -> list[Drift]:
     """Return the drifts that made an event; where only those with which it came back are found, these."""
     conditions = EventDriftRow.event_id == event.id, EventDriftRow.found
-    returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*conditions)).all())
-    drifts = event_drifts.read_drifts(session, sorted(returned))
-    return [drift for drift in drifts if not returned[drift.id]] or drifts
+    has_returned = dict(
+        session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*conditions)).all()
+    )
+    drifts = event_drifts.read_drifts(session, sorted(has_returned))
+    return [drift for drift in drifts if not has_returned[drift.id]] or drifts
 
 
 def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
@@ -98,8 +100,8 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     )
     if document != event.document:
         event.document, event.changed_at = document, now
-        if first := _find_first_drifts(session, event):
-            _update_rank(event, first)
+        if founding_drifts := _find_founding_drifts(session, event):
+            _update_rank(event, founding_drifts)
 
 
 def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
@@ -108,15 +110,15 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     Most drifts are, and comparing them takes long. So they are compared outside of the write lock; the result holds
     while the subject's version of the drifts stays the same.
     """
-    version = select(Subject.drifts_version).where(Subject.id == subject_id)
+    version_query = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        version_before, events = (
-            session.scalar(version),
+        version_before, event_of_drift = (
+            session.scalar(version_query),
             event_drifts.map_events_of_unchanged_drifts(session, subject_id),
         )
-    for chunk in bulk.split_into_chunks(events.items(), _DRIFTS_PER_TRANSACTION):
+    for chunk in bulk.split_into_chunks(event_of_drift.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([name]) as session:
-            if session.scalar(version) != version_before:
+            if session.scalar(version_query) != version_before:
                 return
             _store_event_of_drifts(session, dict(chunk))
 
@@ -127,8 +129,10 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     updated = event_drifts.update_drifts(session, subject_id)
-    is_stale, assigned = _rebuild_events(session, subject, updated) if updated.has_moved else (False, set[str]())
-    _mark_drifts(session, updated.refreshed_drifts | assigned)
+    is_stale, reassigned_drifts = (
+        _rebuild_events(session, subject, updated) if updated.has_moved else (False, set[str]())
+    )
+    _mark_drifts(session, updated.refreshed_drifts | reassigned_drifts)
     order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed_drifts)
     subject.events_version = subject.drifts_version
     return is_stale
@@ -138,27 +142,36 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
     new_rows = {row.drift_id: row for row in updated.new_rows}
-    stored = event_drifts.list_located_drifts(session, subject_id)
-    current = [*event_drifts.locate_drifts(session, updated.new_rows), *(drift for drift in stored if drift.found)]
+    stored_drifts = event_drifts.list_located_drifts(session, subject_id)
+    current_drifts = [
+        *event_drifts.locate_drifts(session, updated.new_rows),
+        *(drift for drift in stored_drifts if drift.found),
+    ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    assembled = assemble_events(current, _read_known_events(stored, events))
+    assembled = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
     _add_new_events(session, subject_id, assembled, events, now)
     was_certain = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
-    assigned = _assign_drifts(session, assembled, new_rows, stored, events)
+    reassigned_drifts = _assign_drifts(session, assembled, new_rows, stored_drifts, events)
     is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(
-        session, assembled, events, now, stored=stored, refreshed=updated.refreshed_drifts, results=results
+        session,
+        assembled,
+        events,
+        now,
+        stored_drifts=stored_drifts,
+        refreshed=updated.refreshed_drifts,
+        results=results,
     )
     _decide_automatically(session, subject_id, assembled, events, now)
     _log_withdrawals(session, events, was_certain, now)
-    return is_stale, assigned
+    return is_stale, reassigned_drifts
 
 
-def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     """Return the stored events with their drifts as the rules read them, by the event's id."""
     by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
-    for drift in stored:
+    for drift in stored_drifts:
         by_event[drift.event].append(drift)
     return {
         name: KnownEvent(by_event[name], event.number, alive=event.found, state=event.state)
@@ -170,8 +183,8 @@ def _add_new_events(
     session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
     """Add a row for each event that was not stored before, and number them after the last one."""
-    last = max((event.number for event in events.values()), default=0)
-    for number, name in enumerate(assembled.new, start=last + 1):
+    last_number = max((event.number for event in events.values()), default=0)
+    for number, name in enumerate(assembled.new_events, start=last_number + 1):
         events[name] = Event(
             id=name,
             subject_id=subject_id,
@@ -196,31 +209,31 @@ def _assign_drifts(
     session: Session,
     assembled: AssembledEvents,
     new_rows: Mapping[str, EventDriftRow],
-    stored: Iterable[LocatedDrift],
+    stored_drifts: Iterable[LocatedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
     """Assign each drift to its event, and move the drifts of merged events.
 
     Returns the drifts that have another event than before, or one for the first time.
     """
-    before = {drift.drift_id: (drift.event, drift.returned) for drift in stored}
-    changed: set[str] = set()
+    previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored_drifts}
+    reassigned_drifts: set[str] = set()
     for name, members in assembled.members.items():
         for member in members:
-            event = name, member.drift_id in assembled.returned
-            if before.get(member.drift_id) == event:
+            assignment = name, member.drift_id in assembled.returned_drifts
+            if previous_assignments.get(member.drift_id) == assignment:
                 continue
             row = new_rows.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
-            row.event_id, row.returned = event
-            changed.add(member.drift_id)
+            row.event_id, row.returned = assignment
+            reassigned_drifts.add(member.drift_id)
     session.flush()
-    event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in changed])
-    for name, target in assembled.merged.items():
-        events[name].merged_into = target
+    event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in reassigned_drifts])
+    for name, merge_target in assembled.merged_into.items():
+        events[name].merged_into = merge_target
         for table in (EventDriftRow, DriftRow):
-            statement = update(table).where(table.event_id == name).values(event_id=target)
+            statement = update(table).where(table.event_id == name).values(event_id=merge_target)
             session.execute(statement.execution_options(synchronize_session=False))
-    return changed
+    return reassigned_drifts
 
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
@@ -233,16 +246,16 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
     rows = [{"drift": drift, "event": event} for drift, event in events.items()]
     if rows:
         table = cast(Table, DriftRow.__table__)
-        marked = table.update().where(table.c.id == bindparam("drift")).values(event_id=bindparam("event"))
-        session.connection().execute(marked, rows)
+        statement = table.update().where(table.c.id == bindparam("drift")).values(event_id=bindparam("event"))
+        session.connection().execute(statement, rows)
 
 
 def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mapping[str, Event]) -> bool:
     """Copy the logs of events that were split or merged; return whether any event is expected now."""
     pairs = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
-    for origin, name in (*pairs, *assembled.merged.items()):
+    for origin, name in (*pairs, *assembled.merged_into.items()):
         decide_events.copy_log(session, origin, events[name])
-    return any(events[name].state is State.EXPECTED for _, name in (*pairs, *assembled.merged.items()))
+    return any(events[name].state is State.EXPECTED for _, name in (*pairs, *assembled.merged_into.items()))
 
 
 def _summarise_events(
@@ -251,29 +264,31 @@ def _summarise_events(
     events: Mapping[str, Event],
     now: datetime,
     *,
-    stored: Iterable[LocatedDrift],
+    stored_drifts: Iterable[LocatedDrift],
     refreshed: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
     """Update the summaries of the events of which a drift is new, changed or gone."""
-    before: dict[str | None, set[str]] = defaultdict(set)
-    for drift in stored:
-        before[drift.event].add(drift.drift_id)
+    previous_drifts: dict[str | None, set[str]] = defaultdict(set)
+    for drift in stored_drifts:
+        previous_drifts[drift.event].add(drift.drift_id)
     for name, event in events.items():
         members = assembled.members.get(name, [])
         ids = {member.drift_id for member in members}
         if event.found != bool(members):
             event.found, event.changed_at = bool(members), now
-        if not members or (event.document and ids == before[name] and not ids & refreshed):
+        if not members or (event.document and ids == previous_drifts[name] and not ids & refreshed):
             continue
         drifts = event_drifts.read_drifts(session, sorted(ids))
-        returned = [drift for drift in drifts if drift.id in assembled.returned]
-        first = [drift for drift in drifts if drift.id not in assembled.returned] or returned
+        returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
+        founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
-        event.document = narrowing.narrow_event(headline.summarise_drifts(first, returned), results.get(name))
-        _update_rank(event, first)
+        event.document = narrowing.narrow_event(
+            headline.summarise_drifts(founding_drifts, returned_drifts), results.get(name)
+        )
+        _update_rank(event, founding_drifts)
 
 
 def _decide_automatically(
@@ -282,7 +297,12 @@ def _decide_automatically(
     """Add the service's own decisions to the logs: events that were fixed, or that came back."""
     logs = decisions.read_logs(session, subject_id)
     units = event_drifts.read_units(
-        session, {step.by.series for steps in assembled.transitions.values() for step in steps}
+        session,
+        {
+            transition.drift.series
+            for event_transitions in assembled.transitions.values()
+            for transition in event_transitions
+        },
     )
     for name, transitions in assembled.transitions.items():
         for entry in decide_automatically(
@@ -294,12 +314,10 @@ def _decide_automatically(
 def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain: Set[str], now: datetime) -> None:
     """Log which events are no longer certain, with the reason, and which are certain again."""
     is_certain = {name for name, event in events.items() if event.found and event.confirmed}
-    in_question = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (
-        was_certain - is_certain
-    )
-    changed = {name: events[name] for name in sorted(in_question) if not events[name].merged_into}
-    withdrawn = event_drifts.list_withdrawn(session, list(changed))
-    for name, event in changed.items():
+    candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
+    candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
+    withdrawn = event_drifts.list_withdrawn(session, list(candidate_events))
+    for name, event in candidate_events.items():
         entry = build_certainty_entry(
             event.state,
             was_certain=name in was_certain,

@@ -57,20 +57,20 @@ def choose() -> ResponseReturnValue:
     """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
     form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
     with get_database().reading() as session:
-        head, wrong_head = _read_requested_releases(session, form["head"], form["subject"])
-        base, wrong_base = _read_requested_releases(
+        head, head_problem = _resolve_requested_release(session, form["head"], form["subject"])
+        base, base_problem = _resolve_requested_release(
             session, form["base"], form["subject"] or (head.subject if head else "")
         )
         refs_by_subject = refs.list_refs_by_subject(session, form["subject"] or None, _MAX_REFS)
     if base is None or head is None:
-        wrong = {"base": wrong_base, "head": wrong_head}
-        answer = render_template("releases/releases.html", refs=refs_by_subject, form=form, wrong=wrong)
+        problems = {"base": base_problem, "head": head_problem}
+        answer = render_template("releases/releases.html", refs=refs_by_subject, form=form, wrong=problems)
         return answer, HTTPStatus.UNPROCESSABLE_ENTITY
     address = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
     return redirect(url_for("releases.show", between=address, subject=form["subject"] or None))
 
 
-def _read_requested_releases(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
+def _resolve_requested_release(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
     return resolve_commit_name(session, text, subject or None) if text else (None, f"Name a release. {NAMING_ADVICE}")
 
 
@@ -98,14 +98,15 @@ def show(between: str) -> Page:
     )
 
 
-def _count_changes(found: Releases) -> ChangeCounts:
+def _count_changes(releases: Releases) -> ChangeCounts:
     """Return how many series changed, and the largest changes."""
-    worse = [_is_worse(row) for row in found.changes]
+    is_worse_by_row = [_is_worse(row) for row in releases.changes]
     largest = [
-        LargeChange(_is_worse(row), _describe_change(row), row.case, row.series_id) for row in found.changes[:N_LARGEST]
+        LargeChange(_is_worse(row), _describe_change(row), row.case, row.series_id)
+        for row in releases.changes[:N_LARGEST]
     ]
-    n_worse = sum(worse)
-    return ChangeCounts(n_worse, len(worse) - n_worse, found.unchanged, noun="series", largest=largest)
+    n_worse = sum(is_worse_by_row)
+    return ChangeCounts(n_worse, len(is_worse_by_row) - n_worse, releases.unchanged, noun="series", largest=largest)
 
 
 def _is_worse(row: ReleaseChange) -> bool:
@@ -119,9 +120,9 @@ def _describe_change(row: ReleaseChange) -> str:
 
 def _find_commit(session: Session, text: str, subject: str | None) -> NamedCommit:
     """Return the commit that a text names; answer 404 if there is none."""
-    entry, why = resolve_commit_name(session, text, subject)
+    entry, reason = resolve_commit_name(session, text, subject)
     if entry is None:
-        abort(HTTPStatus.NOT_FOUND, why)
+        abort(HTTPStatus.NOT_FOUND, reason)
     return entry
 
 

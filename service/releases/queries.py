@@ -28,30 +28,32 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
     """Return what changed between two commits of one subject, each given by its name in the address."""
     subject_id = session.scalars(select(Subject.id).where(Subject.name == head[1].subject)).one()
     parents = revisions.map_parents(session, subject_id)
-    connected = are_connected(parents, base[1].commit, head[1].commit)
-    if not connected:
+    are_releases_connected = are_connected(parents, base[1].commit, head[1].commit)
+    if not are_releases_connected:
         parents = _map_previous_commits(session, subject_id)
-    inside = list_commits_between(parents, base[1].commit, head[1].commit)
-    before, measured_base = _read_levels(session, subject_id, parents, base[1].commit, newest=False)
-    after, measured_head = _read_levels(session, subject_id, parents, head[1].commit, newest=True)
-    drifts = [drift for drift in _read_drifts(session, subject_id) if is_between(drift, inside, base[1].commit)]
+    commits_between = list_commits_between(parents, base[1].commit, head[1].commit)
+    base_levels, measured_base = _read_levels(session, subject_id, parents, base[1].commit, newest=False)
+    head_levels, measured_head = _read_levels(session, subject_id, parents, head[1].commit, newest=True)
+    drifts = [
+        drift for drift in _read_drifts(session, subject_id) if is_between(drift, commits_between, base[1].commit)
+    ]
     events = _map_events(session, [drift.id for drift in drifts])
     by_series: dict[int, list[tuple[Drift, EventOfDrift | None]]] = {}
     for drift in drifts:
         by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
     changes = [
-        decompose_change(drifts_of_series[0][0], (before[series_id], after[series_id]), drifts_of_series)
+        decompose_change(drifts_of_series[0][0], (base_levels[series_id], head_levels[series_id]), drifts_of_series)
         for series_id, drifts_of_series in by_series.items()
-        if series_id in before and series_id in after
+        if series_id in base_levels and series_id in head_levels
     ]
     return Releases(
         subject=head[1].subject,
         base=ReleaseSide(name=base[0], commit=base[1].commit, title=base[1].title, measured=measured_base),
         head=ReleaseSide(name=head[0], commit=head[1].commit, title=head[1].title, measured=measured_head),
-        commits=len(inside),
-        connected=connected,
+        commits=len(commits_between),
+        connected=are_releases_connected,
         changes=sorted(changes, key=_rank_change),
-        unchanged=len((before.keys() & after.keys()) - by_series.keys()),
+        unchanged=len((base_levels.keys() & head_levels.keys()) - by_series.keys()),
     )
 
 
@@ -80,29 +82,31 @@ def _read_levels(
     """
     contained = list_commits_between(parents, "", commit)
     position = select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit)
-    measured = session.execute(
+    measured_revisions = session.execute(
         select(Revision.id, Revision.commit)
         .where(Revision.subject_id == subject_id, Revision.position <= position.scalar_subquery())
         .where(select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists())
         .order_by(Revision.position.desc())
         .limit(5 * _MAX_NEAREST_COMMITS)
     ).all()
-    nearest = [row for row in measured if row.commit in contained][:_MAX_NEAREST_COMMITS]
+    nearest_revisions = [row for row in measured_revisions if row.commit in contained][:_MAX_NEAREST_COMMITS]
     rows = session.execute(
         select(Point.series_id, Run.revision_id, Run.started_at, Point.value)
         .select_from(Run)
         .join(Series, SERIES_OF_RUN)
         .join(Point, (Point.series_id == Series.id) & (Point.run_number == Run.number))
-        .where(Run.revision_id.in_([row.id for row in nearest]), Run.quarantine.is_(None), Series.judged)
+        .where(Run.revision_id.in_([row.id for row in nearest_revisions]), Run.quarantine.is_(None), Series.judged)
         .order_by(Run.started_at if newest else Run.started_at.desc())
     ).all()
-    order = {row.id: index for index, row in enumerate(nearest)}
+    recency_of_revision = {row.id: index for index, row in enumerate(nearest_revisions)}
     levels: dict[int, tuple[int, Number]] = {}
     for series_id, revision_id, _, value in rows:
-        index = order[revision_id]
+        index = recency_of_revision[revision_id]
         if value is not None and (series_id not in levels or index <= levels[series_id][0]):
             levels[series_id] = index, value
-    return {series_id: level for series_id, (_, level) in levels.items()}, nearest[0].commit if nearest else None
+    return {series_id: level for series_id, (_, level) in levels.items()}, nearest_revisions[
+        0
+    ].commit if nearest_revisions else None
 
 
 def _read_drifts(session: Session, subject_id: int) -> list[Drift]:

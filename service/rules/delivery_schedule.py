@@ -25,17 +25,17 @@ def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | No
     last_digest
         When the channel's last digest was due, or when the channel was set up.
     """
-    local = now.astimezone(ZoneInfo(channel.zone))
-    if channel.quiet is not None and is_quiet(channel.quiet, local):
+    local_time = now.astimezone(ZoneInfo(channel.zone))
+    if channel.quiet is not None and is_quiet(channel.quiet, local_time):
         return False
     if channel.digest is None:
         return True
     return last_digest is None or last_digest < find_digest_due(channel, now)
 
 
-def is_quiet(quiet: QuietHours, local: datetime) -> bool:
+def is_quiet(quiet: QuietHours, local_time: datetime) -> bool:
     """Return whether a time lies within the quiet hours, which may span midnight."""
-    moment = local.time()
+    moment = local_time.time()
     if quiet.start < quiet.end:
         return quiet.start <= moment < quiet.end
     return moment >= quiet.start or moment < quiet.end
@@ -45,26 +45,30 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     """Return the latest time at or before now at which a digest was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
-    local = now.astimezone(zone)
+    local_time = now.astimezone(zone)
     days_passed, days_between = 0, 1
     if channel.digest_day is not None:
-        days_passed, days_between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
-    due_at = datetime.combine(local.date() - timedelta(days=days_passed), channel.digest, zone)
+        days_passed, days_between = (local_time.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
+    due_at = datetime.combine(local_time.date() - timedelta(days=days_passed), channel.digest, zone)
     if due_at.astimezone(UTC) > now:
         due_at = datetime.combine(due_at.date() - timedelta(days=days_between), channel.digest, zone)
     return due_at.astimezone(UTC)
 
 
-def group_into_messages(channel: ChannelSettings, new: Sequence[Event]) -> list[Sequence[Event]]:
+def group_into_messages(channel: ChannelSettings, new_events: Sequence[Event]) -> list[Sequence[Event]]:
     """Return new events by the message that reports them.
 
     A digest reports all of them in one message. So does a channel with quiet hours, because several events may have
     waited for the end of these hours, and any channel that has too many events to report.
     """
-    is_shared = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
-    if is_shared and new:
-        return [new]
-    return [[event] for event in new]
+    is_shared = (
+        channel.digest is not None
+        or (channel.quiet is not None and len(new_events) > 1)
+        or len(new_events) > MAX_SINGLE
+    )
+    if is_shared and new_events:
+        return [new_events]
+    return [[event] for event in new_events]
 
 
 def choose_wait(attempts: int) -> timedelta:

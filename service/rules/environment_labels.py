@@ -41,10 +41,12 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
     """Return for each of some environments, given by their settings, how it differs from the others."""
     names = {name for settings in columns for name in settings}
     values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank_setting)}
-    differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
-    words = {name: _describe_values(name, texts) for name, texts in differ.items()}
+    differing_values = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
+    words_of_setting = {name: _describe_values(name, texts) for name, texts in differing_values.items()}
     return [
-        _build_label([texts_of_setting[index] for texts_of_setting in words.values()], tuple(differ))
+        _build_label(
+            [texts_of_setting[index] for texts_of_setting in words_of_setting.values()], tuple(differing_values)
+        )
         for index in range(len(columns))
     ]
 
@@ -66,13 +68,13 @@ def _rank_setting(name: str) -> tuple[int, str]:
 
 def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     """Return the words for each value of one setting, of which at least two differ."""
-    kind, _, rest = name.partition(".")
+    kind, _, name_in_kind = name.partition(".")
     if kind == "variable":
-        return [f"no {rest}" if value is None else f"{rest}={_shorten_path(value)}" for value in values]
+        return [f"no {name_in_kind}" if value is None else f"{name_in_kind}={_shorten_path(value)}" for value in values]
     if kind in {"tool", "program", "compiler", "library"}:
-        short_name = rest or kind
+        short_name = name_in_kind or kind
         return [f"no {short_name}" if text is None else f"{short_name} {text}" for text in _list_short_versions(values)]
-    short_name = rest if kind in {"parameter", "build"} else name
+    short_name = name_in_kind if kind in {"parameter", "build"} else name
     return [f"{short_name} not set" if value is None else f"{short_name} {_shorten_path(value)}" for value in values]
 
 

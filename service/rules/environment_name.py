@@ -31,8 +31,8 @@ def name_environment(settings: Mapping[str, str]) -> str:
 
 def _find_huge_pages(settings: Mapping[str, str]) -> str | None:
     """Return the policy of the process if it has one of its own, otherwise that of the host."""
-    own = settings.get("process.huge_pages", "host")
-    return settings.get("thp.enabled") if own == "host" else own
+    process_policy = settings.get("process.huge_pages", "host")
+    return settings.get("thp.enabled") if process_policy == "host" else process_policy
 
 
 def _name(title: str, value: str | None) -> str:

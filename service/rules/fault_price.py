@@ -92,8 +92,8 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     # A price within its uncertainty says nothing.
     if uncertainty and abs(seconds) <= uncertainty:
         return None
-    cpu = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
-    share = seconds / cpu if cpu else None
+    cpu_seconds = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
+    share = seconds / cpu_seconds if cpu_seconds else None
     return FaultPrice(
         seconds=seconds,
         share=share,
@@ -125,9 +125,9 @@ def _describe_price(
     costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in fault_costs))
     change, reason = format_difference(seconds, "s"), ""
     if uncertainty:
-        why = "the count varies" if varies else "profiles of one program differ"
+        uncertainty_cause = "the count varies" if varies else "profiles of one program differ"
         change += f" ± {format_quantity(uncertainty, 's')}"
-        reason = f"; uncertain because {why}"
+        reason = f"; uncertain because {uncertainty_cause}"
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:

@@ -27,8 +27,8 @@ def compute_symmetric_percent_change(before: Number, after: Number) -> float:
     It is defined at a zero baseline and changes only its sign when the two are swapped. Each value is halved before
     they are added, so that the sum cannot overflow.
     """
-    size = abs(before) / 2 + abs(after) / 2
-    return 100 * ((after - before) / size) if size else 0.0
+    mean_size = abs(before) / 2 + abs(after) / 2
+    return 100 * ((after - before) / mean_size) if mean_size else 0.0
 
 
 def convert_to_percent_of_base(symmetric: float) -> float | None:

@@ -13,7 +13,7 @@ from service.schemas.history import Number
 
 _MAX_STACKS = 200
 """How many of the heaviest stacks of each kind are kept."""
-_REST_FRAME = Frame(function="[lighter stacks, merged by retention]")
+_MERGED_STACKS_FRAME = Frame(function="[lighter stacks, merged by retention]")
 
 
 def thin_report(report: Report) -> Report:
@@ -37,10 +37,10 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     thinned, remaining = thin_report(report), dict(_list_remaining(report))
     samples = []
     for index, sample in enumerate(thinned.samples):
-        readings_ = {name: reading for name, reading in sample.readings.items() if name not in remaining}
-        readings_ |= {name: readings[index] for name, readings in remaining.items() if index < len(readings)}
-        if readings_:
-            samples.append(sample.model_copy(update={"readings": readings_}))
+        remaining_readings = {name: reading for name, reading in sample.readings.items() if name not in remaining}
+        remaining_readings |= {name: readings[index] for name, readings in remaining.items() if index < len(readings)}
+        if remaining_readings:
+            samples.append(sample.model_copy(update={"readings": remaining_readings}))
     values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining.items()}
     return thinned.model_copy(update={"samples": tuple(samples)}), values
 
@@ -52,8 +52,8 @@ def _list_remaining(report: Report) -> Iterator[tuple[str, list[Reading]]]:
         status, level, samples = compute_run_level(readings)
         remaining = _select_samples(samples, level, _find_use(name, report.judging))
         if len(remaining) < len(samples) and len(set(samples)) > 1:
-            like = next(reading for reading in readings if reading.status is status)
-            yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in remaining]
+            template_reading = next(reading for reading in readings if reading.status is status)
+            yield name, [template_reading.model_copy(update={"value": value, "outlier": False}) for value in remaining]
 
 
 class _Use(Enum):
@@ -80,24 +80,24 @@ def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) 
 
 def thin_profile(profile: Profile) -> Profile:
     """Return a profile with its heaviest stacks; the others are merged into one, so that every sum stays the same."""
-    frames = (*profile.frames, _REST_FRAME)
+    frames = (*profile.frames, _MERGED_STACKS_FRAME)
     thinned = {
         name: _keep_heaviest_stacks(stacks, len(profile.frames))
         for name in ("faults", "on_cpu", "off_cpu")
         if (stacks := getattr(profile, name)) is not None
     }
-    used = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
-    new_indices = {old: new for new, old in enumerate(used)}
+    used_frames = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
+    new_indices = {old_index: new_index for new_index, old_index in enumerate(used_frames)}
     renumbered = {name: _renumber_frames(stacks, new_indices) for name, stacks in thinned.items()}
-    return profile.model_copy(update={**renumbered, "frames": tuple(frames[index] for index in used)})
+    return profile.model_copy(update={**renumbered, "frames": tuple(frames[index] for index in used_frames)})
 
 
-def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
+def _keep_heaviest_stacks(profile: StackProfile, merged_frame: int) -> StackProfile:
     """Return a stack profile with its heaviest stacks; the others are merged into one."""
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
     kept_stacks, merged_stacks = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
     if merged_stacks:
-        kept_stacks.append(Stack(frames=(rest_frame,), weight=sum(stack.weight for stack in merged_stacks)))
+        kept_stacks.append(Stack(frames=(merged_frame,), weight=sum(stack.weight for stack in merged_stacks)))
     return profile.model_copy(update={"stacks": tuple(kept_stacks)})
 
 

@@ -28,18 +28,18 @@ class Orders:
     ----------
     cross_measured
         Revisions to measure in the environment of the request, for a cross-measurement.
-    unsure
+    in_doubt
         Whether the level of the newest runs in that environment is uncertain.
     revision_before
         The newest revision on the previous level, if fewer runs show that level than the new one; else None.
-    elsewhere
+    measured_elsewhere
         Revisions that other hosts have measured.
     """
 
     cross_measured: frozenset[str] = frozenset()
-    unsure: bool = False
+    in_doubt: bool = False
     revision_before: str | None = None
-    elsewhere: frozenset[str] = frozenset()
+    measured_elsewhere: frozenset[str] = frozenset()
 
 
 _NO_ORDERS = Orders()
@@ -61,7 +61,7 @@ class StoredRun:
 def make_plan(
     request: PlanRequest,
     positions: Mapping[str, int],
-    stored: Mapping[int, Iterable[StoredRun]],
+    runs_of_case: Mapping[int, Iterable[StoredRun]],
     orders: Mapping[int, Orders] = MappingProxyType({}),
 ) -> Plan:
     """Return the runs of a request that still have to be measured.
@@ -72,7 +72,7 @@ def make_plan(
         The revisions and cases that the runner offers to measure.
     positions
         Position of each revision in the subject's history; holds every revision of the request and of the runs.
-    stored
+    runs_of_case
         Runs of each case on the host, by the case's index in the request.
     orders
         Additional orders of the service, by the case's index.
@@ -84,55 +84,63 @@ def make_plan(
     """
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
     planned: list[tuple[int, int, PlannedRun]] = []
-    stored_runs = 0
+    n_stored = 0
     for index, case in _remove_repeated_cases(request.cases):
         # Missing revisions.
-        runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
-        settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
-        missing = [revision for revision in revisions if revision not in settled]
-        stored_runs += len(revisions) - len(missing)
-        requested = [(revision, Reason.MISSING) for revision in missing]
+        runs = [run for run in runs_of_case.get(index, ()) if not (request.measure_all and run.reused)]
+        settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.again)
+        missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
+        n_stored += len(revisions) - len(missing_revisions)
+        requested = [(revision, Reason.MISSING) for revision in missing_revisions]
         # The anchor, cross-measurements, and a rerun.
-        anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
+        anchor = (
+            _choose_anchor(missing_revisions[0], runs, settled_revisions, request.environment.hash, positions)
+            if missing_revisions
+            else None
+        )
         if anchor is not None:
             requested.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
-        requested += _choose_cross_measured(order, runs, settled, requested, positions)
-        requested += _choose_rerun(order, runs, request.environment.hash, missing, positions)
+        requested += _choose_cross_measured(order, runs, settled_revisions, requested, positions)
+        requested += _choose_rerun(order, runs, request.environment.hash, missing_revisions, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in requested
         ]
     planned.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned)
-    return Plan(runs=ordered_runs, stored=stored_runs, note=_describe_plan(ordered_runs))
+    return Plan(runs=ordered_runs, stored=n_stored, note=_describe_plan(ordered_runs))
 
 
-def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
+def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry_failures: bool = False) -> set[str]:
     """Return the revisions that need no other run in an environment: measured, or failed for good.
 
     Parameters
     ----------
-    again
+    retry_failures
         Whether to try every failure again.
     """
     runs_here = [run for run in runs if run.environment == environment]
-    measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
-    if again:
-        return measured
+    measured_revisions = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
+    if retry_failures:
+        return measured_revisions
     attempts = Counter(run.revision for run in runs_here if run.temporary)
     given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
-    return measured | given_up | {run.revision for run in runs_here if not run.temporary}
+    return measured_revisions | given_up | {run.revision for run in runs_here if not run.temporary}
 
 
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     """Leave out repeated cases. A case is compared as text, since its parameters are a dict and not hashable."""
-    first = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
-    return sorted(first.values(), key=lambda entry: entry[0])
+    first_of_text = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
+    return sorted(first_of_text.values(), key=lambda entry: entry[0])
 
 
 def _choose_anchor(
-    first_missing: str, runs: Iterable[StoredRun], settled: set[str], environment: str, positions: Mapping[str, int]
+    first_missing: str,
+    runs: Iterable[StoredRun],
+    settled_revisions: set[str],
+    environment: str,
+    positions: Mapping[str, int],
 ) -> str | None:
     """Return the anchor: the revision that links the missing ones to another environment; None if none is needed.
 
@@ -140,19 +148,19 @@ def _choose_anchor(
     failed in this environment cannot be the anchor. A missing revision that was measured elsewhere is its own anchor.
     """
     end = positions[first_missing]
-    nearest = max(
+    nearest_run = max(
         (
             (positions[run.revision], run.environment == environment, run.revision)
             for run in runs
             if run.outcome is Outcome.MEASURED
             and positions[run.revision] <= end
-            and (run.environment == environment or run.revision not in settled)
+            and (run.environment == environment or run.revision not in settled_revisions)
         ),
         default=None,
     )
-    if nearest is None:
+    if nearest_run is None:
         return None
-    _, measured_here, revision = nearest
+    _, measured_here, revision = nearest_run
     return None if measured_here or revision == first_missing else revision
 
 
@@ -160,7 +168,11 @@ _Ordered = Sequence[tuple[str, Reason]]
 
 
 def _choose_cross_measured(
-    order: Orders, runs: Iterable[StoredRun], settled: set[str], ordered: _Ordered, positions: Mapping[str, int]
+    order: Orders,
+    runs: Iterable[StoredRun],
+    settled_revisions: set[str],
+    requested_runs: _Ordered,
+    positions: Mapping[str, int],
 ) -> _Ordered:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
 
@@ -168,11 +180,13 @@ def _choose_cross_measured(
     measured: the host probably replaces that one.
     """
     revisions = set(order.cross_measured)
-    missing = [positions[revision] for revision, reason in ordered if reason is Reason.MISSING]
-    if missing and not any(True for _ in runs):
-        before = [revision for revision in order.elsewhere if positions[revision] < min(missing)]
-        revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
-    revisions -= settled | {revision for revision, _ in ordered}
+    missing_positions = [positions[revision] for revision, reason in requested_runs if reason is Reason.MISSING]
+    if missing_positions and not any(True for _ in runs):
+        earlier_revisions = [
+            revision for revision in order.measured_elsewhere if positions[revision] < min(missing_positions)
+        ]
+        revisions |= set(sorted(earlier_revisions, key=lambda revision: positions[revision])[-1:])
+    revisions -= settled_revisions | {revision for revision, _ in requested_runs}
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
@@ -180,7 +194,7 @@ def _choose_rerun(
     order: Orders,
     runs: Iterable[StoredRun],
     environment: str,
-    missing: Iterable[str],
+    new_revisions: Iterable[str],
     positions: Mapping[str, int],
 ) -> _Ordered:
     """Return a revision to measure again if the newest level is in doubt; none if the plan has a later revision anyway.
@@ -191,19 +205,19 @@ def _choose_rerun(
 
     Parameters
     ----------
-    missing
+    new_revisions
         The revisions that the plan measures for the first time.
     """
     runs_here = [run for run in runs if run.environment == environment]
-    measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
-    if not order.unsure or not measured:
+    measured_revisions = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
+    if not order.in_doubt or not measured_revisions:
         return []
-    newest = max(measured, key=lambda revision: positions[revision])
-    if any(positions[revision] > positions[newest] for revision in missing):
+    newest = max(measured_revisions, key=lambda revision: positions[revision])
+    if any(positions[revision] > positions[newest] for revision in new_revisions):
         return []
     attempts = Counter(run.revision for run in runs_here)
     for revision in (order.revision_before, newest):
-        if revision in measured and attempts[revision] <= MAX_RERUNS:
+        if revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
             return [(revision, Reason.RERUN)]
     return []
 
@@ -218,7 +232,7 @@ class DriftEnd:
         Of the first run at the new level.
     position
         Of its revision in the subject's history.
-    unsure
+    in_doubt
         Whether the drift is in doubt.
     revision_before
         As :attr:`Orders.revision_before`.
@@ -227,7 +241,7 @@ class DriftEnd:
     series: int
     environment: str
     position: int
-    unsure: bool
+    in_doubt: bool
     revision_before: str | None = None
 
 
@@ -236,13 +250,13 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
 
     More runs of the newest revision say nothing about a drift after which the level has changed again.
     """
-    last: dict[tuple[int, str], DriftEnd] = {}
+    newest_drifts: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
         key = drift.series, drift.environment
-        newest = last.get(key)
-        if newest is None or (newest.position, newest.unsure) < (drift.position, drift.unsure):
-            last[key] = drift
-    return [drift for drift in last.values() if drift.unsure]
+        newest = newest_drifts.get(key)
+        if newest is None or (newest.position, newest.in_doubt) < (drift.position, drift.in_doubt):
+            newest_drifts[key] = drift
+    return [drift for drift in newest_drifts.values() if drift.in_doubt]
 
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:

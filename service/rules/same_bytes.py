@@ -1,4 +1,4 @@
-"""Compares the answers to the file lookups of programs.
+"""Compares the bytes of two programs: of the program itself, and of the files that it looked up.
 
 Two programs with the same answers have no reason to count differently. This may save a measurement or point at a
 suspect, but never changes a measured result. Faults in unprepared files depend on the page cache; the extent was
@@ -46,8 +46,8 @@ def read_program_bytes(report: Report) -> ProgramBytes:
     files = report.files
     if files is None:
         return UNKNOWN
-    uncertain = files.uncertain_faults
-    return ProgramBytes(files.own_bytes, files.system_bytes, uncertain.least, uncertain.most)
+    uncertain_faults = files.uncertain_faults
+    return ProgramBytes(files.own_bytes, files.system_bytes, uncertain_faults.least, uncertain_faults.most)
 
 
 def list_system_file_settings(report: Report) -> dict[str, str]:

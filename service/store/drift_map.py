@@ -125,7 +125,7 @@ def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Ma
     column_of_commit = dict(columns.column_of)
     for chunk in bulk.split_into_chunks(sorted(commit_ids - column_of_commit.keys()), _IDS_PER_QUERY):
         times = session.execute(select(Revision.id, Revision.committed_at).where(Revision.id.in_(chunk)))
-        column_of_commit |= {commit_id: columns.find(at) for commit_id, at in times}
+        column_of_commit |= {commit_id: columns.find_column(at) for commit_id, at in times}
     return column_of_commit
 
 

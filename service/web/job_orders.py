@@ -41,7 +41,7 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
             caller_limits.require_access_to_subject(order.question.subject, order.question.host)
         job, new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
-        raise make_unprocessable(error.part, str(error)) from None
+        raise make_unprocessable(error.field, str(error)) from None
     if new:
         detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
         with get_database().writing() as session:

@@ -32,10 +32,10 @@ def receive(name: str) -> ResponseReturnValue:
     body = request.get_data(cache=False)
     delivery = forge.read_delivery(lambda name: request.headers.get(name, ""), body)
     if delivery is None:
-        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {FORGES[kind].unproven}.")
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {FORGES[kind].refusal_clause}.")
     if not request.is_json or not delivery.id or not _is_document(body):
         raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver a JSON object, with the number of the delivery.")
-    if not delivery.matters:
+    if not delivery.is_relevant:
         return {"taken": False}, HTTPStatus.OK
     now = datetime.now(UTC)
     row = ForgeDelivery(

@@ -13,7 +13,7 @@ import requests
 
 from runner.campaigns.history_measurement import HistoryMeasurement
 from runner.cli.history import prepare_history
-from runner.cli.workbench import create_host_turn
+from runner.cli.measuring_setup import create_host_turn
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable

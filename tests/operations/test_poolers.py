@@ -136,9 +136,9 @@ def test_a_pooler_of_transactions_breaks_the_locks_of_tasks(tmp_path: Path) -> N
     with postgres.running() as server, pooling(server, "transaction") as pooler:
         name = server.create()
         database = Database(pooler.url(name))
-        with database.exclusively("events") as ours:
+        with database.run_exclusively("events") as ours:
             assert ours
-            with database.exclusively("events") as again:
+            with database.run_exclusively("events") as again:
                 assert again, "both have the same session of the server, so both have the lock"
         with ExitStack() as others, database.engine.connect() as connection:
             for _ in range(10):  # psycopg prepares what is repeated

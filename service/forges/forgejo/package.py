@@ -21,6 +21,6 @@ def _create_forge(settings: ForgejoSettings, _: JobScheduler) -> Forge:
 PACKAGE = ForgePackage(
     settings=ForgejoSettings,
     role="forgejo",
-    unproven="signature in X-Forgejo-Signature does not match the body",
+    refusal_clause="signature in X-Forgejo-Signature does not match the body",
     connect=_create_forge,
 )

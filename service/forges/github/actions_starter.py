@@ -11,7 +11,7 @@ from github.Repository import Repository
 
 from runner.contract.job import BisectQuestion, Job, JobOrder
 from service.forges import job_reply
-from service.forges.github.client import Client, Failure, find_refusal
+from service.forges.github.client import CALL_ERRORS, Client, find_refusal
 from service.forges.github.workflows import dispatch_workflow
 from service.forges.retry import schedule_retry
 from service.jobs.scheduler import RemoteCallFailed
@@ -86,6 +86,6 @@ class ActionsStarter:
         """Call GitHub about a job's repository; an error says when to try again."""
         try:
             return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
-        except Failure as error:
+        except CALL_ERRORS as error:
             retry, message = schedule_retry(find_refusal(error), error, attempts, datetime.now(UTC))
             raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.at) from None

@@ -19,7 +19,7 @@ REGISTRATION_PERMISSIONS = {"administration": "write"}
 _TIMEOUT_SECONDS = 10
 _SECONDS_BETWEEN_WRITES = 0.25
 
-Failure = (GithubException, requests.RequestException)
+CALL_ERRORS = (GithubException, requests.RequestException)
 """What a call raises where GitHub refuses it, or does not answer."""
 
 
@@ -28,7 +28,7 @@ def find_refusal(error: Exception) -> Refusal | None:
     if isinstance(error, GithubException):
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
         return Refusal(error.status, str(error.message or error), headers)
-    return Refusal(None, str(error)) if isinstance(error, Failure) else None
+    return Refusal(None, str(error)) if isinstance(error, CALL_ERRORS) else None
 
 
 Purpose = Literal["registration", "remove"]

@@ -113,7 +113,7 @@ def connect_repository(token: str, api: str, name: Project) -> Repository:
     return github.get_repo(name)
 
 
-def write_job_comment(repository: Repository, name: Project, reported: ReportedHead, report: GateReport) -> str:
+def write_job_comment(repository: Repository, name: Project, reported_head: ReportedHead, report: GateReport) -> str:
     """Write the comment of a gate on its pull request, or edit the one of an earlier job; return its address.
 
     Returns
@@ -125,15 +125,15 @@ def write_job_comment(repository: Repository, name: Project, reported: ReportedH
     JobCommentError
         The report is about another head, or GitHub refuses.
     """
-    if report.head != reported.commit:
+    if report.head != reported_head.commit:
         raise JobCommentError(
-            f"the report is about {report.head[:10]}, but the workflow run is about {reported.commit[:10]}"
+            f"the report is about {report.head[:10]}, but the workflow run is about {reported_head.commit[:10]}"
         )
     try:
-        pull = _find_pull_request(repository, reported)
-        if pull is None or pull.head.sha != reported.commit:
+        pull = _find_pull_request(repository, reported_head)
+        if pull is None or pull.head.sha != reported_head.commit:
             return ""
-        links = build_links("", report, accept=False, log_url=reported.log_url)
+        links = build_links("", report, accept=False, log_url=reported_head.log_url)
         marker = comment_text.build_marker(name, pull.number)
         body = comment_text.build_comment(judge_gate(report), links, marker)
         comment = find_marked_comment(pull, marker, lambda comment: comment.user.login == JOB_AUTHOR)
@@ -144,9 +144,9 @@ def write_job_comment(repository: Repository, name: Project, reported: ReportedH
         raise JobCommentError(f"GitHub answered {error.status}: {message}{remedy}") from None
 
 
-def _find_pull_request(repository: Repository, reported: ReportedHead) -> PullRequest | None:
+def _find_pull_request(repository: Repository, reported_head: ReportedHead) -> PullRequest | None:
     """Return the pull request that an event is about; None if none is open any more."""
-    if reported.number is not None:
-        return repository.get_pull(reported.number)
-    candidates = repository.get_pulls(state="open", head=reported.label)
-    return next((pull for pull in candidates if pull.head.sha == reported.commit), None)
+    if reported_head.number is not None:
+        return repository.get_pull(reported_head.number)
+    candidates = repository.get_pulls(state="open", head=reported_head.label)
+    return next((pull for pull in candidates if pull.head.sha == reported_head.commit), None)

@@ -28,6 +28,6 @@ def _create_forge(settings: GithubSettings, scheduler: JobScheduler) -> Forge:
 PACKAGE = ForgePackage(
     settings=GithubSettings,
     role="GitHub App",
-    unproven="signature in X-Hub-Signature-256 does not match the body",
+    refusal_clause="signature in X-Hub-Signature-256 does not match the body",
     connect=_create_forge,
 )

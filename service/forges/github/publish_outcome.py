@@ -24,8 +24,8 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
     and is only updated for the newest head.
     """
     pull = repository.get_pull(publication.number)
-    newest = pull.head.sha == publication.outcome.head
-    comment_id = publish_comment(pull, publication, app_id) if newest else publication.comment_id
+    is_newest_head = pull.head.sha == publication.outcome.head
+    comment_id = publish_comment(pull, publication, app_id) if is_newest_head else publication.comment_id
     _publish_check_run(repository, publication)
     return comment_id
 
@@ -46,8 +46,8 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
-        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
-        for batch in batches[sent:]:
+        n_sent_batches = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
+        for batch in batches[n_sent_batches:]:
             run.edit(output=_build_output(check, batch))
         if run.status != "completed":
             run.edit(status="completed", conclusion=check.conclusion)

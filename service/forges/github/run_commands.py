@@ -39,10 +39,12 @@ def _run_command(
         return not command.problem, f"{command.problem}\n\n{HELP}".strip()
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
-        accepted = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
+        acceptance_reply = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
-        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
-        return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
+        unmeasured_reply = (
+            f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
+        )
+        return (True, acceptance_reply) if handlers.accept(head, command.text) else (False, unmeasured_reply)
     if pull.state != "open":
         return False, "The pull request is closed, so it is no longer measured."
     if command.verb is Verb.RERUN:

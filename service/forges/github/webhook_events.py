@@ -59,8 +59,8 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
     if run["event"] == "workflow_dispatch" and (title := _JOB_RUN_TITLE.fullmatch(run["display_title"])):
         yield UpdateJob(_read_repository(payload), int(title[1]), run["html_url"], run["conclusion"])
         return
-    from_fork = run["head_repository"]["id"] != payload["repository"]["id"]
-    if payload["action"] == "in_progress" and run["event"] == "pull_request" and from_fork:
+    is_from_fork = run["head_repository"]["id"] != payload["repository"]["id"]
+    if payload["action"] == "in_progress" and run["event"] == "pull_request" and is_from_fork:
         yield MeasureHead(_read_repository(payload), run["head_sha"])
 
 

@@ -21,6 +21,6 @@ def _create_forge(settings: GitlabSettings, _: JobScheduler) -> Forge:
 PACKAGE = ForgePackage(
     settings=GitlabSettings,
     role="gitlab",
-    unproven="secret in X-Gitlab-Token does not match the secret of this service",
+    refusal_clause="secret in X-Gitlab-Token does not match the secret of this service",
     connect=_create_forge,
 )

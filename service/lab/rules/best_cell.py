@@ -36,73 +36,74 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     other_work
         The parameters among the settings that change what the program does, in words; empty if there are none.
     """
-    others = [cell for cell in cells if not cell.default]
-    compared = [cell for cell in others if (entry := _find_faults(cell)) and entry.effect is not Effect.OPEN]
-    better = [cell for cell in compared if _get_metric(cell, FAULTS).effect is Effect.BETTER]
-    undecided = _describe_undecided(others, compared)
-    if not others:
+    other_cells = [cell for cell in cells if not cell.default]
+    compared_cells = [cell for cell in other_cells if (entry := _find_faults(cell)) and entry.effect is not Effect.OPEN]
+    better_cells = [cell for cell in compared_cells if _get_metric(cell, FAULTS).effect is Effect.BETTER]
+    undecided_sentence = _describe_undecided(other_cells, compared_cells)
+    if not other_cells:
         return BestCell(None, "Choose settings to compare with the default.")
-    if not compared:
-        return BestCell(None, f"No cell has been compared with the default yet.{undecided}")
-    if not better:
-        return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided}")
-    first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
-    rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
+    if not compared_cells:
+        return BestCell(None, f"No cell has been compared with the default yet.{undecided_sentence}")
+    if not better_cells:
+        return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided_sentence}")
+    best_cell = min(better_cells, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
+    rivals = [cell for cell in better_cells if cell is not best_cell and not _is_below(best_cell, cell)]
     caveat = f" Note that {other_work} changes what the program does." if other_work else ""
     if rivals:
-        names = [cell.text for cell in (first, *rivals)]
-        listed = "; ".join(names[:_MAX_LISTED]) + (
+        names = [cell.text for cell in (best_cell, *rivals)]
+        listed_names = "; ".join(names[:_MAX_LISTED]) + (
             f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         )
-        sentence = f"No single cell is the best. {len(names)} cells have equally few page faults: {listed}."
-        return BestCell(None, sentence + caveat + undecided)
-    won = _get_metric(first, FAULTS)
-    relative = f" ({format_percent(won.percent)})" if won.percent is not None else ""
+        sentence = f"No single cell is the best. {len(names)} cells have equally few page faults: {listed_names}."
+        return BestCell(None, sentence + caveat + undecided_sentence)
+    best_faults = _get_metric(best_cell, FAULTS)
+    percent_clause = f" ({format_percent(best_faults.percent)})" if best_faults.percent is not None else ""
     sentence = (
-        f"Best: {first.text}, {format_quantity(abs(won.change or 0), 'faults')} fewer than the default{relative}. "
-        f"{_describe_price(first)}"
+        f"Best: {best_cell.text}, {format_quantity(abs(best_faults.change or 0), 'faults')} "
+        f"fewer than the default{percent_clause}. "
+        f"{_describe_price(best_cell)}"
     )
-    return BestCell(first.key, sentence + caveat + undecided)
+    return BestCell(best_cell.key, sentence + caveat + undecided_sentence)
 
 
-def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) -> str:
+def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
     """Return how many of the other cells are not measured or not decided; empty if none is."""
-    missing = sum(cell.state is not CellState.MEASURED for cell in others)
-    open_cells = len(others) - missing - len(compared)
-    parts = [f"{missing} not measured"] * bool(missing) + [f"{open_cells} not decided"] * bool(open_cells)
-    return f" Of {len(others)} other cells, {' and '.join(parts)}." if parts else ""
+    n_unmeasured = sum(cell.state is not CellState.MEASURED for cell in other_cells)
+    n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
+    parts = [f"{n_unmeasured} not measured"] * bool(n_unmeasured) + [f"{n_undecided} not decided"] * bool(n_undecided)
+    return f" Of {len(other_cells)} other cells, {' and '.join(parts)}." if parts else ""
 
 
 def _describe_price(cell: LabCell) -> str:
     """Return what a cell costs in other metrics, what it improves besides, and what is not certain."""
     costs: list[str] = []
-    wins: list[str] = []
-    unsure: list[str] = []
+    improvements: list[str] = []
+    uncertain: list[str] = []
     for name in _PRICE_METRICS:
         entry = _find_metric(cell, name)
         if entry is None or entry.level is None or (name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None):
             continue
         if name == "major-faults" and entry.effect is not Effect.WORSE:
             continue
-        called = _METRIC_NAMES.get(name, metric(name).title.lower())
+        metric_name = _METRIC_NAMES.get(name, metric(name).title.lower())
         if entry.effect is Effect.OPEN:
-            unsure.append(f"{called} ({_format_interval(entry)})" if entry.bounds else called)
+            uncertain.append(f"{metric_name} ({_format_interval(entry)})" if entry.bounds else metric_name)
         elif entry.effect is not Effect.SAME:
-            (costs if entry.effect is Effect.WORSE else wins).append(f"{called} {_format_change(entry)}")
+            (costs if entry.effect is Effect.WORSE else improvements).append(f"{metric_name} {_format_change(entry)}")
     parts = [f"Price: {', '.join(costs)}." if costs else "No cost is certain."]
-    parts += [f"Also better: {', '.join(wins)}."] if wins else []
-    parts += [f"Not certain: {', '.join(unsure)}."] if unsure else []
+    parts += [f"Also better: {', '.join(improvements)}."] if improvements else []
+    parts += [f"Not certain: {', '.join(uncertain)}."] if uncertain else []
     return " ".join(parts)
 
 
 def _format_change(entry: LabMetric) -> str:
     """Return the change of a metric in percent or in its unit, with its bounds."""
-    size = (
+    formatted_change = (
         format_percent(entry.percent)
         if entry.percent is not None
         else format_difference(entry.change or 0, _get_unit(entry))
     )
-    return f"{size}, {_format_interval(entry)}" if entry.bounds else size
+    return f"{formatted_change}, {_format_interval(entry)}" if entry.bounds else formatted_change
 
 
 def _format_interval(entry: LabMetric) -> str:
@@ -110,9 +111,9 @@ def _format_interval(entry: LabMetric) -> str:
     return f"between {format_percent(low)} and {format_percent(high)}"
 
 
-def _is_below(first: LabCell, other: LabCell) -> bool:
+def _is_below(cell: LabCell, other_cell: LabCell) -> bool:
     """Return whether the faults of a cell are surely fewer than those of another, measured in another session."""
-    first_metric, other_metric = _get_metric(first, FAULTS), _get_metric(other, FAULTS)
+    first_metric, other_metric = _get_metric(cell, FAULTS), _get_metric(other_cell, FAULTS)
     if first_metric.repeats and other_metric.repeats:
         return (other_metric.level or 0) - (first_metric.level or 0) > noise_floor.MAX_FLOOR_FAULTS
     return (other_metric.low or 0) - (first_metric.high or 0) > noise_floor.MAX_FLOOR_FAULTS

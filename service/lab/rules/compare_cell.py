@@ -35,13 +35,13 @@ class Readings:
     """Whether all of them are counts, and none is an estimate."""
 
     @property
-    def known(self) -> list[Number]:
+    def present_values(self) -> list[Number]:
         """The values that there are."""
         return [value for value in self.values if value is not None]
 
 
 def compare_metric(
-    name: str, default: Readings | None, cell: Readings, *, interleaved: bool, cells: int = 1, comparable: str = ""
+    name: str, default: Readings | None, cell: Readings, *, interleaved: bool, n_cells: int = 1, objection: str = ""
 ) -> LabMetric:
     """Return a metric of a cell and how it compares with the default.
 
@@ -49,13 +49,13 @@ def compare_metric(
     ----------
     default
         The default, measured interleaved with the cell or not; None if it is not measured.
-    cells
+    n_cells
         How many cells are compared with the default: they share the probability of an error.
-    comparable
+    objection
         Why the two do not compare; empty if they do.
     """
-    values = cell.known
-    verdict = LabMetric(
+    values = cell.present_values
+    compared = LabMetric(
         metric=name,
         level=compute_median(values),
         low=min(values, default=None),
@@ -63,60 +63,66 @@ def compare_metric(
         n=len(values),
         repeats=cell.counted and metric(name).exact and is_repeating(values),
     )
-    level = compute_median(default.known) if default is not None else None
-    if default is None or level is None or verdict.level is None:
-        return verdict
-    change = verdict.level - level
-    verdict = verdict.model_copy(update={"change": change, "percent": compute_percent_change(change, level)})
-    if comparable:
-        return verdict.model_copy(update={"sentence": comparable})
-    alpha = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
+    default_level = compute_median(default.present_values) if default is not None else None
+    if default is None or default_level is None or compared.level is None:
+        return compared
+    change = compared.level - default_level
+    compared = compared.model_copy(update={"change": change, "percent": compute_percent_change(change, default_level)})
+    if objection:
+        return compared.model_copy(update={"sentence": objection})
+    alpha = FALSE_ALARM_PROBABILITY / (n_cells * len(METRICS))
     return (
-        _compare_interleaved(verdict, default, cell, alpha)
+        _compare_interleaved(compared, default, cell, alpha)
         if interleaved
-        else _compare_separate_sessions(verdict, default, cell)
+        else _compare_separate_sessions(compared, default, cell)
     )
 
 
 def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
     """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval."""
     value_pairs = zip(default.values, cell.values, strict=False)
-    pairs = [(left, right) for left, right in value_pairs if left is not None and right is not None]
+    pairs = [
+        (default_value, cell_value)
+        for default_value, cell_value in value_pairs
+        if default_value is not None and cell_value is not None
+    ]
     if not pairs:
         return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
-    exact = metric(entry.metric).exact and default.counted and cell.counted
-    decision = decide_count(pairs, alpha) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
-    certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
+    is_exact = metric(entry.metric).exact and default.counted and cell.counted
+    decision = decide_count(pairs, alpha) if is_exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
+    certainty = LabCertainty.EXACT if is_exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
     if decision.verdict is Verdict.CHANGED and decision.times is None:
         effect = _decide_effect(entry.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN
-    bounds = None if exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
-    update = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
-    return entry.model_copy(update=update)
+    bounds = None if is_exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
+    updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
+    return entry.model_copy(update=updates)
 
 
-def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     """Compare a metric with the default of another session: only counts that repeat on both sides."""
-    entry, change = metric(level.metric), level.change or 0
-    if not (entry.exact and default.counted and cell.counted):
+    metric_entry, change = metric(entry.metric), entry.change or 0
+    if not (metric_entry.exact and default.counted and cell.counted):
         sentence = (
             "Measured in a different session from the default, so only an interleaved measurement can compare the two."
         )
-        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if not all(len(side.known) >= _MIN_SAMPLES and is_repeating(side.known) for side in (default, cell)):
+        return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    if not all(
+        len(side.present_values) >= _MIN_SAMPLES and is_repeating(side.present_values) for side in (default, cell)
+    ):
         sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
-        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+        return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
         sentence = (
             "Measured in a different session from the default. Even with the same settings, the counts of two sessions "
             f"can differ by {noise_floor.MAX_FLOOR_FAULTS}."
         )
-        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    effect = _decide_effect(level.metric, change) if change else Effect.SAME
+        return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    effect = _decide_effect(entry.metric, change) if change else Effect.SAME
     sentence = "Each side repeats its count, in its own session."
-    return level.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
+    return entry.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
 def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:

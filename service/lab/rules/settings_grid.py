@@ -34,7 +34,7 @@ class LabRun:
     outcome: Outcome
     session: UUID | None = None
     failure: str = ""
-    aside: bool = False
+    is_outside_history: bool = False
     """Whether it was measured for a search or a lab, so that it is not a point of a series."""
     reused: bool = False
     own_bytes: str | None = None
@@ -79,20 +79,20 @@ class GridCell:
     ----------
     run
         The newest run with samples; if there is one that was measured interleaved with the default, that one.
-    beside
+    interleaved_default
         The run of the default cell that was measured interleaved with it.
     failed
         The newest run, if it failed after ``run``.
-    differs
+    other_differences
         The other settings in which all runs with these values differ from the default.
     """
 
     values: Mapping[str, Value]
     default: bool
     run: LabRun | None = None
-    beside: LabRun | None = None
+    interleaved_default: LabRun | None = None
     failed: LabRun | None = None
-    differs: tuple[str, ...] = ()
+    other_differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,37 +125,39 @@ def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str =
     runs_of_case = sorted(
         (run for run in runs if run.case_key == case_key), key=lambda run: run.started_at, reverse=True
     )
-    ordinary = [run for run in runs_of_case if not run.aside]
-    chosen = [run for run in ordinary if run.environment == environment]
-    if not ordinary or chosen:
-        return next(iter(chosen), None)
-    per_run = _select_per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
-    return next(run for run in runs_of_case if _select_per_run(run) == per_run)
+    history_runs = [run for run in runs_of_case if not run.is_outside_history]
+    runs_in_environment = [run for run in history_runs if run.environment == environment]
+    if not history_runs or runs_in_environment:
+        return next(iter(runs_in_environment), None)
+    settings_per_run = _select_per_run(
+        min(history_runs, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings))
+    )
+    return next(run for run in runs_of_case if _select_per_run(run) == settings_per_run)
 
 
 def find_settings(
-    runs: Sequence[LabRun], default: Mapping[str, str], added: Mapping[str, Sequence[Value]]
+    runs: Sequence[LabRun], default: Mapping[str, str], added_values: Mapping[str, Sequence[Value]]
 ) -> list[Setting]:
     """Return the settings in which runs differ from the default, and those that a person added: these first.
 
     What only follows from another setting is left out.
     """
-    values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
+    values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added_values.items()}
     for run in runs:
         for name in run.settings.keys() | default.keys():
             if run.settings.get(name) != default.get(name):
                 values_of.setdefault(name, {})[run.settings.get(name)] = None
     parameters = [name for name in values_of if name.startswith(PARAMETER)]
-    follows = {name: _list_dependent_settings(runs, name, values_of, added) for name in parameters}
-    implied = {name for sets in follows.values() for name in sets}
-    if PRELOAD in values_of or ALLOCATOR in implied:
-        implied.add(ALLOCATOR)
+    settings_of_parameter = {name: _list_dependent_settings(runs, name, values_of, added_values) for name in parameters}
+    implied_names = {name for names_of_parameter in settings_of_parameter.values() for name in names_of_parameter}
+    if PRELOAD in values_of or ALLOCATOR in implied_names:
+        implied_names.add(ALLOCATOR)
     settings = [
-        Setting(name, _sort_values(values, default.get(name)), follows.get(name, ()))
+        Setting(name, _sort_values(values, default.get(name)), settings_of_parameter.get(name, ()))
         for name, values in values_of.items()
-        if name in added or name not in implied
+        if name in added_values or name not in implied_names
     ]
-    index_by_name = {name: number for number, name in enumerate(added)}
+    index_by_name = {name: number for number, name in enumerate(added_values)}
     return sorted(
         settings,
         key=lambda setting: (index_by_name.get(setting.name, len(index_by_name)), _rank_setting(setting), setting.name),
@@ -170,11 +172,13 @@ def choose_axes(
     A parameter that changes the work is an axis only if it is chosen.
     """
     by_name = {setting.name: setting for setting in settings}
-    chosen = [tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)]
-    if chosen[0] or chosen[1]:
-        return chosen[0], tuple(setting for setting in chosen[1] if setting not in chosen[0])
-    free = [setting for setting in settings if setting.per_run and not setting.changes_the_work]
-    return tuple(free[:1]), tuple(free[1:2])
+    chosen_axes = [
+        tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)
+    ]
+    if chosen_axes[0] or chosen_axes[1]:
+        return chosen_axes[0], tuple(setting for setting in chosen_axes[1] if setting not in chosen_axes[0])
+    job_settings = [setting for setting in settings if setting.per_run and not setting.changes_the_work]
+    return tuple(job_settings[:1]), tuple(job_settings[1:2])
 
 
 def build_grid(
@@ -192,7 +196,9 @@ def build_grid(
     """
     # The cells.
     axes = (*rows, *columns)
-    row_values, column_values = (tuple(product(*(setting.values for setting in side))) for side in (rows, columns))
+    row_values, column_values = (
+        tuple(product(*(setting.values for setting in axis_settings))) for axis_settings in (rows, columns)
+    )
     if len(row_values) * len(column_values) > MAX_CELLS:
         raise ValueError(
             f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
@@ -200,19 +206,19 @@ def build_grid(
         )
     # The runs of each cell.
     names = [setting.name for setting in axes]
-    allowed = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
-    members = _Members()
+    values_at_point = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
+    runs_by_point = _RunsByPoint()
     for run in runs:
-        members.add(run, default, names, allowed)
+        runs_by_point.add(run, default, names, values_at_point)
     # The runs beside the default, measured in one session.
     default_point = tuple(default.get(name) for name in names)
-    runs_by_session = _map_runs_by_session(members.alike[default_point])
+    runs_by_session = _map_runs_by_session(runs_by_point.comparable_runs[default_point])
     cells = tuple(
         tuple(
             _build_cell(
                 dict(zip(names, (*row, *column), strict=True)),
                 (*row, *column) == default_point,
-                members,
+                runs_by_point,
                 runs_by_session,
             )
             for column in column_values
@@ -226,62 +232,64 @@ _Point = tuple[Value, ...]
 
 
 @dataclass(slots=True)
-class _Members:
+class _RunsByPoint:
     """The runs of each cell, by its values, and those that have its values and differ in something else."""
 
-    alike: dict[_Point, list[LabRun]] = field(default_factory=lambda: defaultdict(list))
-    unlike: dict[_Point, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
+    comparable_runs: dict[_Point, list[LabRun]] = field(default_factory=lambda: defaultdict(list))
+    differences: dict[_Point, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(
         self,
         run: LabRun,
         default: Mapping[str, str],
         names: Sequence[str],
-        allowed: Mapping[tuple[_Point, str], Collection[Value]],
+        values_at_point: Mapping[tuple[_Point, str], Collection[Value]],
     ) -> None:
         """Add a run to its cell."""
         point = tuple(run.settings.get(name) for name in names)
         parameter_values = tuple(run.settings.get(name) for name in names if name.startswith(PARAMETER))
-        changed = any(name.startswith(PARAMETER) and run.settings.get(name) != default.get(name) for name in names)
-        differs = []
+        has_changed_parameter = any(
+            name.startswith(PARAMETER) and run.settings.get(name) != default.get(name) for name in names
+        )
+        differing_settings = []
         for name in run.settings.keys() | default.keys():
             value = run.settings.get(name)
             if value == default.get(name) or name in names:
                 continue
-            if name == ALLOCATOR and (PRELOAD in names or changed):
+            if name == ALLOCATOR and (PRELOAD in names or has_changed_parameter):
                 continue
-            if changed and is_per_run(name) and not name.startswith(PARAMETER):
-                values = allowed.get((parameter_values, name), ())
+            if has_changed_parameter and is_per_run(name) and not name.startswith(PARAMETER):
+                values = values_at_point.get((parameter_values, name), ())
                 if not values or set(values) == {value}:
                     continue
-            differs.append(name)
-        if differs:
-            self.unlike[point].append(tuple(sorted(differs)))
+            differing_settings.append(name)
+        if differing_settings:
+            self.differences[point].append(tuple(sorted(differing_settings)))
         else:
-            self.alike[point].append(run)
+            self.comparable_runs[point].append(run)
 
 
 def _build_cell(
-    values: Mapping[str, Value], default: bool, members: _Members, runs_by_session: Mapping[UUID, LabRun]
+    values: Mapping[str, Value], default: bool, runs_by_point: _RunsByPoint, runs_by_session: Mapping[UUID, LabRun]
 ) -> GridCell:
     """Return the cell of some values: its newest run, preferably one that was interleaved with the default."""
     point = tuple(values.values())
-    runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
-    measured = [run for run in runs if run.measured]
-    interleaved = None if default else next((run for run in measured if run.session in runs_by_session), None)
-    newest = next((run for run in measured if not run.reused), next(iter(measured), None))
-    run = interleaved or newest
-    failed = next((run_ for run_ in runs if not run_.measured), None)
-    if failed and run and failed.started_at < run.started_at:
-        failed = None
-    differs = () if runs else min(members.unlike.get(point, ()), key=len, default=())
+    runs = sorted(runs_by_point.comparable_runs.get(point, ()), key=lambda run: run.started_at, reverse=True)
+    measured_runs = [run for run in runs if run.measured]
+    interleaved_run = None if default else next((run for run in measured_runs if run.session in runs_by_session), None)
+    newest_run = next((run for run in measured_runs if not run.reused), next(iter(measured_runs), None))
+    run = interleaved_run or newest_run
+    failed_run = next((run_ for run_ in runs if not run_.measured), None)
+    if failed_run and run and failed_run.started_at < run.started_at:
+        failed_run = None
+    other_differences = () if runs else min(runs_by_point.differences.get(point, ()), key=len, default=())
     return GridCell(
         values,
         default,
         run,
-        runs_by_session.get(interleaved.session) if interleaved and interleaved.session else None,
-        failed,
-        differs,
+        runs_by_session.get(interleaved_run.session) if interleaved_run and interleaved_run.session else None,
+        failed_run,
+        other_differences,
     )
 
 
@@ -296,10 +304,10 @@ def _select_per_run(run: LabRun) -> dict[str, str]:
 
 def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
     """Return the values that settings of a run have at each point of some parameters, in runs of a history."""
-    ordinary = [run for run in runs if not run.aside]
-    names = {name for run in ordinary for name in run.settings if is_per_run(name)}
+    history_runs = [run for run in runs if not run.is_outside_history]
+    names = {name for run in history_runs for name in run.settings if is_per_run(name)}
     values: dict[tuple[_Point, str], set[Value]] = defaultdict(set)
-    for run in ordinary if parameters else ():
+    for run in history_runs if parameters else ():
         point = tuple(run.settings.get(name) for name in parameters)
         for name in names:
             values[point, name].add(run.settings.get(name))
@@ -307,23 +315,23 @@ def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) 
 
 
 def _list_dependent_settings(
-    runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]
+    runs: Sequence[LabRun], parameter: str, names: Iterable[str], added_names: Collection[str]
 ) -> tuple[str, ...]:
-    """Return which settings have one value for each value of a parameter, and not one for all."""
-    ordinary = [run for run in runs if not run.aside]
-    pairs = []
+    """Return the settings that follow from a parameter: one value for each of its values, and not one for all."""
+    history_runs = [run for run in runs if not run.is_outside_history]
+    dependent_names = []
     for name in names:
-        if name in added or name.startswith(PARAMETER) or not (is_per_run(name) or name == ALLOCATOR):
+        if name in added_names or name.startswith(PARAMETER) or not (is_per_run(name) or name == ALLOCATOR):
             continue
         values: dict[Value, set[Value]] = defaultdict(set)
-        for run in ordinary:
+        for run in history_runs:
             values[run.settings.get(parameter)].add(run.settings.get(name))
         if (
             all(len(settings_of_value) == 1 for settings_of_value in values.values())
             and len(set().union(*values.values())) > 1
         ):
-            pairs.append(name)
-    return tuple(sorted(pairs))
+            dependent_names.append(name)
+    return tuple(sorted(dependent_names))
 
 
 def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:

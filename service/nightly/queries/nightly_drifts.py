@@ -22,15 +22,15 @@ _OTHER_DETECTION = aliased(EventDriftRow)
 
 def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
     """Note that a nightly run has measured the series of some cells."""
-    turn = {
+    nightly_times = {
         "first_nightly_at": func.coalesce(Series.first_nightly_at, nightly_run.started_at),
         "last_nightly_at": nightly_run.started_at,
     }
     for cell in cells:
         for chunk in _list_case_keys(cell):
             series = select(Series.id).where(*_build_cell_conditions(cell, chunk)).scalar_subquery()
-            later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
-            statement = update(Series).where(Series.id.in_(series), later).values(turn)
+            is_later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
+            statement = update(Series).where(Series.id.in_(series), is_later).values(nightly_times)
             session.execute(statement.execution_options(synchronize_session=False))
 
 
@@ -43,7 +43,7 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
     """
     new_drifts: list[str] = []
     for cell in cells:
-        newest = (
+        newest_position = (
             select(Revision.position)
             .join(Subject, Revision.subject_id == Subject.id)
             .where(Subject.name == cell.subject, Revision.commit == cell.revision)
@@ -51,11 +51,11 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
         )
         conditions = (
             Series.last_nightly_at == nightly_run.started_at,
-            DriftRow.position <= newest,
+            DriftRow.position <= newest_position,
             Event.below_floor.is_(False),
             ~_build_any_detection_condition(_OTHER_DETECTION.reported_in.is_not(None)),
             or_(
-                DriftRow.position == newest,
+                DriftRow.position == newest_position,
                 ~_build_any_detection_condition(_OTHER_DETECTION.found_at < Series.first_nightly_at),
             ),
         )
@@ -105,8 +105,8 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
 
 def _list_case_keys(cell: NightlyCell) -> Iterable[list[str]]:
     """Return the keys of the cases of a cell, in parts; none if it has not measured any."""
-    measured = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
-    return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured), _KEYS_PER_QUERY)
+    measured_cases = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
+    return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured_cases), _KEYS_PER_QUERY)
 
 
 def _build_cell_conditions(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
@@ -135,8 +135,8 @@ def _build_any_detection_condition(condition: ColumnElement[bool]) -> ColumnElem
 def _build_present_drift(document: Mapping[str, Any]) -> NightlyDrift:
     """Return a drift that is found: what is not confirmed yet says so."""
     drift = Drift.model_validate(document)
-    only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
-    title = drift.cause_words if only or drift.cause is Cause.CONFIG else ""
+    has_single_candidate = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
+    title = drift.cause_words if has_single_candidate or drift.cause is Cause.CONFIG else ""
     fields = {name: document[name] for name in NightlyDrift.model_fields}
     return NightlyDrift.model_validate_json(json.dumps(fields | {"title": title}))
 

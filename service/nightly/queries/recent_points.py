@@ -75,12 +75,12 @@ def _read_points(
     return (RecentPoint(row[0], *names[row[0]], *row[1:]) for row in rows)
 
 
-def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
+def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnElement[bool]]:
     """Return a query of the newest points of each series, and the condition that joins it with the series.
 
     Each database needs its own query, so that no other points are read.
     """
-    numbers = (
+    points_query = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)
         .join(Run, Point.run_number == Run.number)
         .where(Point.series_id == Series.id, _IS_IN_HISTORY)
@@ -88,10 +88,10 @@ def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnEle
         .correlate(Series)
     )
     if session.get_bind().dialect.name == "postgresql":
-        return numbers.limit(number).lateral(), true()
-    oldest = numbers.with_only_columns(Point.run_number).limit(1).offset(number - 1).scalar_subquery()
+        return points_query.limit(n_points).lateral(), true()
+    oldest_number = points_query.with_only_columns(Point.run_number).limit(1).offset(n_points - 1).scalar_subquery()
     newest = cast(Table, Point.__table__).alias()
-    return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest, 0))
+    return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest_number, 0))
 
 
 def list_failures(session: Session) -> list[UnmeasuredRun]:

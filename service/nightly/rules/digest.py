@@ -52,14 +52,14 @@ def make_digest(
     """
     digests = tuple(_summarise_cell(cell, runs_of_cell) for cell, runs_of_cell in zip(cells, runs, strict=True))
     hosts = {cell.host for cell in cells}
-    absent = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
-    complete = sum(_is_complete(cell) for cell in digests)
+    absent_hosts = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
+    n_complete = sum(_is_complete(cell) for cell in digests)
     return NightlyDigest(
         name=name,
         started_at=started_at,
-        complete=complete == len(digests),
-        sentence=_describe_digest(complete, len(digests), absent, len(drifts)),
-        absent=absent,
+        complete=n_complete == len(digests),
+        sentence=_describe_digest(n_complete, len(digests), absent_hosts, len(drifts)),
+        absent=absent_hosts,
         cells=digests,
         drifts=tuple(drifts),
     )
@@ -128,10 +128,10 @@ def _is_complete(cell: CellDigest) -> bool:
     return cell.carried_out and not cell.problem and measured
 
 
-def _describe_digest(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
+def _describe_digest(n_complete: int, n_planned: int, absent_hosts: Sequence[str], n_drifts: int) -> str:
     """Return in one sentence how many cells are complete, who has not reported, and how many drifts are new."""
-    parts = [f"{complete} of {planned} cells are complete"]
-    if absent:
-        parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")
-    parts.append(f"{drifts} {'drifts are' if drifts > 1 else 'drift is'} new" if drifts else "no drift is new")
+    parts = [f"{n_complete} of {n_planned} cells are complete"]
+    if absent_hosts:
+        parts.append(f"{', '.join(absent_hosts)} {'has' if len(absent_hosts) == 1 else 'have'} not reported")
+    parts.append(f"{n_drifts} {'drifts are' if n_drifts > 1 else 'drift is'} new" if n_drifts else "no drift is new")
     return "; ".join(parts) + "."

@@ -22,7 +22,7 @@ MAX_COLUMN_AGE = timedelta(days=7)
 """A configuration in which its host was not seen for longer than this has no column."""
 MAX_COLUMNS = 8
 """The most columns of one host."""
-_OF_CASES = frozenset(
+_KINDS_OF_CASE_SETTINGS = frozenset(
     {"allocator", "build", "compiler", "library", "parameter", "process", "program", "tool", "variable"}
 )
 """Kinds of settings that a case has for itself, by its workload file or the configuration of a nightly run."""
@@ -194,18 +194,20 @@ class NightlyGrid:
 def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[GridCase]:
     """Return the cases that were run, in the grid's order; of several definitions of a case, the last run first."""
     last_seen: dict[tuple[str, str, str], datetime] = {}
-    newest: dict[tuple[str, str, str], tuple[datetime, str]] = {}
+    newest_key: dict[tuple[str, str, str], tuple[datetime, str]] = {}
     for run in runs:
-        row, case_on_host, moment = (
+        row, case_on_host, started_at = (
             (run.subject, run.case, run.case_key),
             (run.subject, run.case, run.host),
             run.started_at,
         )
-        last_seen[row] = max(moment, last_seen.get(row, moment))
-        newest[case_on_host] = max((moment, run.case_key), newest.get(case_on_host, (moment, run.case_key)))
-    current = {(subject, case, key) for (subject, case, _), (_, key) in newest.items()}
+        last_seen[row] = max(started_at, last_seen.get(row, started_at))
+        newest_key[case_on_host] = max(
+            (started_at, run.case_key), newest_key.get(case_on_host, (started_at, run.case_key))
+        )
+    current_cases = {(subject, case, key) for (subject, case, _), (_, key) in newest_key.items()}
     order = sorted(last_seen, key=lambda row: (*row[:2], -last_seen[row].timestamp()))
-    return [GridCase(*row, last_seen[row], superseded=row not in current) for row in order]
+    return [GridCase(*row, last_seen[row], superseded=row not in current_cases) for row in order]
 
 
 def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
@@ -228,8 +230,8 @@ def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
 
 def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
     """Return a column with the environments of some of its cells; all of them where no cell was run."""
-    run_in = {cell.environment for cell in cells}
-    environments = [environment for environment in column.environments if environment in run_in]
+    used_environments = {cell.environment for cell in cells}
+    environments = [environment for environment in column.environments if environment in used_environments]
     newest, *older = environments or column.environments
     return replace(column, environment=newest, others=tuple(older))
 
@@ -240,7 +242,7 @@ class LastNightlyRun:
 
     Attributes
     ----------
-    began
+    started_at
         When it began: levels of its hosts are compared with the newest one before.
     hosts
         The hosts that took part.
@@ -248,14 +250,16 @@ class LastNightlyRun:
         Why a case was not measured, by host and case.
     """
 
-    began: datetime
+    started_at: datetime
     hosts: frozenset[str]
     missed: Mapping[tuple[str, str], str]
 
 
 def select_machine_settings(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Return the settings in an environment that all cases on the machine share."""
-    return frozenset((name, value) for name, value in settings.items() if name.partition(".")[0] not in _OF_CASES)
+    return frozenset(
+        (name, value) for name, value in settings.items() if name.partition(".")[0] not in _KINDS_OF_CASE_SETTINGS
+    )
 
 
 _CellKey = tuple[str, str, str, str]
@@ -263,14 +267,14 @@ _CellKey = tuple[str, str, str, str]
 
 
 def build_grid(
-    recent: Sequence[RecentPoint],
+    recent_points: Sequence[RecentPoint],
     failures: Iterable[UnmeasuredRun],
     efficiency: Sequence[RecentPoint] = (),
     nightly_run: LastNightlyRun | None = None,
     *,
-    flagged: Mapping[UUID, bool] = MappingProxyType({}),
+    level_starts: Mapping[UUID, bool] = MappingProxyType({}),
     one_commit: bool = False,
-    machines: Mapping[str, Hashable] = MappingProxyType({}),
+    machine_of_environment: Mapping[str, Hashable] = MappingProxyType({}),
 ) -> NightlyGrid:
     """Arrange the recent points of a metric in a grid.
 
@@ -282,34 +286,40 @@ def build_grid(
         The recent points of the weak-scaling efficiency.
     nightly_run
         The last nightly run, if there was one.
-    flagged
+    level_starts
         The runs that begin a new level, as the detector found, and whether that is a fact.
     one_commit
         Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
-    machines
+    machine_of_environment
         By environment: what tells the machine apart. Environments of the same machine that no case shares have one
         column: in a nightly run each configuration of a workload has its own environment.
     """
-    failed: dict[_CellKey, UnmeasuredRun] = {}
+    newest_failures: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
-        failed.setdefault((run.subject, run.case_key, run.host, run.environment), run)
-    cells = _group_points(recent)
-    scaling = {key: _find_newest_point(points).value for key, points in _group_points(efficiency).items()}
-    runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
-    columns = _build_columns(runs, machines)
+        newest_failures.setdefault((run.subject, run.case_key, run.host, run.environment), run)
+    cells = _group_points(recent_points)
+    efficiency_of_cell = {key: _find_newest_point(points).value for key, points in _group_points(efficiency).items()}
+    points_and_failures: list[RecentPoint | UnmeasuredRun] = [*newest_failures.values(), *recent_points]
+    columns = _build_columns(points_and_failures, machine_of_environment)
     rows = []
-    for case in list_cases(runs):
-        keys = [_find_key(column, case, cells, failed) for column in columns]
-        measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
-        shared = _find_shared_commit(measured) if one_commit else None
-        measured = [_cut_at_commit(points, shared) for points in measured]
-        row = [
-            _build_cell(points, failed.get(key), scaling.get(key), _find_beginning(nightly_run, key[2]), flagged)
-            for key, points in zip(keys, measured, strict=True)
+    for case in list_cases(points_and_failures):
+        keys = [_find_cell_key(column, case, cells, newest_failures) for column in columns]
+        points_of_columns: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
+        shared_commit = _find_shared_commit(points_of_columns) if one_commit else None
+        points_of_columns = [_cut_at_commit(points, shared_commit) for points in points_of_columns]
+        row_cells = [
+            _build_cell(
+                points,
+                newest_failures.get(key),
+                efficiency_of_cell.get(key),
+                _find_start_on_host(nightly_run, key[2]),
+                level_starts,
+            )
+            for key, points in zip(keys, points_of_columns, strict=True)
         ]
-        revision, row = _align_row(row, measured)
+        revision, row_cells = _align_row(row_cells, points_of_columns)
         # A nightly run plans a case by its name, and runs it by its newest definition.
-        cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, nightly_run))
+        cells_of_row = tuple(row_cells if case.superseded else _mark_missed(row_cells, columns, case.case, nightly_run))
         case_fields = case.subject, case.case, case.case_key, case.last_seen, case.superseded
         rows.append(GridRow(*case_fields, revision, cells_of_row))
     return NightlyGrid(columns, tuple(rows))
@@ -317,13 +327,13 @@ def build_grid(
 
 def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
     """Return the commit that most columns have a level of: the newest of these."""
-    position: dict[str, int] = {}
-    times: Counter[str] = Counter()
+    position_of: dict[str, int] = {}
+    n_columns: Counter[str] = Counter()
     for points in columns:
-        levels = _select_levels(points)
-        position |= {point.revision: point.position for point in levels}
-        times.update({point.revision for point in levels})
-    return max(times, key=lambda revision: (times[revision], position[revision]), default=None)
+        points_with_level = _select_levels(points)
+        position_of |= {point.revision: point.position for point in points_with_level}
+        n_columns.update({point.revision for point in points_with_level})
+    return max(n_columns, key=lambda revision: (n_columns[revision], position_of[revision]), default=None)
 
 
 def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
@@ -337,54 +347,57 @@ def _align_row(
 ) -> tuple[str | None, list[GridCell]]:
     """Return the commit of a row, the newest of its cells, and the cells with those of another commit marked."""
     row = list(cells)
-    position = {point.revision: point.position for points in columns for point in points}
+    position_of = {point.revision: point.position for points in columns for point in points}
     commits = {cell.revision for cell in row if cell.revision is not None}
-    newest = max(commits, key=lambda revision: position[revision], default=None)
+    newest = max(commits, key=lambda revision: position_of[revision], default=None)
     return newest, [replace(cell, other_commit=cell.revision not in {None, newest}) for cell in row]
 
 
 def _build_columns(
-    runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str, Hashable]
+    runs: Iterable[RecentPoint | UnmeasuredRun], machine_of_environment: Mapping[str, Hashable]
 ) -> tuple[GridColumn, ...]:
     """Return the columns: the environments in which each host measured lately, the newest first."""
-    newest: dict[tuple[str, str], datetime] = {}
-    cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    newest_run: dict[tuple[str, str], datetime] = {}
+    cases_of_column: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
         key = run.host, run.environment
-        newest[key] = max(run.started_at, newest.get(key, run.started_at))
-        cases.setdefault(key, set()).add((run.subject, run.case_key))
+        newest_run[key] = max(run.started_at, newest_run.get(key, run.started_at))
+        cases_of_column.setdefault(key, set()).add((run.subject, run.case_key))
     columns: list[GridColumn] = []
-    for host in sorted({host for host, _ in newest}):
+    for host in sorted({host for host, _ in newest_run}):
         columns_of_host = [
             GridColumn(host, environment, last_run_at)
-            for (name, environment), last_run_at in newest.items()
+            for (name, environment), last_run_at in newest_run.items()
             if name == host
         ]
         columns_of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        current = [
+        current_columns = [
             column for column in columns_of_host if columns_of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE
         ]
-        columns += _merge_columns(current, cases, machines)[:MAX_COLUMNS]
+        columns += _merge_columns(current_columns, cases_of_column, machine_of_environment)[:MAX_COLUMNS]
     return tuple(columns)
 
 
 def _merge_columns(
     columns: Iterable[GridColumn],
-    cases: Mapping[tuple[str, str], set[tuple[str, str]]],
-    machines: Mapping[str, Hashable],
+    cases_of_environment: Mapping[tuple[str, str], set[tuple[str, str]]],
+    machine_of_environment: Mapping[str, Hashable],
 ) -> list[GridColumn]:
     """Merge the columns of one host, newest first, that have no case in common."""
     merged: list[GridColumn] = []
     cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
-        machine, cases_of_column = machines.get(column.environment), cases[column.host, column.environment]
-        for index, other in enumerate(merged):
+        machine, cases_of_column = (
+            machine_of_environment.get(column.environment),
+            cases_of_environment[column.host, column.environment],
+        )
+        for index, merged_column in enumerate(merged):
             if (
                 machine is not None
-                and machine == machines.get(other.environment)
+                and machine == machine_of_environment.get(merged_column.environment)
                 and not cases_of_merged[index] & cases_of_column
             ):
-                merged[index] = replace(other, others=(*other.others, column.environment))
+                merged[index] = replace(merged_column, others=(*merged_column.others, column.environment))
                 cases_of_merged[index] |= cases_of_column
                 break
         else:
@@ -393,7 +406,7 @@ def _merge_columns(
     return merged
 
 
-def _find_key(
+def _find_cell_key(
     column: GridColumn, case: GridCase, cells: Mapping[_CellKey, object], failed_runs: Mapping[_CellKey, object]
 ) -> _CellKey:
     """Return the key of a case in the one environment of a column that it was run in; in the first if in none."""
@@ -409,9 +422,9 @@ def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPo
     return groups
 
 
-def _find_beginning(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
+def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
     """Return when the nightly run began, if this host takes part in it."""
-    return nightly_run.began if nightly_run is not None and host in nightly_run.hosts else None
+    return nightly_run.started_at if nightly_run is not None and host in nightly_run.hosts else None
 
 
 def _mark_missed(
@@ -419,20 +432,22 @@ def _mark_missed(
 ) -> list[GridCell]:
     """Record why a case was missed, in the column of its host's newest configuration."""
     hosts = [column.host for column in columns]
-    missed = (
-        {} if nightly_run is None else {host: why for (host, name), why in nightly_run.missed.items() if name == case}
+    reasons_by_host = (
+        {}
+        if nightly_run is None
+        else {host: reason for (host, name), reason in nightly_run.missed.items() if name == case}
     )
-    for host, why in missed.items():
+    for host, reason in reasons_by_host.items():
         if host in hosts:
-            cells[hosts.index(host)] = replace(cells[hosts.index(host)], missed=why)
+            cells[hosts.index(host)] = replace(cells[hosts.index(host)], missed=reason)
     return cells
 
 
 def _find_newest_point(points: Sequence[RecentPoint]) -> RecentPoint:
-    return max(points, key=_order_columns)
+    return max(points, key=_get_history_order)
 
 
-def _order_columns(point: RecentPoint) -> tuple[int, datetime]:
+def _get_history_order(point: RecentPoint) -> tuple[int, datetime]:
     return point.position, point.started_at
 
 
@@ -445,41 +460,49 @@ def _build_cell(
     points: Sequence[RecentPoint],
     failed_run: UnmeasuredRun | None,
     efficiency: Number | None,
-    began: datetime | None,
-    flagged: Mapping[UUID, bool],
+    nightly_start: datetime | None,
+    level_starts: Mapping[UUID, bool],
 ) -> GridCell:
     """Return a cell with its newest level and the level of the nightly run before, or with why it has none."""
-    levels = _select_levels(points)
-    last = max((point.started_at for point in points), default=None)
-    if failed_run is not None and (last is None or failed_run.started_at > last):
+    points_with_level = _select_levels(points)
+    last_start = max((point.started_at for point in points), default=None)
+    if failed_run is not None and (last_start is None or failed_run.started_at > last_start):
         return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, why=failed_run.why)
-    if not levels:
+    if not points_with_level:
         return _make_empty_cell(points)
-    latest = _find_newest_point(levels)
-    older = [point for point in levels if point is not latest]
-    compared_until = latest.started_at - MIN_COMPARED_AGE if began is None or latest.started_at < began else began
-    earlier_nights = [point for point in older if point.started_at <= compared_until]
-    before = _find_newest_point(earlier_nights or older) if older else None
-    in_this_run = [
-        flagged[point.run_id] for point in levels if point.run_id in flagged and _is_between(before, point, latest)
+    latest_point = _find_newest_point(points_with_level)
+    older_points = [point for point in points_with_level if point is not latest_point]
+    compared_until = (
+        latest_point.started_at - MIN_COMPARED_AGE
+        if nightly_start is None or latest_point.started_at < nightly_start
+        else nightly_start
+    )
+    points_to_compare = [point for point in older_points if point.started_at <= compared_until]
+    previous_point = _find_newest_point(points_to_compare or older_points) if older_points else None
+    drift_facts = [
+        level_starts[point.run_id]
+        for point in points_with_level
+        if point.run_id in level_starts and _is_between(previous_point, point, latest_point)
     ]
     return GridCell(
-        series_id=latest.series_id,
-        run_id=latest.run_id,
-        environment=latest.environment,
-        value=latest.value,
-        before=before.value if before else None,
-        since=before.started_at if before else None,
-        revision=latest.revision,
-        flagged=any(in_this_run),
-        provisional=bool(in_this_run) and not any(in_this_run),
+        series_id=latest_point.series_id,
+        run_id=latest_point.run_id,
+        environment=latest_point.environment,
+        value=latest_point.value,
+        before=previous_point.value if previous_point else None,
+        since=previous_point.started_at if previous_point else None,
+        revision=latest_point.revision,
+        flagged=any(drift_facts),
+        provisional=bool(drift_facts) and not any(drift_facts),
         efficiency=efficiency,
     )
 
 
-def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPoint) -> bool:
+def _is_between(previous_point: RecentPoint | None, point: RecentPoint, latest_point: RecentPoint) -> bool:
     """Return whether a point lies after the level before and not after the newest one."""
-    return before is not None and _order_columns(before) < _order_columns(point) <= _order_columns(latest)
+    return previous_point is not None and _get_history_order(previous_point) < _get_history_order(
+        point
+    ) <= _get_history_order(latest_point)
 
 
 def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
@@ -487,5 +510,5 @@ def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
     if not points:
         return GridCell(why="not measured here")
     newest = _find_newest_point(points)
-    why = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
-    return GridCell(series_id=newest.series_id, run_id=newest.run_id, environment=newest.environment, why=why)
+    reason = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
+    return GridCell(series_id=newest.series_id, run_id=newest.run_id, environment=newest.environment, why=reason)

@@ -21,23 +21,23 @@ class EventOfDrift:
     blamed: str
 
 
-def is_between(drift: Drift, range_: Collection[str], base: str) -> bool:
+def is_between(drift: Drift, commits_between: Collection[str], base: str) -> bool:
     """Return whether a drift can have happened between two releases.
 
     Parameters
     ----------
-    range_
+    commits_between
         The commits that the second release contains and the first one does not.
     base
         The first release. A configuration change that was measured at it comes after it.
     """
     if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
-        return any(candidate.commit in range_ for candidate in drift.candidates)
-    return drift.revision in range_ or (drift.cause is not Cause.COMMIT and drift.revision == base)
+        return any(candidate.commit in commits_between for candidate in drift.candidates)
+    return drift.revision in commits_between or (drift.cause is not Cause.COMMIT and drift.revision == base)
 
 
 def decompose_change(
-    first: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
+    any_drift: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
 ) -> ReleaseChange:
     """Return the net change of one series with its parts: first those of commits, then those of the configuration.
 
@@ -46,7 +46,7 @@ def decompose_change(
 
     Parameters
     ----------
-    first
+    any_drift
         Any drift of the series, for the names of the case, the host and the metric.
     levels
         The levels of both releases.
@@ -56,11 +56,11 @@ def decompose_change(
     parts = [_build_part(drift, event) for drift, event in drifts]
     net = levels[1] - levels[0]
     return ReleaseChange(
-        series_id=first.series_id,
-        case=first.case,
-        host=first.host,
-        metric=first.metric,
-        unit=first.unit,
+        series_id=any_drift.series_id,
+        case=any_drift.case,
+        host=any_drift.host,
+        metric=any_drift.metric,
+        unit=any_drift.unit,
         before=levels[0],
         after=levels[1],
         change=net,
@@ -73,27 +73,27 @@ def decompose_change(
 
 def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     """Return a drift as a part of a change, named after its proven commits, its candidates or its settings."""
-    proven = event is not None and bool(event.culprits)
-    certainty_ = decide_certainty(
+    is_proven = event is not None and bool(event.culprits)
+    part_certainty = decide_certainty(
         drift.cause,
         len(drift.candidates),
         certain=not drift.evidence.wants_rerun,
         all_known=drift.candidates_known,
-        proven=proven,
+        proven=is_proven,
     )
-    is_named = certainty_ in {Certainty.SINGLE, Certainty.PROVEN}
-    if event is not None and proven:
+    is_named = part_certainty in {Certainty.SINGLE, Certainty.PROVEN}
+    if event is not None and is_proven:
         name, commits = event.blamed, list(event.culprits)
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
         name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if is_named else []
     else:
         names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
-        name, commits = prefix_provisional(names) if certainty_ is Certainty.PROVISIONAL else names, []
+        name, commits = prefix_provisional(names) if part_certainty is Certainty.PROVISIONAL else names, []
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,
         cause=drift.cause,
-        certainty=certainty_,
+        certainty=part_certainty,
         name=name,
         commits=commits,
         change=drift.change,

@@ -25,9 +25,9 @@ class Caller:
         """The name under which the caller holds leases: its token; for CI jobs, whose tokens change, the repository."""
         return self.repository or self.token_id
 
-    def may(self, needed: Scope) -> bool:
+    def may(self, scope: Scope) -> bool:
         """Return whether the caller has a scope."""
-        return needed in self.scopes or Scope.ADMIN in self.scopes
+        return scope in self.scopes or Scope.ADMIN in self.scopes
 
 
 LOCAL = Caller("local", frozenset(Scope))

@@ -34,7 +34,7 @@ MEANINGS: Mapping[Scope, str] = {
 """The description of each scope that people see."""
 
 
-_PUBLIC = frozenset(
+_PUBLIC_ENDPOINTS = frozenset(
     {
         "static",
         "vendor.file",
@@ -49,7 +49,7 @@ _PUBLIC = frozenset(
     }
 )
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_WRITING: Mapping[str, Scope] = {
+_SCOPE_OF_WRITING_ENDPOINT: Mapping[str, Scope] = {
     "api.revisions.put": Scope.REPORT,
     "api.runs.put": Scope.REPORT,
     "api.runs.post": Scope.REPORT,
@@ -69,10 +69,11 @@ _WRITING: Mapping[str, Scope] = {
     "api.jobs.finish": Scope.REPORT,
 }
 """The scope of each writing endpoint, in one place so that it can be reviewed at a glance. Others need ``admin``."""
-_ORDERS = ("api.jobs.", "jobs.", "bisect.", "evidence.", "lab.", "api.subjects.", "subjects.", "unmeasured.")
-_ADMIN = ("tokens.", "settings.", "audit.", "api.audit.")
+_ORDER_PREFIXES = ("api.jobs.", "jobs.", "bisect.", "evidence.", "lab.", "api.subjects.", "subjects.", "unmeasured.")
+"""Prefixes of the endpoints at which measurements are ordered."""
+_ADMIN_PREFIXES = ("tokens.", "settings.", "audit.", "api.audit.")
 """Prefixes of the endpoints that only admins may see."""
-_TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
+_TRIAGE_PREFIXES = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")
 """Prefixes of the endpoints at which people decide; a new endpoint under one of them is a decision too."""
 _ANONYMOUS_PAGES = frozenset(
     {
@@ -88,7 +89,7 @@ _ANONYMOUS_PAGES = frozenset(
         "workloads.case",
     }
 )
-_ANONYMOUS = frozenset(
+_ANONYMOUS_ENDPOINTS = frozenset(
     {page + form for page in _ANONYMOUS_PAGES for form in ("", "_json", "_csv")}
     | {
         "series.drawing",
@@ -111,19 +112,19 @@ through :func:`service.web.access.public_view.redact_for_caller`."""
 
 def may_read_anonymously(endpoint: str | None, method: str) -> bool:
     """Return whether a service with a public dashboard answers a request without a token."""
-    return endpoint in _ANONYMOUS and method in _SAFE_METHODS
+    return endpoint in _ANONYMOUS_ENDPOINTS and method in _SAFE_METHODS
 
 
 def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
     """Return the scope that a request needs; None if anybody may send it, or where no endpoint matches."""
-    if endpoint is None or endpoint in _PUBLIC:
+    if endpoint is None or endpoint in _PUBLIC_ENDPOINTS:
         return None
-    if endpoint.startswith(_ADMIN):
+    if endpoint.startswith(_ADMIN_PREFIXES):
         return Scope.ADMIN
     if method in _SAFE_METHODS:
         return Scope.READ
-    if endpoint in _WRITING:
-        return _WRITING[endpoint]
-    if endpoint.startswith(_ORDERS):
+    if endpoint in _SCOPE_OF_WRITING_ENDPOINT:
+        return _SCOPE_OF_WRITING_ENDPOINT[endpoint]
+    if endpoint.startswith(_ORDER_PREFIXES):
         return Scope.ORDER
-    return Scope.TRIAGE if endpoint.startswith(_TRIAGE) else Scope.ADMIN
+    return Scope.TRIAGE if endpoint.startswith(_TRIAGE_PREFIXES) else Scope.ADMIN

@@ -45,14 +45,14 @@ class TokenLimits:
             return "a token with the scope admin has no limits"
         if Scope.REGISTER in scopes and not self.repositories:
             return "a token with the scope register names its repositories: owner/name, owner/*, or */* for all"
-        for title, patterns, form in (
+        for title, patterns, syntax in (
             ("host", self.hosts, _NAME),
             ("subject", self.subjects, _NAME),
             ("repository", self.repositories, _REPOSITORY),
         ):
-            wrong = next((pattern for pattern in patterns or () if not form.fullmatch(pattern)), None)
-            if wrong is not None:
-                return f"{wrong[:100]!r} is not a pattern of a {title}"
+            invalid_pattern = next((pattern for pattern in patterns or () if not syntax.fullmatch(pattern)), None)
+            if invalid_pattern is not None:
+                return f"{invalid_pattern[:100]!r} is not a pattern of a {title}"
         return ""
 
 
@@ -79,18 +79,22 @@ def compute_job_limits(repository: str, assignments: Iterable[tuple[str, str]], 
         Repositories, with patterns of subjects.
     """
     short_name, assignments = repository.partition("/")[2], tuple(assignments)
-    elsewhere = any(matches_any_pattern(short_name, (pattern,)) for name, pattern in assignments if name != repository)
-    assigned = tuple(pattern for name, pattern in assignments if name == repository)
-    return TokenLimits(hosts=hosts, subjects=assigned if elsewhere else (short_name, *assigned))
+    is_assigned_elsewhere = any(
+        matches_any_pattern(short_name, (pattern,)) for name, pattern in assignments if name != repository
+    )
+    assigned_patterns = tuple(pattern for name, pattern in assignments if name == repository)
+    return TokenLimits(
+        hosts=hosts, subjects=assigned_patterns if is_assigned_elsewhere else (short_name, *assigned_patterns)
+    )
 
 
-def may_own_subject(repository: str, subject: str, assigned: Patterns | None) -> bool:
+def may_own_subject(repository: str, subject: str, assigned_subjects: Patterns | None) -> bool:
     """Whether a subject without an owner may become a repository's when its job reports about it.
 
     Parameters
     ----------
-    assigned
+    assigned_subjects
         The subjects of the repository; None for the subject of its own name.
     """
     name = repository.partition("/")[2]
-    return matches_any_pattern(subject, (name,) if assigned is None else assigned)
+    return matches_any_pattern(subject, (name,) if assigned_subjects is None else assigned_subjects)

@@ -18,7 +18,7 @@ from math import log2
 
 from service.rules.bisect.graph import Graph
 
-_MAX_FORKS = 8
+_MAX_START_CANDIDATES = 8
 """Commits that are tried as the start of a branch, the newest first."""
 
 
@@ -27,84 +27,98 @@ class BranchReferences:
 
     Parameters
     ----------
-    old
+    old_end
         The older end of the gap.
     suspects
-        What the newer end contains, and ``old`` does not.
-    measured
+        What the newer end contains, and ``old_end`` does not.
+    measured_commits
         The measured commits.
-    innocent
+    innocent_commits
         Commits that are known to have moved nothing.
-    known
-        Commits of which it is known how much they moved: nothing, or as much as a culprit.
+    known_effects
+        Commits of which it is known how much they moved the metric: not at all, or as much as a culprit.
     """
 
     def __init__(
-        self, graph: Graph, old: str, suspects: int, measured: Collection[str], *, innocent: int, known: int
+        self,
+        graph: Graph,
+        old_end: str,
+        suspects: int,
+        measured_commits: Collection[str],
+        *,
+        innocent_commits: int,
+        known_effects: int,
     ) -> None:
-        self._graph, self._innocent, self._known = graph, innocent, known
-        self._contained = graph.map_ancestries(suspects)
-        start, self._old = 1 << graph.index_of[old], old
-        self._groups: dict[int, list[str]] = defaultdict(list)
-        """The suspects that do not descend from ``old``, by what they contain besides suspects."""
+        self._graph, self._innocent_commits, self._known_effects = graph, innocent_commits, known_effects
+        self._ancestry_of = graph.map_ancestries(suspects)
+        start, self._old_end = 1 << graph.index_of[old_end], old_end
+        self._suspects_by_base: dict[int, list[str]] = defaultdict(list)
+        """The suspects that do not descend from ``old_end``, by what they contain besides suspects."""
         self._base_of: dict[str, int] = {}
-        for commit, contained in self._contained.items():
+        for commit, contained in self._ancestry_of.items():
             if not contained & start:
                 self._base_of[commit] = contained & ~suspects
-                self._groups[contained & ~suspects].append(commit)
-        self._measured = {
-            base: [commit for commit in group if commit in measured] for base, group in self._groups.items()
+                self._suspects_by_base[contained & ~suspects].append(commit)
+        self._measured_by_base = {
+            base: [commit for commit in group if commit in measured_commits]
+            for base, group in self._suspects_by_base.items()
         }
-        self._forks = {base: self._find_fork(base) for base in self._groups}
+        self._start_of_base = {base: self._find_start(base) for base in self._suspects_by_base}
 
     def find_reference(self, commit: str) -> str | None:
         """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
         if commit not in self._base_of:
-            return self._old
-        base, contained = self._base_of[commit], self._contained[commit]
-        earlier = [
-            other for other in self._measured[base] if other != commit and contained >> self._graph.index_of[other] & 1
+            return self._old_end
+        base, contained = self._base_of[commit], self._ancestry_of[commit]
+        earlier_measured = [
+            other
+            for other in self._measured_by_base[base]
+            if other != commit and contained >> self._graph.index_of[other] & 1
         ]
-        if earlier:
-            return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))
-        return self._forks[base]
+        if earlier_measured:
+            return max(earlier_measured, key=lambda other: (self._ancestry_of[other].bit_count(), other))
+        return self._start_of_base[base]
 
     def find_branch_start(self, commit: str) -> str | None:
         """Return the commit at which the branch of a suspect started; None if the range has none."""
         base = self._base_of.get(commit)
-        return None if base is None else self._forks[base]
+        return None if base is None else self._start_of_base[base]
 
-    def choose_most_useful_commit(self, suspects: int, usable: Callable[[str], bool]) -> str | None:
+    def choose_most_useful_commit(self, suspects: int, is_usable: Callable[[str], bool]) -> str | None:
         """Return the commit to measure so that the most suspects can be compared; None if no commit helps.
 
         A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
         of them there is none either.
         """
-        covers: dict[str, int] = {}
-        opened = sum(self.find_reference(commit) is None for group in self._measured.values() for commit in group)
-        if opened >= max(2, log2(len(self._contained)) / 4):
+        n_comparable: dict[str, int] = {}
+        n_opened_branches = sum(
+            self.find_reference(commit) is None for group in self._measured_by_base.values() for commit in group
+        )
+        if n_opened_branches >= max(2, log2(len(self._ancestry_of)) / 4):
             return None
-        for base, group in self._groups.items():
-            waiting = [commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and usable(commit)]
-            fork = self._forks[base]
-            if fork is not None and usable(fork):
-                covers[fork] = covers.get(fork, 0) + len(waiting)
+        for base, group in self._suspects_by_base.items():
+            usable_suspects = [
+                commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and is_usable(commit)
+            ]
+            fork = self._start_of_base[base]
+            if fork is not None and is_usable(fork):
+                n_comparable[fork] = n_comparable.get(fork, 0) + len(usable_suspects)
             else:
-                for start in waiting[: 1 if len(waiting) > 64 else None]:
+                for start in usable_suspects[: 1 if len(usable_suspects) > 64 else None]:
                     bit = 1 << self._graph.index_of[start]
-                    covers[start] = sum(bool(self._contained[commit] & bit) for commit in waiting) - 1
-        best = max(covers, key=lambda commit: (covers[commit], -self._graph.index_of[commit]), default=None)
-        return best if best is not None and covers[best] else None
+                    n_comparable[start] = sum(bool(self._ancestry_of[commit] & bit) for commit in usable_suspects) - 1
+        best = max(n_comparable, key=lambda commit: (n_comparable[commit], -self._graph.index_of[commit]), default=None)
+        return best if best is not None and n_comparable[best] else None
 
-    def _find_fork(self, base: int) -> str | None:
-        """Return a commit that contains exactly these commits, but for innocent ones; None if the range has none.
+    def _find_start(self, base: int) -> str | None:
+        """Return a commit that contains exactly these commits, a bit set, but for innocent ones; None without one.
 
         The good end serves as well where it is known how much each of these commits moved.
         """
-        for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_FORKS):
-            if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent:
+        for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_START_CANDIDATES):
+            if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent_commits:
                 return commit
         graph = self._graph
-        unmeasurable = base & ~graph.older
-        known = not graph.older & ~base and not unmeasurable & ~self._known
-        return graph.good if known else None
+        unmeasurable = base & ~graph.older_commits
+        has_known_effects = not graph.older_commits & ~base and not unmeasurable & ~self._known_effects
+        return graph.good if has_known_effects else None

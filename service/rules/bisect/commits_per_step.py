@@ -10,20 +10,20 @@ from math import log2
 
 from runner.contract.commit_search import Pace
 
-_MIN_COMMITS = 2
+_COMMITS_OF_FIRST_STEP = 2
 """Before anything is known: both ends of the range have to be measured in any case."""
 
 
 def choose_commits_at_once(pace: Pace) -> int:
     """Return how many commits to build and measure in a step, so that the search takes the least time."""
     if pace.build_seconds is None or pace.measure_seconds is None:
-        return min(_MIN_COMMITS, pace.build_jobs)
+        return min(_COMMITS_OF_FIRST_STEP, pace.build_jobs)
     return min(range(1, pace.build_jobs + 1), key=lambda n_commits: _estimate_seconds_per_bit(pace, n_commits))
 
 
 def _estimate_seconds_per_bit(pace: Pace, n_commits: int) -> float:
     """Return how long a step takes for each bit of information that it gives, in seconds."""
-    build, measure = pace.build_seconds or 0.0, pace.measure_seconds or 0.0
+    build_seconds, measure_seconds = pace.build_seconds or 0.0, pace.measure_seconds or 0.0
     # There are as many processors as builds. A build that uses several by itself slows the others down.
-    side_by_side = max(build, n_commits * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)
-    return (side_by_side + n_commits * measure) / log2(n_commits + 1)
+    all_builds_seconds = max(build_seconds, n_commits * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)
+    return (all_builds_seconds + n_commits * measure_seconds) / log2(n_commits + 1)

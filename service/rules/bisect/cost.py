@@ -28,13 +28,13 @@ class BisectCost:
     seconds: float | None
 
 
-def estimate_runs(commits: int) -> int:
+def estimate_runs(n_commits: int) -> int:
     """Return how many measurements one culprit among some commits takes where the metric repeats, without the proof."""
-    return _RUNS_OF_ENDS + ceil(log2(max(2, commits)))
+    return _RUNS_OF_ENDS + ceil(log2(max(2, n_commits)))
 
 
 def estimate_cost(
-    commits: int, *, exact: bool, build_seconds: float | None = None, measure_seconds: float | None = None
+    n_commits: int, *, exact: bool, build_seconds: float | None = None, measure_seconds: float | None = None
 ) -> BisectCost:
     """Return what a search is expected to cost if it builds one commit at a time and has to measure them all.
 
@@ -47,7 +47,7 @@ def estimate_cost(
     """
     if not exact:
         return BisectCost(None, None)
-    runs = estimate_runs(commits)
+    runs = estimate_runs(n_commits)
     if measure_seconds is None:
         return BisectCost(runs, None)
     return BisectCost(runs, runs * (build_seconds or 0.0) + (runs + _RUNS_OF_PROOF) * measure_seconds)

@@ -22,7 +22,7 @@ MAX_RUNS_PER_END = 10
 _LAST_RESORT = "Make the count repeat, or search between commits with a larger difference."
 
 
-def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:
+def apply_noise_rules_if_varying(question: Question, observations: Iterable[Observation]) -> Question:
     """Return the question with the rules that apply: the rules for noise where an exact count varies in the range."""
     if not question.exact:
         return question
@@ -31,17 +31,17 @@ def choose_rules(question: Question, observations: Iterable[Observation]) -> Que
     return question.model_copy(update={"exact": False, "patience": MAX_RUNS_PER_END})
 
 
-def has_varying_count(observations: Iterable[Observation], least: float) -> bool:
+def has_varying_count(observations: Iterable[Observation], min_difference: float) -> bool:
     """Return whether a count differs between executions of one commit, in more runs than outliers would move."""
     runs = [run for run in observations if run.value is not None]
-    return sum(_has_varying_samples(run, least) for run in runs) >= max(
+    return sum(_has_varying_samples(run, min_difference) for run in runs) >= max(
         _MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs)
     )
 
 
-def _has_varying_samples(run: Observation, least: float) -> bool:
+def _has_varying_samples(run: Observation, min_difference: float) -> bool:
     """Return whether the samples of a run differ by as much as matters."""
-    return bool(run.samples) and not is_repeating(run.samples) and max(run.samples) - min(run.samples) >= least
+    return bool(run.samples) and not is_repeating(run.samples) and max(run.samples) - min(run.samples) >= min_difference
 
 
 def compute_half_range(observations: Iterable[Observation]) -> Number:
@@ -50,23 +50,23 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
     for run in observations:
         if run.value is not None:
             values[run.commit] += run.samples or (run.value,)
-    widest = max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0)
-    return widest // 2 if isinstance(widest, int) and widest % 2 == 0 else widest / 2
+    widest_range = max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0)
+    return widest_range // 2 if isinstance(widest_range, int) and widest_range % 2 == 0 else widest_range / 2
 
 
-def refuse_variation(question: Question, observations: Sequence[Observation], why: str) -> Refused:
+def refuse_variation(question: Question, observations: Sequence[Observation], reason: str) -> Refused:
     """Return that a search proves nothing: how far the metric varies, why that is too much, and what helps.
 
     Parameters
     ----------
-    why
+    reason
         A clause, without a full stop.
     """
-    half = compute_half_range(run for run in observations if run.commit in question.graph.index_of)
-    if not half:
-        return Refused(sentence=f"Not proven: {why}.")
-    size = question.format_quantity(half)
+    half_range = compute_half_range(run for run in observations if run.commit in question.graph.index_of)
+    if not half_range:
+        return Refused(sentence=f"Not proven: {reason}.")
+    formatted_range = question.format_quantity(half_range)
     return Refused(
-        sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. "
+        sentence=f"Not proven: this metric varies by ±{formatted_range} between executions of one commit; {reason}. "
         f"{question.remedy} {_LAST_RESORT}"
     )

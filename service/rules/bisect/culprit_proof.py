@@ -22,11 +22,11 @@ MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
-def decide_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
+def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
-    verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
+    verdict = next((verdict for verdict in comparison.metrics if verdict.metric == metric_name), None)
     if verdict is None:
-        return ProofState.OPEN, f"{name} was not measured."
+        return ProofState.OPEN, f"{metric_name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
     own_change = verdict.change - culprit.brought
@@ -35,7 +35,7 @@ def decide_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[P
     result = (
         "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
     )
-    unit = metric(name).unit
+    unit = metric(metric_name).unit
     before, after = (
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
@@ -44,19 +44,22 @@ def decide_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[P
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
-def differs_only_like_builds(name: str, comparison: Comparison) -> bool:
+def differs_only_like_builds(metric_name: str, comparison: Comparison) -> bool:
     """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
     return any(
-        verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics
+        verdict.metric == metric_name and verdict.although in {"other builds", "place"}
+        for verdict in comparison.metrics
     )
 
 
-def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
+def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of its proof, which its proof's runs show."""
-    sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
-    if sides is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
+    base_and_head = next(
+        ((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == metric_name), None
+    )
+    if base_and_head is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
         return culprit
-    before, after = (side.level for side in sides)
+    before, after = (side.level for side in base_and_head)
     if before is None or after is None:
         return culprit
     with_levels = culprit.model_copy(update={"before": before, "after": after})
@@ -122,15 +125,15 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
             refused = refuse_variation(question, observations, _explain_unproven(proven_or_refuted))
             only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
             return refused.model_copy(update={"only_builds": only_builds})
-        failed = {
+        refuted_commits = {
             culprit.commit for culprit in proven_or_refuted if culprit.proof and culprit.proof.state is ProofState.FAILS
         }
-        return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
-    first = unproven[0]
+        return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in refuted_commits))
+    next_culprit = unproven[0]
     return Prove(
-        parent=first.parent,
-        commit=first.commit,
-        precision=choose_precision(first, exact=question.exact),
+        parent=next_culprit.parent,
+        commit=next_culprit.commit,
+        precision=choose_precision(next_culprit, exact=question.exact),
         left=len(unproven),
         culprits=answer.culprits,
     )
@@ -149,25 +152,25 @@ def explain_giving_up(
         How many culprits were refuted by a proof and are no longer among the culprits.
     """
     proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
-    standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
-    failed = n_refuted + len(proofs) - len(standing)
-    if failed <= MAX_PROOFS_WITHOUT_RESULT:
+    proven = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
+    n_failed = n_refuted + len(proofs) - len(proven)
+    if n_failed <= MAX_PROOFS_WITHOUT_RESULT:
         return None
-    if standing:
-        return Found(culprits=tuple(standing))
-    why = f"interleaved measurements did not show {failed} differences that single runs showed"
-    return refuse_variation(question, observations, why)
+    if proven:
+        return Found(culprits=tuple(proven))
+    reason = f"interleaved measurements did not show {n_failed} differences that single runs showed"
+    return refuse_variation(question, observations, reason)
 
 
 def _explain_unproven(suspects: Sequence[Culprit]) -> str:
     """Return what the proofs of suspects showed, of which none stands."""
     commits = ", ".join(culprit.commit[:10] for culprit in suspects[:MAX_PROOFS_WITHOUT_RESULT])
-    others = (
+    more_commits = (
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move the metric, but no proof confirms it: {sentence}"
-    return why.rstrip(".")
+    reason = f"{commits}{more_commits} may move the metric, but no proof confirms it: {sentence}"
+    return reason.rstrip(".")
 
 
 def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
@@ -181,6 +184,6 @@ def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observat
             sessions.setdefault(observation.session, {})[observation.commit] = observation.value
     pairs = (tuple(values.items()) for values in sessions.values() if len(values) == 2)
     return sum(
-        left[1] == right[1] and values_of_single_runs.get(left[0], set()) != values_of_single_runs.get(right[0], set())
-        for left, right in pairs
+        value == other_value and values_of_single_runs.get(commit, set()) != values_of_single_runs.get(other, set())
+        for (commit, value), (other, other_value) in pairs
     )

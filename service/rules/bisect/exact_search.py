@@ -26,24 +26,24 @@ from operator import or_
 from runner.contract.level import Number, compute_median
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_commits import choose_places
+from service.rules.bisect.next_commits import choose_positions
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
 from service.text.numbers import format_number
 
-MAX_PLACES = 16
+MAX_STEPS = 16
 """The most places at which a metric may move. A metric that moves at more of them does not move in steps."""
 MAX_SUSPECTS_OF_ALL_LINES = 8192
 """Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
 
 
-def search_exact(question: Question, observations: Iterable[Observation], slots: int = 1) -> Answer:
+def search_exact(question: Question, observations: Iterable[Observation], max_commits: int = 1) -> Answer:
     """Return what to measure next, or the culprits.
 
     Parameters
     ----------
     observations
         All known observations, of any commits: a known result is never requested again.
-    slots
+    max_commits
         How many commits to name: so many are built side by side.
     """
     values, failed = _read_levels(observations)
@@ -51,31 +51,31 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
     if refused is not None:
         return refused
     graph = question.graph
-    inside = {commit: level for commit, level in values.items() if commit in graph.index_of}
-    state = _ExactSearch(graph, inside, failed, question.least)
-    ends = [end for end in (question.good, question.bad) if end not in values]
-    if ends:
-        state.required += ends
+    values_in_range = {commit: level for commit, level in values.items() if commit in graph.index_of}
+    state = _ExactSearch(graph, values_in_range, failed, question.least)
+    unmeasured_ends = [end for end in (question.good, question.bad) if end not in values]
+    if unmeasured_ends:
+        state.required_commits += unmeasured_ends
         state.open_first_gap(question.good, question.bad)
     else:
         good, bad = values[question.good], values[question.bad]
         if not state.do_differ(good, bad):
-            least = (
+            limit = (
                 f", and differences of less than {format_number(question.least)} do not matter"
                 if question.least
                 else ""
             )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
-            return Refused(sentence=f"The ends do not differ: {levels}{least}.")
+            return Refused(sentence=f"The ends do not differ: {levels}{limit}.")
         if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
-        if len(state.gaps) + len(state.culprits) > MAX_PLACES:
-            return Refused(sentence=_describe_too_many_steps(question, inside))
-    commits = list(dict.fromkeys(state.required))[:slots]
+        if len(state.gaps) + len(state.culprits) > MAX_STEPS:
+            return Refused(sentence=_describe_too_many_steps(question, values_in_range))
+    commits = list(dict.fromkeys(state.required_commits))[:max_commits]
     # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
-    commits += _choose_inside_gaps(state.gaps, slots - len(commits), {*commits, *inside})
-    n_left = len(set(state.required)) + sum(gap.estimate_measurements(slots) for gap in state.gaps)
+    commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
+    n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
     return Measure(commits=tuple(commits), left=n_left)
 
 
@@ -97,7 +97,7 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
     """Return why a search with too many changes proves nothing, and what to do instead."""
     low, high = min(values.values()), max(values.values())
     return (
-        f"Not proven: the metric moves at more than {MAX_PLACES} places of the range. The {len(values)} measured "
+        f"Not proven: the metric moves at more than {MAX_STEPS} places of the range. The {len(values)} measured "
         f"commits lie between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. State "
         "the smallest difference that matters (--least), or search a shorter range."
     )
@@ -121,53 +121,60 @@ def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number]
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The suspects of a gap in order, and how many of them the level of each measurable one would test."""
+    """The suspects of a gap in order, and by measurable suspect how many of them its level would test."""
 
     suspects: tuple[str, ...]
-    tests: Mapping[str, int]
+    n_tested_by_commit: Mapping[str, int]
     """By commit: the number of suspects between it and the commit that it would be compared with."""
     failed: frozenset[int]
     """Indices of the suspects that could not be measured."""
 
     @property
-    def total(self) -> int:
+    def n_suspects(self) -> int:
         """The number of suspects."""
         return len(self.suspects)
 
     def estimate_measurements(self, n_commits: int) -> int:
         """Return the expected number of remaining measurements, if ``n_commits`` commits are measured in one step."""
-        return min(len(self.tests), ceil(n_commits * log2(max(2, self.total)) / log2(n_commits + 1)))
+        return min(len(self.n_tested_by_commit), ceil(n_commits * log2(max(2, self.n_suspects)) / log2(n_commits + 1)))
 
-    def choose(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
+    def choose_commits(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``n_commits`` commits to measure beside those that are measured already or will be."""
-        shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
-        tested = [index for index, commit in enumerate(self.suspects) if commit in self.tests]
-        allowed = [index for index in tested if self.suspects[index] not in measured_commits]
-        taken = [index for index in tested if self.suspects[index] in measured_commits]
-        chosen = choose_places(shares, self.failed, n_commits, allowed=allowed, taken=taken)
-        return [self.suspects[index] for index in chosen]
+        shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspects]
+        measurable_indices = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
+        allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
+        measured_indices = [index for index in measurable_indices if self.suspects[index] in measured_commits]
+        chosen_indices = choose_positions(
+            shares, self.failed, n_commits, candidates=allowed_indices, measured=measured_indices
+        )
+        return [self.suspects[index] for index in chosen_indices]
 
 
-def _choose_inside_gaps(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
+def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded_commits: Collection[str]) -> list[str]:
     """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
     gaps = list(gaps)
-    rooms = [sum(commit not in taken for commit in gap.tests) for gap in gaps]
-    slots_of_gap = [0] * len(gaps)
-    for _ in range(slots):
-        open_gaps = [index for index, room in enumerate(rooms) if slots_of_gap[index] < room]
+    n_open = [sum(commit not in excluded_commits for commit in gap.n_tested_by_commit) for gap in gaps]
+    n_chosen = [0] * len(gaps)
+    for _ in range(max_commits):
+        open_gaps = [index for index, open_commits in enumerate(n_open) if n_chosen[index] < open_commits]
         if not open_gaps:
             break
-        busy = [len(gap.tests) - room for gap, room in zip(gaps, rooms, strict=True)]
-        slots_of_gap[
-            max(open_gaps, key=lambda index: (gaps[index].total / (slots_of_gap[index] + busy[index] + 1), -index))
+        n_measured = [
+            len(gap.n_tested_by_commit) - open_commits for gap, open_commits in zip(gaps, n_open, strict=True)
+        ]
+        n_chosen[
+            max(
+                open_gaps,
+                key=lambda index: (gaps[index].n_suspects / (n_chosen[index] + n_measured[index] + 1), -index),
+            )
         ] += 1
-    chosen = [
+    chosen_commits = [
         commit
-        for gap, n_commits in zip(gaps, slots_of_gap, strict=True)
+        for gap, n_commits in zip(gaps, n_chosen, strict=True)
         if n_commits
-        for commit in gap.choose(n_commits, taken)
+        for commit in gap.choose_commits(n_commits, excluded_commits)
     ]
-    return list(dict.fromkeys(chosen))
+    return list(dict.fromkeys(chosen_commits))
 
 
 @dataclass
@@ -179,19 +186,20 @@ class _ExactSearch:
     failed: set[str]
     least: float
     gaps: list[_Gap] = field(default_factory=list)
-    required: list[str] = field(default_factory=list)
+    required_commits: list[str] = field(default_factory=list)
     """Commits without which the search cannot continue."""
     culprits: dict[str, Culprit] = field(default_factory=dict)
-    _taken: dict[str, Number] = field(default_factory=dict)
-    _explained: dict[tuple[str, str], bool] = field(default_factory=dict)
-    _in_explained: int = 0
-    """The commits of the gaps that the culprits so far explain."""
+    _level_at_gap: dict[str, Number] = field(default_factory=dict)
+    """The last known level of each end of a gap."""
+    _is_explained: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _commits_in_explained_gaps: int = 0
+    """The commits of the gaps that the culprits so far explain, as a bit set."""
 
     def do_differ(self, level: Number, other: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
         return level != other and abs(other - level) >= self.least
 
-    def find_culprits_between(self, old: str, new: str) -> bool:
+    def find_culprits_between(self, old_end: str, new_end: str) -> bool:
         """Add the culprits between two commits whose levels differ to :attr:`culprits`.
 
         A measured commit between the two divides the range, and each part whose ends differ is searched again. Where
@@ -199,30 +207,32 @@ class _ExactSearch:
 
         Parameters
         ----------
-        old, new
-            The commits. ``new`` descends from ``old``, and both have known levels.
+        old_end, new_end
+            The commits. ``new_end`` descends from ``old_end``, and both have known levels.
 
         Returns
         -------
         bool
             Whether the measurements explain the whole difference; False if more have to be measured.
         """
-        if (old, new) not in self._explained:
-            suspects = self._collect_commits_between(old, new)
-            middle = self._find_middle(old, new, suspects)
-            if middle is None:
-                complete = self._explain_gap_without_middle(old, new, suspects)
+        if (old_end, new_end) not in self._is_explained:
+            suspects = self._collect_commits_between(old_end, new_end)
+            dividing_commit = self._find_dividing_commit(old_end, new_end, suspects)
+            if dividing_commit is None:
+                complete = self._explain_undivided_gap(old_end, new_end, suspects)
             else:
                 halves = [
-                    (low, high) for low, high in ((old, middle), (middle, new)) if self._do_levels_differ(low, high)
+                    (low, high)
+                    for low, high in ((old_end, dividing_commit), (dividing_commit, new_end))
+                    if self._do_levels_differ(low, high)
                 ]
                 # All of them, so that all gaps open.
                 results = [self.find_culprits_between(low, high) for low, high in halves]
                 complete = all(results)
-            self._explained[old, new] = complete
+            self._is_explained[old_end, new_end] = complete
             if complete:
-                self._in_explained |= suspects
-        return self._explained[old, new]
+                self._commits_in_explained_gaps |= suspects
+        return self._is_explained[old_end, new_end]
 
     def explain_inner_commits(self, good: str) -> bool:
         """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
@@ -230,58 +240,62 @@ class _ExactSearch:
         Two changes that cancel each other leave the ends as they are. If a commit between the two was measured, its
         level contradicts the culprits found so far.
         """
-        explained = [good]
+        explained_commits = [good]
         for commit in sorted(self.values, key=self.graph.index_of.__getitem__):
             contained = self.graph.collect_ancestry(commit)
             if commit == good or not contained & 1 or self._contains_some_candidates(contained):
                 continue
-            before = contained & ~(1 << self.graph.index_of[commit])
-            without_own = self.values[good] + self._sum_effects(before)
-            self._update_culprit(commit, without_own)
+            ancestors = contained & ~(1 << self.graph.index_of[commit])
+            level_without_own = self.values[good] + self._sum_effects(ancestors)
+            self._update_culprit(commit, level_without_own)
             if self.do_differ(self.values[good] + self._sum_effects(contained), self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.
-                return self._explain_level(commit, without_own, explained) and self.explain_inner_commits(good)
-            explained.append(commit)
+                return self._explain_level(commit, level_without_own, explained_commits) and self.explain_inner_commits(
+                    good
+                )
+            explained_commits.append(commit)
         return True
 
-    def _update_culprit(self, commit: str, expected: Number) -> None:
+    def _update_culprit(self, commit: str, expected_level: Number) -> None:
         """Give a culprit the change that is its own, now that all culprits before it are found; drop it if it has none.
 
-        ``expected`` is the level of the commit without its own change.
+        ``expected_level`` is the level of the commit without its own change.
         """
         culprit = self.culprits.get(commit)
         if culprit is None or culprit.candidates != (commit,):
             return
-        if self.do_differ(expected, self.values[commit]):
-            self.culprits[commit] = culprit.model_copy(update={"brought": expected - culprit.before})
+        if self.do_differ(expected_level, self.values[commit]):
+            self.culprits[commit] = culprit.model_copy(update={"brought": expected_level - culprit.before})
         else:
             del self.culprits[commit]
 
-    def _explain_level(self, commit: str, expected: Number, explained: Collection[str]) -> bool:
+    def _explain_level(self, commit: str, expected_level: Number, explained_commits: Collection[str]) -> bool:
         """Add the culprit of an unexpected level: it is among the commits that no explained commit contains.
 
-        ``expected`` is the level of the commit without its own change.
+        ``expected_level`` is the level of the commit without its own change.
         """
         graph = self.graph
         contained = graph.collect_ancestry(commit)
-        older = [name for name in explained if contained >> graph.index_of[name] & 1]
-        suspects = contained & ~reduce(or_, map(graph.collect_ancestry, older))
+        explained_ancestors = [name for name in explained_commits if contained >> graph.index_of[name] & 1]
+        suspects = contained & ~reduce(or_, map(graph.collect_ancestry, explained_ancestors))
         ancestries = {name: graph.collect_ancestry(name) for name in graph.list_members(suspects)}
-        tests = {
+        n_tested_by_commit = {
             name: (ancestry & suspects).bit_count()
             for name, ancestry in ancestries.items()
             if ancestry & 1 and name not in self.values and name not in self.failed
         }
-        if tests:
-            return self._open_gap(suspects, tests)
-        parent = max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
+        if n_tested_by_commit:
+            return self._open_gap(suspects, n_tested_by_commit)
+        parent = max(
+            explained_ancestors, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name])
+        )
         self.culprits[commit] = Culprit(
             commit=commit,
             parent=parent,
             before=self.values[parent],
             after=self.values[commit],
             candidates=tuple(graph.list_members(suspects)),
-            brought=expected - self.values[parent],
+            brought=expected_level - self.values[parent],
         )
         return True
 
@@ -292,25 +306,25 @@ class _ExactSearch:
         )
         return any(commits & group and group & ~commits for group in candidates)
 
-    def open_first_gap(self, old: str, new: str) -> None:
+    def open_first_gap(self, old_end: str, new_end: str) -> None:
         """Open the gap between two commits that are not measured yet."""
-        suspects = self._collect_commits_between(old, new)
-        self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
+        suspects = self._collect_commits_between(old_end, new_end)
+        self._open_gap(suspects, self._count_tested_on_line(old_end, new_end, suspects))
 
-    def _collect_commits_between(self, old: str, new: str) -> int:
-        """Return as a bit set the commits that ``new`` contains and ``old`` does not."""
-        return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
+    def _collect_commits_between(self, old_end: str, new_end: str) -> int:
+        """Return as a bit set the commits that ``new_end`` contains and ``old_end`` does not."""
+        return self.graph.collect_ancestry(new_end) & ~self.graph.collect_ancestry(old_end)
 
-    def _do_levels_differ(self, old: str, new: str) -> bool:
+    def _do_levels_differ(self, old_end: str, new_end: str) -> bool:
         """Return whether the levels of both ends of a gap differ by as much as matters."""
-        return self.do_differ(self._get_level_of_gap(old), self._get_level_of_gap(new))
+        return self.do_differ(self._get_level_of_gap(old_end), self._get_level_of_gap(new_end))
 
     def _get_level_of_gap(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
         level = self._find_level(commit)
         if level is not None:
-            self._taken[commit] = level
-        return self._taken[commit]
+            self._level_at_gap[commit] = level
+        return self._level_at_gap[commit]
 
     def _find_level(self, commit: str) -> Number | None:
         """Return the level of a commit: as measured, or that of two measured commits around it that agree.
@@ -320,111 +334,124 @@ class _ExactSearch:
         if commit in self.values:
             return self.values[commit]
         bit, contained = 1 << self.graph.index_of[commit], self.graph.collect_ancestry(commit)
-        suspected = self._suspected
+        suspected = self._suspected_commits
         levels = (
             self.values[low]
-            for low, between in self._agreements
-            if between & bit and contained >> self.graph.index_of[low] & 1 and not between & suspected
+            for low, bits_between in self._agreements
+            if bits_between & bit and contained >> self.graph.index_of[low] & 1 and not bits_between & suspected
         )
         return next(levels, None)
 
-    def _find_nearest_measured(self, commit: str) -> str:
+    def _find_newest_measured_ancestor(self, commit: str) -> str:
         """Return the newest measured commit before one that cannot be measured; they have the same level."""
         graph = self.graph
-        older = [name for name in self.values if graph.collect_ancestry(commit) >> graph.index_of[name] & 1]
-        return max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
+        measured_ancestors = [
+            name for name in self.values if graph.collect_ancestry(commit) >> graph.index_of[name] & 1
+        ]
+        return max(
+            measured_ancestors, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name])
+        )
 
-    def _find_middle(self, old: str, new: str, suspects: int) -> str | None:
+    def _find_dividing_commit(self, old_end: str, new_end: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
-        graph, start = self.graph, 1 << self.graph.index_of[old]
-        inner = [
+        graph, start = self.graph, 1 << self.graph.index_of[old_end]
+        inner_commits = [
             commit
             for commit in self.values
-            if commit != new and suspects >> graph.index_of[commit] & 1 and graph.collect_ancestry(commit) & start
+            if commit != new_end and suspects >> graph.index_of[commit] & 1 and graph.collect_ancestry(commit) & start
         ]
-        if not inner:
+        if not inner_commits:
             return None
-        n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
-        on_new_level = [commit for commit in inner if not self._do_levels_differ(commit, new)]
-        on_old_level = [commit for commit in inner if not self._do_levels_differ(old, commit)]
+        n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner_commits}
+        on_new_level = [commit for commit in inner_commits if not self._do_levels_differ(commit, new_end)]
+        on_old_level = [commit for commit in inner_commits if not self._do_levels_differ(old_end, commit)]
         if on_new_level:
             return min(on_new_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         if on_old_level:
             return max(on_old_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
-        half = suspects.bit_count() / 2
-        return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.index_of[commit]))
+        half_size = suspects.bit_count() / 2
+        return min(inner_commits, key=lambda commit: (abs(n_contained[commit] - half_size), graph.index_of[commit]))
 
-    def _explain_gap_without_middle(self, old: str, new: str, suspects: int) -> bool:
+    def _explain_undivided_gap(self, old_end: str, new_end: str, suspects: int) -> bool:
         """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
         # A long line: divide it, which is cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
-            tests := self._count_tests_on_line(old, new, suspects)
+            n_tested_by_commit := self._count_tested_on_line(old_end, new_end, suspects)
         ):
-            return self._open_gap(suspects, tests)
+            return self._open_gap(suspects, n_tested_by_commit)
         # Culprits within measured branches explain the gap if they move the metric by as much.
-        innocent = self._innocent
+        innocent = self._innocent_commits
         references = BranchReferences(
-            self.graph, old, suspects, self.values.keys(), innocent=innocent, known=innocent | self._separated
+            self.graph,
+            old_end,
+            suspects,
+            self.values.keys(),
+            innocent_commits=innocent,
+            known_effects=innocent | self._sole_candidates,
         )
-        complete, cleared = self._explain_branches(new, suspects, references)
+        complete, cleared = self._explain_branches(new_end, suspects, references)
         if not complete:
             return False
-        expected = self._get_level_of_gap(old) + self._sum_effects(suspects)
-        if not self.do_differ(expected, self._get_level_of_gap(new)):
+        expected_level = self._get_level_of_gap(old_end) + self._sum_effects(suspects)
+        if not self.do_differ(expected_level, self._get_level_of_gap(new_end)):
             return True
         # Otherwise measure the suspects that can be compared.
         remaining = suspects & ~cleared
-        innocent = self._innocent
-        if not innocent >> self.graph.index_of[new] & 1:  # Otherwise changes cancel each other somewhere.
+        innocent = self._innocent_commits
+        if not innocent >> self.graph.index_of[new_end] & 1:  # Otherwise changes cancel each other somewhere.
             remaining &= ~innocent | self._failed_commits
-        if tests := self._count_tests(new, remaining, references):
-            return self._open_gap(remaining, tests)
+        if n_tested_by_commit := self._count_tested_by_commit(new_end, remaining, references):
+            return self._open_gap(remaining, n_tested_by_commit)
         # Or what makes others comparable, or the parents.
-        opening = references.choose_most_useful_commit(
+        useful_commit = references.choose_most_useful_commit(
             remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
-        required = [opening] if opening is not None else self._list_unmeasured_parents(old, new, suspects, references)
-        if required:
-            self.required += required
+        commits_to_measure = (
+            [useful_commit]
+            if useful_commit is not None
+            else self._list_unmeasured_parents(old_end, new_end, suspects, references)
+        )
+        if commits_to_measure:
+            self.required_commits += commits_to_measure
             return False
         # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
         moved_within = self._sum_effects(suspects)
-        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
+        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new_end, suspects))
         candidates = suspects if is_unclear else remaining
-        if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
+        if failed := self._list_failed_before(new_end):  # No parent vouches for what only agreeing levels cleared.
             candidates |= suspects & ~cleared | failed
-        parent = old
-        if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
-            parent = self._find_nearest_measured(old)
-            candidates |= self._collect_commits_between(parent, new) & ~self.graph.older
-        self.culprits[new] = Culprit(
-            commit=new,
+        parent = old_end
+        if old_end not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
+            parent = self._find_newest_measured_ancestor(old_end)
+            candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
+        self.culprits[new_end] = Culprit(
+            commit=new_end,
             parent=parent,
-            before=self._get_level_of_gap(old),
-            after=self._get_level_of_gap(new),
+            before=self._get_level_of_gap(old_end),
+            after=self._get_level_of_gap(new_end),
             candidates=tuple(self.graph.list_members(candidates)),
             brought=moved_within,
         )
         return True
 
-    def _has_level_of_branch(self, new: str, suspects: int) -> bool:
+    def _has_level_of_branch(self, merge: str, suspects: int) -> bool:
         """Return whether a merge has the level of a merged branch.
 
         Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
         """
-        parents = [parent for parent in self.graph.parents[new] if parent in self.values]
+        parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
         merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
-        return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
+        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged)
 
     def _list_failed_before(self, commit: str) -> int:
         """Return, as a bit set, the unmeasurable commits from which only unmeasurable commits lead to this one."""
-        failed, waiting = 0, [commit]
-        while waiting:
-            for parent in self.graph.parents[waiting.pop()]:
+        failed, to_visit = 0, [commit]
+        while to_visit:
+            for parent in self.graph.parents[to_visit.pop()]:
                 bit = 1 << self.graph.index_of[parent] if parent in self.failed and parent in self.graph else 0
                 if bit & ~failed:
                     failed |= bit
-                    waiting.append(parent)
+                    to_visit.append(parent)
         return failed
 
     @cached_property
@@ -433,23 +460,25 @@ class _ExactSearch:
         return sum(1 << self.graph.index_of[commit] for commit in self.failed if commit in self.graph.index_of)
 
     @property
-    def _innocent(self) -> int:
+    def _innocent_commits(self) -> int:
         """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits.
 
         Two that agree around a culprit say nothing: another commit between them undoes it.
         """
-        suspected = self._suspected
-        in_agreement = reduce(or_, (between for _, between in self._agreements if not between & suspected), 0)
-        return (in_agreement | self._in_explained) & ~suspected
+        suspected = self._suspected_commits
+        in_agreement = reduce(
+            or_, (bits_between for _, bits_between in self._agreements if not bits_between & suspected), 0
+        )
+        return (in_agreement | self._commits_in_explained_gaps) & ~suspected
 
     @property
-    def _suspected(self) -> int:
+    def _suspected_commits(self) -> int:
         """The candidates of the culprits so far, as a bit set."""
         candidates = {commit for culprit in self.culprits.values() for commit in culprit.candidates}
         return sum(1 << self.graph.index_of[commit] for commit in candidates)
 
     @property
-    def _separated(self) -> int:
+    def _sole_candidates(self) -> int:
         """The culprits so far that are the only candidates of their change, as a bit set."""
         single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
         return sum(1 << self.graph.index_of[name] for name in single)
@@ -463,46 +492,54 @@ class _ExactSearch:
         """
         graph, agreements = self.graph, []
         for low, level in self.values.items():
-            later = [
+            later_commits = [
                 high
-                for high, other in self.values.items()
+                for high, other_level in self.values.items()
                 if high != low
                 and graph.collect_ancestry(high) >> graph.index_of[low] & 1
-                and not self.do_differ(level, other)
+                and not self.do_differ(level, other_level)
             ]
-            others = sum(
-                1 << graph.index_of[name] for name, other in self.values.items() if self.do_differ(level, other)
+            differing_bits = sum(
+                1 << graph.index_of[name]
+                for name, other_level in self.values.items()
+                if self.do_differ(level, other_level)
             )
-            betweens = (self._collect_commits_between(low, high) for high in later)
-            agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
+            bits_of_pairs = (self._collect_commits_between(low, high) for high in later_commits)
+            agreements += [
+                (low, bits_between)
+                for bits_between in bits_of_pairs
+                if not bits_between & (graph.older_commits | differing_bits)
+            ]
         return agreements
 
-    def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
+    def _list_unmeasured_parents(
+        self, old_end: str, new_end: str, suspects: int, references: BranchReferences
+    ) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         index_of = self.graph.index_of
-        parents = [parent for parent in self.graph.parents[new] if parent in index_of]
-        inside = [
+        parents = [parent for parent in self.graph.parents[new_end] if parent in index_of]
+        comparable_parents = [
             parent
             for parent in parents
             if suspects >> index_of[parent] & 1 and references.find_reference(parent) is not None
         ]
-        starts = [start for parent in inside if (start := references.find_branch_start(parent)) is not None]
-        needed = dict.fromkeys([*inside, *starts, old])
-        return [name for name in needed if name not in self.values and name not in self.failed]
+        starts = [start for parent in comparable_parents if (start := references.find_branch_start(parent)) is not None]
+        needed_commits = dict.fromkeys([*comparable_parents, *starts, old_end])
+        return [name for name in needed_commits if name not in self.values and name not in self.failed]
 
-    def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
+    def _explain_branches(self, new_end: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
-        complete, searched = True, 0
+        complete, searched_bits = True, 0
         for commit in self.graph.list_members(suspects):
-            reference = references.find_reference(commit) if commit in self.values and commit != new else None
+            reference = references.find_reference(commit) if commit in self.values and commit != new_end else None
             if reference is None or self._find_level(reference) is None:
                 continue
             level = self._get_level_of_gap(reference)
-            part = self._collect_commits_between(reference, commit)
-            if self.do_differ(level + self._sum_effects(part), self.values[commit]):
+            part_bits = self._collect_commits_between(reference, commit)
+            if self.do_differ(level + self._sum_effects(part_bits), self.values[commit]):
                 complete &= self.find_culprits_between(reference, commit)
-            searched |= part
-        return complete, searched
+            searched_bits |= part_bits
+        return complete, searched_bits
 
     def _sum_effects(self, commits: int) -> Number:
         """Return how much the culprits found so far among some commits moved the metric."""
@@ -510,40 +547,42 @@ class _ExactSearch:
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.index_of[name] & 1
         )
 
-    def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
+    def _count_tested_by_commit(self, new_end: str, suspects: int, references: BranchReferences) -> dict[str, int]:
         """Return by commit how many suspects its level would test: those that its reference commit does not contain."""
-        tests: dict[str, int] = {}
+        n_tested_by_commit: dict[str, int] = {}
         has_level: dict[str, bool] = {}
         for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit)
-            if commit != new and commit not in self.failed and reference is not None:
+            if commit != new_end and commit not in self.failed and reference is not None:
                 if reference not in has_level:
                     has_level[reference] = self._find_level(reference) is not None
                 if has_level[reference]:
-                    tests[commit] = (self._collect_commits_between(reference, commit) & suspects).bit_count()
-        return tests
+                    n_tested_by_commit[commit] = (
+                        self._collect_commits_between(reference, commit) & suspects
+                    ).bit_count()
+        return n_tested_by_commit
 
-    def _count_tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
+    def _count_tested_on_line(self, old_end: str, new_end: str, suspects: int) -> dict[str, int]:
         """Return the tests of the commits on one line between two commits, which are cheap to count."""
-        graph, line = self.graph, self.graph.find_line_between(old, new) or ()
-        tests: dict[str, int] = {}
+        graph, line = self.graph, self.graph.find_line_between(old_end, new_end) or ()
+        n_tested_by_commit: dict[str, int] = {}
         counted_commits: set[str] = set()
         for commit in line[1:-1]:
-            waiting = [commit]
-            while waiting:
-                name = waiting.pop()
+            to_visit = [commit]
+            while to_visit:
+                name = to_visit.pop()
                 if name not in counted_commits and name in graph and suspects >> graph.index_of[name] & 1:
                     counted_commits.add(name)
-                    waiting += graph.parents[name]
+                    to_visit += graph.parents[name]
             if commit not in self.failed:
-                tests[commit] = len(counted_commits)
-        return tests
+                n_tested_by_commit[commit] = len(counted_commits)
+        return n_tested_by_commit
 
-    def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
+    def _open_gap(self, suspect_bits: int, n_tested_by_commit: Mapping[str, int]) -> bool:
         """Add a gap whose suspects have to be measured; return False, as the search is not complete."""
-        suspects = tuple(self.graph.list_members(remaining))
+        suspects = tuple(self.graph.list_members(suspect_bits))
         failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed)
-        self.gaps.append(_Gap(suspects, tests, failed))
+        self.gaps.append(_Gap(suspects, n_tested_by_commit, failed))
         return False
 
 

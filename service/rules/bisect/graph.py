@@ -44,16 +44,16 @@ class Graph:
         """
         return self.find_line_between(self.good, self.bad)
 
-    def find_line_between(self, old: str, new: str) -> tuple[str, ...] | None:
-        """Return the commits from ``old`` to ``new`` like :attr:`line`; None if ``new`` does not descend from it."""
-        descendants = {old}
+    def find_line_between(self, old_end: str, new_end: str) -> tuple[str, ...] | None:
+        """Return the commits from one to another like :attr:`line`; None if ``new_end`` is no descendant."""
+        descendants = {old_end}
         for commit, parents in self.parents.items():
             if not descendants.isdisjoint(parents):
                 descendants.add(commit)
-        if new not in descendants:
+        if new_end not in descendants:
             return None
-        line = [new]
-        while line[-1] != old:
+        line = [new_end]
+        while line[-1] != old_end:
             line.append(next(parent for parent in self.parents[line[-1]] if parent in descendants))
         return tuple(reversed(line))
 
@@ -76,14 +76,14 @@ class Graph:
         return {name: 1 << (len(self.names) + number) for number, name in enumerate(dict.fromkeys(outside))}
 
     @cached_property
-    def older(self) -> int:
+    def older_commits(self) -> int:
         """What ``good`` contains: itself, and everything outside of the range."""
         return 1 | sum(self._bits_outside.values())
 
     @cached_property
     def origins(self) -> npt.NDArray[np.intp]:
-        """For each of :attr:`names`, which older commits it contains, as a number: equal ones contain the same."""
-        older = [self.older, *(self.collect_ancestry(name) & self.older for name in self.parents)]
+        """A number for the older commits that each of :attr:`names` contains: equal numbers mean equal commits."""
+        older = [self.older_commits, *(self.collect_ancestry(name) & self.older_commits for name in self.parents)]
         return np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
 
     def collect_ancestry(self, commit: str) -> int:
@@ -109,24 +109,24 @@ class Graph:
             contained = 1 << self.index_of[name]
             for parent in self.parents.get(name, ()):
                 contained |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
-            by_commit[name] = self.older if name == self.good else contained
+            by_commit[name] = self.older_commits if name == self.good else contained
         return by_commit
 
     def _collect_ancestors(self, commit: str) -> int:
         """Return a commit with all its ancestors as a bit set; ancestries that are known already are reused."""
         if commit in self._bits_outside:
             return self._bits_outside[commit]
-        ancestors, visited, waiting = 0, {commit}, [commit]
-        while waiting:
-            name = waiting.pop()
+        ancestors, visited, to_visit = 0, {commit}, [commit]
+        while to_visit:
+            name = to_visit.pop()
             if name == self.good:
-                ancestors |= self.older
+                ancestors |= self.older_commits
             elif name in self._bits_outside:
                 ancestors |= self._bits_outside[name]
             else:
                 ancestors |= self._ancestry.get(name, 0) or 1 << self.index_of[name]
                 if name not in self._ancestry:
-                    fresh = [parent for parent in self.parents[name] if parent not in visited]
-                    visited.update(fresh)
-                    waiting += fresh
+                    unvisited = [parent for parent in self.parents[name] if parent not in visited]
+                    visited.update(unvisited)
+                    to_visit += unvisited
         return ancestors

@@ -1,4 +1,4 @@
-"""Chooses the places of a line to measure next: those that divide the probability of a step most evenly."""
+"""Chooses the positions of a line to measure next: those that divide the probability of a step most evenly."""
 
 from __future__ import annotations
 
@@ -10,78 +10,81 @@ import numpy as np
 import numpy.typing as npt
 
 
-def choose_places(
+def choose_positions(
     shares: Sequence[float],
     failed: Collection[int],
-    count: int,
+    n_positions: int,
     *,
-    allowed: Collection[int],
-    taken: Collection[int] = (),
+    candidates: Collection[int],
+    measured: Collection[int] = (),
 ) -> list[int]:
-    """Return the places that best divide the probability of a step into equal parts.
+    """Return the positions that best divide the probability of a step into equal parts.
 
     Parameters
     ----------
     shares
-        For each place, the probability that the step lies on one side of it.
+        For each position, the probability that the step lies on one side of it.
     failed
-        Places that could not be measured.
-    count
-        How many places to choose.
-    allowed
-        Places to choose from.
-    taken
-        Places that are measured already or will be. The others are chosen between them.
+        Positions that could not be measured.
+    n_positions
+        How many positions to choose.
+    candidates
+        Positions to choose from.
+    measured
+        Positions that are measured already or will be. The others are chosen between them.
 
     Notes
     -----
     A measurement gains the entropy of its two sides if it succeeds. What breaks a commit breaks its neighbours too, for
-    a stretch of unknown length: with a prior that favours no length, a place at the distance d from a failed one
+    a stretch of unknown length: with a prior that favours no length, a position at the distance d from a failed one
     succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
     (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
     success_probabilities = estimate_success_probabilities(len(shares), failed)
-    remaining = list(allowed)
-    chosen: list[int] = []
-    for target in choose_target_shares([shares[place] for place in taken], min(count, len(remaining))):
+    remaining = list(candidates)
+    chosen_positions: list[int] = []
+    for target in choose_target_shares([shares[position] for position in measured], min(n_positions, len(remaining))):
         best = max(
             remaining,
-            key=lambda place: (_compute_entropy(shares[place], target) * success_probabilities[place], -place),
+            key=lambda position: (
+                _compute_entropy(shares[position], target) * success_probabilities[position],
+                -position,
+            ),
         )
         remaining.remove(best)
-        chosen.append(best)
-    return sorted(chosen)
+        chosen_positions.append(best)
+    return sorted(chosen_positions)
 
 
-def choose_target_shares(shares: Iterable[float], count: int) -> list[float]:
+def choose_target_shares(shares: Iterable[float], n_targets: int) -> list[float]:
     """Return the shares of the probability at which further measurements divide it best, in order.
 
-    Without any shares that are taken, they divide it into ``count`` + 1 equal parts. Otherwise each goes to the part
-    that would be largest without it.
+    Without any share that is measured already, they divide it into ``n_targets`` + 1 equal
+    parts. Otherwise each goes to the part that would be largest without it.
     """
-    cuts = sorted({0.0, 1.0, *(share for share in shares if 0 < share < 1)})
-    parts = list(pairwise(cuts))
+    boundaries = sorted({0.0, 1.0, *(share for share in shares if 0 < share < 1)})
+    parts = list(pairwise(boundaries))
     targets_of_part = [0] * len(parts)
-    for _ in range(count):
-        sizes = [(high - low) / (targets + 1) for (low, high), targets in zip(parts, targets_of_part, strict=True)]
-        targets_of_part[sizes.index(max(sizes))] += 1
+    for _ in range(n_targets):
+        part_sizes = [(high - low) / (targets + 1) for (low, high), targets in zip(parts, targets_of_part, strict=True)]
+        targets_of_part[part_sizes.index(max(part_sizes))] += 1
     return [
-        low + (high - low) * number / (targets + 1)
+        low + (high - low) * target / (targets + 1)
         for (low, high), targets in zip(parts, targets_of_part, strict=True)
-        for number in range(1, targets + 1)
+        for target in range(1, targets + 1)
     ]
 
 
-def estimate_success_probabilities(count: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
-    """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
-    probabilities = np.ones(count)
-    places = np.arange(count)
-    failed_places = np.array(sorted(failed), dtype=np.intp)
-    if len(failed_places):
-        # Of each place, the nearest failed one at or after it, and the nearest before it.
-        following = np.searchsorted(failed_places, places)
-        for index, exists in ((following, following < len(failed_places)), (following - 1, following > 0)):
-            distance = np.abs(places - failed_places[np.clip(index, 0, len(failed_places) - 1)])
+def estimate_success_probabilities(n_positions: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
+    """Return the probability of each position to be measurable, given the failed ones; see :func:`choose_positions`."""
+    probabilities = np.ones(n_positions)
+    positions = np.arange(n_positions)
+    failed_positions = np.array(sorted(failed), dtype=np.intp)
+    if len(failed_positions):
+        # Of each position, the nearest failed one at or after it, and the nearest before it.
+        next_failed = np.searchsorted(failed_positions, positions)
+        for index, exists in ((next_failed, next_failed < len(failed_positions)), (next_failed - 1, next_failed > 0)):
+            distance = np.abs(positions - failed_positions[np.clip(index, 0, len(failed_positions) - 1)])
             probabilities *= np.where(exists, distance / (distance + 1), 1.0)
     return probabilities
 

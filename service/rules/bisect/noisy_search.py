@@ -1,7 +1,7 @@
 """Bisects a range of commits by Bayesian inference if a commit's runs scatter around its level.
 
-Each commit of the range is an explanation: it moved the metric, so that every commit that contains it is measured after
-the step. The next run is taken where it is most informative about the explanations (:meth:`Belief.choose`). If the
+Each commit of the range is a hypothesis: it moved the metric, so that every commit that contains it is measured after
+the step. The next run is taken where it is most informative about the hypotheses (:meth:`Belief.choose_test`). If the
 levels and the noise are known, that is the median of the suspicion, M. Horstein's choice of 1963, and such a greedy
 choice is optimal for the expected entropy over any number of runs (B. Jedynak, P. I. Frazier, R. Sznitman, "Twenty
 questions with noise: Bayes optimal policies for entropy loss", J. Appl. Prob. 49, 2012). Here they are not known.
@@ -57,6 +57,8 @@ DRIFT_PRIOR_ODDS = 0.05
 """Prior odds of each number of waves against no drift of the host."""
 RUNS_PER_WAVE = 8
 """A drift of the host is taken out by one wave for so many runs: one that is faster is noise."""
+CONFIRMATION_BITS = 3
+"""Bits of information added to an estimate, because a search ends only when one commit is almost certain."""
 TYPICAL_BITS_PER_RUN = 0.16
 """Bits of information of a run if the step is as large as the noise; assumed until more is known."""
 
@@ -70,14 +72,14 @@ class _Measurements:
     values: dict[str, list[Number]]
     failed: frozenset[int]
     cleared: frozenset[int]
-    """Explanations that a proof has refuted."""
+    """Hypotheses that a proof has refuted."""
 
     @classmethod
     def from_observations(cls, question: Question, observations: Iterable[Observation]) -> Self:
         """Return the measurements of single runs: the runs of proofs are left out."""
         graph = question.graph
         values: dict[str, list[Number]] = {}
-        measured: list[tuple[int, float]] = []
+        test_values: list[tuple[int, float]] = []
         failed: set[str] = set()
         for observation in observations:
             # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
@@ -89,42 +91,42 @@ class _Measurements:
                 failed.add(commit)
             else:
                 values.setdefault(commit, []).append(value)
-                measured.append((graph.index_of[commit], float(value)))
-        broken = frozenset(graph.index_of[name] for name in failed - values.keys())
+                test_values.append((graph.index_of[commit], float(value)))
+        failed_tests = frozenset(graph.index_of[name] for name in failed - values.keys())
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
-        return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared)
+        return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:
         return self.graph.names
 
     @property
-    def effect(self) -> Bools:
+    def after_step(self) -> Bools:
         return self.graph.contains
 
     @property
-    def open_tests(self) -> list[int]:
+    def measurable_tests(self) -> list[int]:
         """The tests that did not fail."""
         return [test for test in range(len(self.names)) if test not in self.failed]
 
     @property
-    def waves(self) -> int:
+    def max_waves(self) -> int:
         """The most waves by which a drift of the host is described."""
         return len(self.data.values) // RUNS_PER_WAVE
 
     def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group of each test: its side of each culprit, and the older commits that it contains."""
-        # A branch that is older than the range has its own level.
+        # Commits on branches that started before the range may have another level, whatever the culprits did.
         groups = self.graph.origins
-        for explanation in culprits:
-            groups = groups * 2 + self.effect[:, explanation]
+        for culprit in culprits:
+            groups = groups * 2 + self.after_step[:, culprit]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
-    def compute_belief_in_next_culprit(self, culprits: Sequence[int], waves: int = 0) -> Belief:
+    def compute_belief_in_next_culprit(self, culprits: Sequence[int], n_waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
-            self.effect, self.data, prior, groups=self.group_tests(culprits), cleared=self.cleared, waves=waves
+            self.after_step, self.data, prior, groups=self.group_tests(culprits), excluded=self.cleared, n_waves=n_waves
         )
 
     def compute_belief_with_waves(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
@@ -132,20 +134,25 @@ class _Measurements:
 
         There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
         """
-        choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
+        wave_counts = [0, *(2**power for power in range(self.max_waves.bit_length())), self.max_waves]
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         groups = self.group_tests(culprits)
-        each_belief = compute_beliefs(self.effect, self.data, prior, groups=groups, cleared=self.cleared, waves=choices)
-        beliefs = dict(zip(choices, each_belief, strict=True))
+        belief_list = compute_beliefs(
+            self.after_step, self.data, prior, groups=groups, excluded=self.cleared, wave_counts=wave_counts
+        )
+        beliefs = dict(zip(wave_counts, belief_list, strict=True))
         evidence = {
-            waves: belief.evidence + (log(DRIFT_PRIOR_ODDS) if waves else 0) for waves, belief in beliefs.items()
+            n_waves: belief.log_evidence + (log(DRIFT_PRIOR_ODDS) if n_waves else 0)
+            for n_waves, belief in beliefs.items()
         }
-        best = max(evidence, key=evidence.__getitem__)
-        weights = {waves: exp(logarithm - evidence[best]) for waves, logarithm in evidence.items()}
-        mean = sum(weights[waves] * belief.probabilities for waves, belief in beliefs.items()) / sum(weights.values())
-        return beliefs[best], np.asarray(mean), best
+        best_count = max(evidence, key=evidence.__getitem__)
+        weights = {n_waves: exp(log_evidence - evidence[best_count]) for n_waves, log_evidence in evidence.items()}
+        mean = sum(weights[n_waves] * belief.probabilities for n_waves, belief in beliefs.items()) / sum(
+            weights.values()
+        )
+        return beliefs[best_count], np.asarray(mean), best_count
 
-    def compute_belief_in_equal_step(self, culprits: Sequence[int], waves: int) -> Belief:
+    def compute_belief_in_equal_step(self, culprits: Sequence[int], n_waves: int) -> Belief:
         """Return the belief about one more step that is as large as the smallest of those found may be.
 
         Of two equal steps, the first one that is found seems larger than it is: it is found where chance has enlarged
@@ -154,34 +161,34 @@ class _Measurements:
         """
         sizes = []
         for culprit in culprits:
-            belief = self.compute_belief_in_next_culprit([other for other in culprits if other != culprit], waves)
-            step, error = abs(float(belief.step[culprit])), float(belief.step_error[culprit])
+            belief = self.compute_belief_in_next_culprit([other for other in culprits if other != culprit], n_waves)
+            step, error = abs(float(belief.expected_steps[culprit])), float(belief.step_errors[culprit])
             # Steps below the noise would take hundreds of runs to exclude.
-            least = max(step / 2, min(step, belief.noise**0.5))
-            sizes.append(max(step - SIZE_MARGIN_ERRORS * error, least))
+            smallest_size = max(step / 2, min(step, belief.noise_variance**0.5))
+            sizes.append(max(step - SIZE_MARGIN_ERRORS * error, smallest_size))
         groups = self.group_tests(culprits)
         excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
-            self.effect, self.data, 0.5, groups=groups, cleared=excluded, waves=waves, size=min(sizes)
+            self.after_step, self.data, 0.5, groups=groups, excluded=excluded, n_waves=n_waves, step_size=min(sizes)
         )
 
     def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
-        """Return the explanations that no run can decide about: no group has a test on both sides of them."""
-        tests = self.open_tests
-        sides = self.effect[tests]
-        has_both_sides = np.zeros(sides.shape[1], dtype=bool)
+        """Return the hypotheses that no run can decide about: no group has a test on both sides of them."""
+        tests = self.measurable_tests
+        is_after = self.after_step[tests]
+        has_both_sides = np.zeros(is_after.shape[1], dtype=bool)
         for group in np.unique(groups[tests]):
-            of_group = sides[groups[tests] == group]
-            has_both_sides |= of_group.any(axis=0) & ~of_group.all(axis=0)
+            is_after_in_group = is_after[groups[tests] == group]
+            has_both_sides |= is_after_in_group.any(axis=0) & ~is_after_in_group.all(axis=0)
         return np.flatnonzero(~has_both_sides).tolist()
 
-    def map_indistinguishable(self) -> npt.NDArray[np.intp]:
-        """Return for each explanation the first one that no measurable test distinguishes from it."""
+    def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
+        """Return for each hypothesis the first one that no measurable test distinguishes from it."""
         if not self.failed:
-            return np.arange(self.effect.shape[1])
-        columns = np.packbits(self.effect[self.open_tests], axis=0).T
-        first: dict[bytes, int] = {}
-        return np.array([first.setdefault(column.tobytes(), index) for index, column in enumerate(columns)])
+            return np.arange(self.after_step.shape[1])
+        columns = np.packbits(self.after_step[self.measurable_tests], axis=0).T
+        first_of_column: dict[bytes, int] = {}
+        return np.array([first_of_column.setdefault(column.tobytes(), index) for index, column in enumerate(columns)])
 
 
 def search_noisy(question: Question, observations: Iterable[Observation]) -> Answer:
@@ -192,97 +199,110 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     if refused is not None:
         return refused
     good, bad = 0, question.graph.index_of[question.bad]
-    missing = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.n[end]))]
-    if missing:
-        n_left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
-        return Measure(commits=(measurements.names[missing[0]],), left=n_left)
+    missing_runs = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.counts[end]))]
+    if missing_runs:
+        n_left = ceil(len(missing_runs) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
+        return Measure(commits=(measurements.names[missing_runs[0]],), left=n_left)
 
-    first_like = measurements.map_indistinguishable()
-    culprits, belief = _find_certain_culprits(measurements, first_like, question.confidence)
+    representatives = measurements.map_to_first_indistinguishable()
+    culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
     if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
         belief = None
     n_runs = len(measurements.data.values)
     if belief is None or (culprits and n_runs >= MAX_RUNS):
         return Found(
-            culprits=tuple(_build_culprit(measurements, first_like, culprit, culprits) for culprit in sorted(culprits))
+            culprits=tuple(
+                _build_culprit(measurements, representatives, culprit, culprits) for culprit in sorted(culprits)
+            )
         )
-    why = _explain_run_limit(question, measurements, belief) if not culprits else ""
-    if why:
-        return refuse_variation(question, observations, why)
-    if not culprits and belief.no_step > MAX_NO_STEP_PROBABILITY:
-        end = min((good, bad), key=lambda end: measurements.data.n[end])
+    reason = _explain_run_limit(question, measurements, belief) if not culprits else ""
+    if reason:
+        return refuse_variation(question, observations, reason)
+    if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
+        end = min((good, bad), key=lambda end: measurements.data.counts[end])
         return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
     success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed)
-    chosen = belief.choose(measurements.effect, success_probabilities)
-    return Measure(commits=(measurements.names[chosen],), left=_estimate_remaining_runs(belief, measurements))
+    next_test = belief.choose_test(measurements.after_step, success_probabilities)
+    return Measure(commits=(measurements.names[next_test],), left=_estimate_remaining_runs(belief, measurements))
 
 
 def _find_certain_culprits(
-    measurements: _Measurements, first_like: npt.NDArray[np.intp], confidence: float
+    measurements: _Measurements, representatives: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
-        belief, probabilities, waves = measurements.compute_belief_with_waves(culprits)
-        if culprits and belief.no_step > 0.5:
-            other = measurements.compute_belief_in_equal_step(culprits, waves)
-            return culprits, None if other.no_step > SURE_NO_FURTHER_PROBABILITY else other
-        best = _find_certain_explanation(probabilities, first_like, confidence)
+        belief, probabilities, n_waves = measurements.compute_belief_with_waves(culprits)
+        if culprits and belief.no_step_probability > 0.5:
+            belief_in_equal_step = measurements.compute_belief_in_equal_step(culprits, n_waves)
+            return (
+                culprits,
+                None
+                if belief_in_equal_step.no_step_probability > SURE_NO_FURTHER_PROBABILITY
+                else belief_in_equal_step,
+            )
+        best = _find_certain_hypothesis(probabilities, representatives, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
-        for earlier in culprits[:-1]:
-            other_culprits = [culprit for culprit in culprits if culprit != earlier]
+        for earlier_culprit in culprits[:-1]:
+            other_culprits = [culprit for culprit in culprits if culprit != earlier_culprit]
             belief_without, probabilities, _ = measurements.compute_belief_with_waves(other_culprits)
-            if _find_certain_explanation(probabilities, first_like, confidence) != earlier:
+            if _find_certain_hypothesis(probabilities, representatives, confidence) != earlier_culprit:
                 return other_culprits, belief_without
     return culprits, None
 
 
 def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
     """Return whether there is probably no culprit besides those that are certain."""
-    return bool(culprits) and (belief is None or belief.no_step > MIN_NO_FURTHER_PROBABILITY)
+    return bool(culprits) and (belief is None or belief.no_step_probability > MIN_NO_FURTHER_PROBABILITY)
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
-    """Return whether the same culprits were all of them without the last runs too, if there are few runs."""
-    measured = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
-    if len(measured) >= MIN_RUNS_TO_END_AT_ONCE:
+    """Return whether the culprits were the same and complete before the last runs; with many runs, it is not asked."""
+    run_indices = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
+    if len(run_indices) >= MIN_RUNS_TO_END_AT_ONCE:
         return True
-    last = set(measured[-CONFIRMING_RUNS:])
-    earlier = _Measurements.from_observations(
-        question, [run for index, run in enumerate(observations) if index not in last]
+    last_runs = set(run_indices[-CONFIRMING_RUNS:])
+    earlier_measurements = _Measurements.from_observations(
+        question, [run for index, run in enumerate(observations) if index not in last_runs]
     )
-    if min(earlier.data.n[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
+    if min(earlier_measurements.data.counts[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
         return False
-    before, belief = _find_certain_culprits(earlier, earlier.map_indistinguishable(), question.confidence)
-    return set(before) == set(culprits) and _is_complete(before, belief)
+    earlier_culprits, belief = _find_certain_culprits(
+        earlier_measurements, earlier_measurements.map_to_first_indistinguishable(), question.confidence
+    )
+    return set(earlier_culprits) == set(culprits) and _is_complete(earlier_culprits, belief)
 
 
 def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, n_runs = 0, question.graph.index_of[question.bad], len(measurements.data.values)
-    n_end_runs = min(measurements.data.n[good], measurements.data.n[bad])
-    if belief.no_step > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
+    n_end_runs = min(measurements.data.counts[good], measurements.data.counts[bad])
+    if belief.no_step_probability > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
         # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show
         # which.
-        steady = measurements.compute_belief_in_next_culprit([])
-        patience = question.patience * (1 if steady.no_step > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
+        belief_without_drift = measurements.compute_belief_in_next_culprit([])
+        patience = question.patience * (
+            1 if belief_without_drift.no_step_probability > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR
+        )
         if n_end_runs >= patience:
-            return _describe_doubt(question, measurements, good, bad, belief.no_step)
+            return _describe_doubt(question, measurements, good, bad, belief.no_step_probability)
     if n_runs < MAX_RUNS:
         return ""
-    likely = int(belief.probabilities.argmax())
-    probability = format_number(float(belief.probabilities[likely]))
+    best = int(belief.probabilities.argmax())
+    probability = format_number(float(belief.probabilities[best]))
     return (
         f"no commit is certain after {n_runs} runs, and the most probable commit is "
-        f"{measurements.names[likely + 1][:10]}, with a probability of {probability}"
+        f"{measurements.names[best + 1][:10]}, with a probability of {probability}"
     )
 
 
-def _find_certain_explanation(probabilities: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
-    """Return the explanation that is probable enough; None if no explanation is."""
-    masses = np.bincount(first_like, weights=probabilities, minlength=len(first_like))
+def _find_certain_hypothesis(
+    probabilities: Floats, representatives: npt.NDArray[np.intp], confidence: float
+) -> int | None:
+    """Return the hypothesis that is probable enough; None if no hypothesis is."""
+    masses = np.bincount(representatives, weights=probabilities, minlength=len(representatives))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None
 
@@ -290,37 +310,37 @@ def _find_certain_explanation(probabilities: Floats, first_like: npt.NDArray[np.
 def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int:
     """Return how many runs the remaining entropy takes, given the size of the step so far."""
     probabilities = belief.probabilities[belief.probabilities > 0]
-    bits = float(-(probabilities * np.log2(probabilities)).sum()) + 3
-    side = belief.compute_probabilities_after_step(measurements.effect) > 0.5
+    bits = float(-(probabilities * np.log2(probabilities)).sum()) + CONFIRMATION_BITS
+    after_step = belief.compute_probabilities_after_step(measurements.after_step) > 0.5
     data = measurements.data
-    ns = np.array([data.n[~side].sum(), data.n[side].sum()])
-    if ns.min() < MIN_RUNS_PER_END:
+    counts = np.array([data.counts[~after_step].sum(), data.counts[after_step].sum()])
+    if counts.min() < MIN_RUNS_PER_END:
         return ceil(bits / TYPICAL_BITS_PER_RUN)
-    means = np.array([data.total[~side].sum(), data.total[side].sum()]) / ns
-    variance = max(1e-300, float(data.squares.sum() - (ns * means**2).sum()) / max(1.0, float(ns.sum()) - 2))
+    means = np.array([data.sums[~after_step].sum(), data.sums[after_step].sum()]) / counts
+    variance = max(
+        1e-300, float(data.square_sums.sum() - (counts * means**2).sum()) / max(1.0, float(counts.sum()) - 2)
+    )
     # For two levels d apart, in units of the noise, a run gains d² ∕ 8 nats if d is small, and never more than one bit.
-    gap = float(means[1] - means[0])
-    return max(1, ceil(bits / min(1.0, max(0.01, gap**2 / variance / 8 / log(2)))))
+    step = float(means[1] - means[0])
+    return max(1, ceil(bits / min(1.0, max(0.01, step**2 / variance / 8 / log(2)))))
 
 
 def _build_culprit(
-    measurements: _Measurements, first_like: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
+    measurements: _Measurements, representatives: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
     """Return a culprit with its parent, their levels, and the commits that no run tells apart from it."""
-    indistinguishable = np.flatnonzero(first_like == first_like[culprit])
-    candidates = [measurements.names[explanation + 1] for explanation in indistinguishable]
-    tests = [
-        int(explanation) + 1 for explanation in indistinguishable if int(explanation) + 1 not in measurements.failed
-    ]
+    indistinguishable = np.flatnonzero(representatives == representatives[culprit])
+    candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable]
+    tests = [int(hypothesis) + 1 for hypothesis in indistinguishable if int(hypothesis) + 1 not in measurements.failed]
     commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
-    sides = measurements.effect[:, list(culprits)]
+    is_after = measurements.after_step[:, list(culprits)]
     belief = measurements.compute_belief_in_next_culprit([other for other in culprits if other != culprit])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],
-        before=_estimate_level(measurements, sides, parent),
-        after=_estimate_level(measurements, sides, commit),
+        before=_estimate_level(measurements, is_after, parent),
+        after=_estimate_level(measurements, is_after, commit),
         candidates=tuple(candidates),
         probability=min(1.0, float(belief.probabilities[indistinguishable].sum())),
     )
@@ -335,9 +355,9 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
     return graph.index_of.get(name, 0)
 
 
-def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Number:
+def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> Number:
     """Return the level of all tests that lie on the same side of every culprit as one test."""
-    on_same_side = (sides == sides[test]).all(axis=1)
+    on_same_side = (is_after == is_after[test]).all(axis=1)
     values = [
         value
         for index in np.flatnonzero(on_same_side)
@@ -347,7 +367,9 @@ def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Num
     return 0 if level is None else level
 
 
-def _describe_doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
+def _describe_doubt(
+    question: Question, measurements: _Measurements, good: int, bad: int, no_step_probability: float
+) -> str:
     """Return that the ends may not differ: their mean levels, the standard errors, and the probability of no step."""
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
@@ -357,5 +379,5 @@ def _describe_doubt(question: Question, measurements: _Measurements, good: int, 
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
-    probability = format_number(none)
+    probability = format_number(no_step_probability)
     return f"it is not certain that the ends differ: {levels}. The probability that both are the same is {probability}"

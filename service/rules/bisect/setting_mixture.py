@@ -6,7 +6,7 @@ from runner.contract import Case, Environment
 from runner.contract.base import format_parameter
 from runner.contract.setting_search import SettingSearchRequest
 
-PARAMETER = "parameter."
+PARAMETER_PREFIX = "parameter."
 """Prefix of the settings that are parameters of the case."""
 _FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
 """Settings whose value only follows from that of another setting."""
@@ -34,5 +34,5 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
 def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
     """Return the settings of an environment together with the parameters of the case."""
     return environment.settings | {
-        f"{PARAMETER}{name}": format_parameter(value) for name, value in case.parameters.items()
+        f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in case.parameters.items()
     }

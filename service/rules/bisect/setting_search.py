@@ -12,7 +12,7 @@ A. Zeller's and R. Hildebrandt's ddmin ("Simplifying and isolating failure-induc
 left out once: the result is minimal in ddmin's sense, whatever the interactions, and the effect of each setting is
 known.
 
-Noisy metrics: each set of up to three settings is an explanation, and a mixture is measured after the step if it
+Noisy metrics: each set of up to three settings is a hypothesis, and a mixture is measured after the step if it
 contains the whole set; see :mod:`service.rules.bisect.belief`.
 """
 
@@ -105,9 +105,9 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return compute_median(values[changed])
 
     # Both ends have to differ.
-    everything = frozenset(question.settings)
+    all_settings = frozenset(question.settings)
     try:
-        before, after = get_level(frozenset()), get_level(everything)
+        before, after = get_level(frozenset()), get_level(all_settings)
         if before is None or after is None:
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} could not be measured.")
@@ -147,27 +147,25 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     )
 
 
-_Carries = Callable[[frozenset[str]], bool | None]
+_HasEffect = Callable[[frozenset[str]], bool | None]
 
 
-def _find_minimal_set_in_any_order(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
+def _find_minimal_set_in_any_order(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[str]:
     """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
     orders = [list(settings), list(reversed(settings))]
-    random = np.random.default_rng(0)
-    orders += [
-        [settings[index] for index in random.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))
-    ]
-    first: _UnmeasurableError | None = None
+    rng = np.random.default_rng(0)
+    orders += [[settings[index] for index in rng.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))]
+    first_error: _UnmeasurableError | None = None
     for order in orders:
         try:
             return _find_minimal(order, has_effect)
         except _UnmeasurableError as error:
-            first = first or error
-    assert first is not None
-    raise first
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
 
 
-def _find_minimal(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
+def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[str]:
     """Return a set that carries the difference and in which each setting is necessary.
 
     A setting is in it only if a mixture without it was measured that does not carry the difference, and one with it
@@ -180,108 +178,125 @@ def _find_minimal(settings: Sequence[str], has_effect: _Carries) -> frozenset[st
     """
     candidates = list(settings)
     while True:
-        needed: frozenset[str] = frozenset()
-        rest: Sequence[str] = candidates
-        while rest and not (needed and has_effect(needed)):
-            needed, rest = _find_next_necessary(needed, rest, has_effect)
-        idle = next((setting for setting in candidates if setting in needed and has_effect(needed - {setting})), None)
-        if idle is None:
-            return needed
-        candidates = [setting for setting in candidates if setting in needed and setting != idle]
+        necessary: frozenset[str] = frozenset()
+        remaining: Sequence[str] = candidates
+        while remaining and not (necessary and has_effect(necessary)):
+            necessary, remaining = _find_next_necessary(necessary, remaining, has_effect)
+        unnecessary = next(
+            (setting for setting in candidates if setting in necessary and has_effect(necessary - {setting})), None
+        )
+        if unnecessary is None:
+            return necessary
+        candidates = [setting for setting in candidates if setting in necessary and setting != unnecessary]
 
 
 def _find_next_necessary(
-    needed: frozenset[str], rest: Sequence[str], has_effect: _Carries
+    necessary: frozenset[str], remaining: Sequence[str], has_effect: _HasEffect
 ) -> tuple[frozenset[str], Sequence[str]]:
-    """Return the necessary settings with one more of the rest, and the rest before it."""
-    low, high = 0, len(rest)
+    """Return the necessary settings with one more of the remaining ones, and the remaining ones before it."""
+    low, high = 0, len(remaining)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
-        inner = sorted(range(low + 1, high), key=lambda size: (abs(2 * size - low - high), size))
-        middle = next((size for size in inner if has_effect(needed | set(rest[:size])) is not None), None)
-        if middle is None:
-            raise _UnmeasurableError(rest[low:high])
-        if has_effect(needed | set(rest[:middle])):
-            high = middle
+        lengths = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
+        tested_length = next(
+            (n_settings for n_settings in lengths if has_effect(necessary | set(remaining[:n_settings])) is not None),
+            None,
+        )
+        if tested_length is None:
+            raise _UnmeasurableError(remaining[low:high])
+        if has_effect(necessary | set(remaining[:tested_length])):
+            high = tested_length
         else:
-            low = middle
+            low = tested_length
     # With nothing of the rest, the mixture may be the one that could not be measured.
-    if low == 0 and has_effect(needed) is None:
-        raise _UnmeasurableError(rest[:high])
-    return needed | {rest[high - 1]}, rest[: high - 1]
+    if low == 0 and has_effect(necessary) is None:
+        raise _UnmeasurableError(remaining[:high])
+    return necessary | {remaining[high - 1]}, remaining[: high - 1]
 
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     """Return the next mixture to measure, or the settings, by Bayesian inference, if runs scatter around a level."""
     # Number the mixtures that can be tested, and collect what was measured of them.
-    explanations, tests, effect = _build_design(question.settings)
+    hypotheses, tests, after_step = _build_design(question.settings)
     index_of = {test: index for index, test in enumerate(tests)}
-    usable = [mixture for mixture in mixtures if mixture.changed in index_of]
-    measured = [(index_of[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None]
-    failed = {index_of[mixture.changed] for mixture in usable if mixture.value is None}
-    data = Data.from_pairs(len(tests), measured)
-    before, after = index_of[frozenset()], index_of[frozenset(question.settings)]
+    known_mixtures = [mixture for mixture in mixtures if mixture.changed in index_of]
+    measurements = [
+        (index_of[mixture.changed], float(mixture.value)) for mixture in known_mixtures if mixture.value is not None
+    ]
+    failed_tests = {index_of[mixture.changed] for mixture in known_mixtures if mixture.value is None}
+    data = Data.from_pairs(len(tests), measurements)
+    before_test, after_test = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
-    failed_side = next((side for side, end in (("before", before), ("after", after)) if end in failed), None)
+    failed_side = next(
+        (side for side, end in (("before", before_test), ("after", after_test)) if end in failed_tests), None
+    )
     if failed_side is not None:
         return Refused(sentence=f"The environment {failed_side} could not be measured.")
-    end_to_measure = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
+    end_to_measure = next((end for end in (before_test, after_test) if data.counts[end] < MIN_RUNS_PER_END), None)
     if end_to_measure is not None:
         return _build_measure_step(question, tests[end_to_measure])
-    # The explanation that is probable enough.
-    belief = compute_belief(effect, data, NO_STEP_PRIOR)
+    # The hypothesis that is probable enough.
+    belief = compute_belief(after_step, data, NO_STEP_PRIOR)
     best = int(belief.probabilities.argmax())
     if float(belief.probabilities[best]) >= question.confidence:
-        has_effect = effect[:, best]
+        is_after_step = after_step[:, best]
         levels = [
-            compute_median([value for test, value in measured if has_effect[test] == is_after]) or 0
+            compute_median([value for test, value in measurements if is_after_step[test] == is_after]) or 0
             for is_after in (False, True)
         ]
         return FoundSettings(
-            settings=tuple(setting for setting in question.settings if setting in explanations[best]),
+            settings=tuple(setting for setting in question.settings if setting in hypotheses[best]),
             before=levels[0],
             after=levels[1],
             without={},
             probability=float(belief.probabilities[best]),
         )
     # The runs that a search may take are used up.
-    if len(measured) >= MAX_RUNS:
+    if len(measurements) >= MAX_RUNS:
         return Refused(
             sentence=f"No answer is certain, because no set of up to {MAX_NECESSARY_TOGETHER} settings explains the "
-            f"{len(measured)} runs well. The most probable set is {', '.join(sorted(explanations[best]))}, with a "
+            f"{len(measurements)} runs well. The most probable set is {', '.join(sorted(hypotheses[best]))}, with a "
             f"probability of {format_number(float(belief.probabilities[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
-    if belief.no_step > MAX_NO_STEP_PROBABILITY:
-        end = min((before, after), key=lambda test: data.n[test])
+    if belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
+        end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {format_number(belief.no_step)}."
+            f"there is no difference with a probability of {format_number(belief.no_step_probability)}."
         )
-        return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
+        return (
+            _build_measure_step(question, tests[end])
+            if data.counts[end] < question.patience
+            else Refused(sentence=doubt)
+        )
     # Otherwise measure the most informative mixture next.
-    success_probability = np.array([0.0 if index in failed else 1.0 for index in range(len(tests))])
-    return _build_measure_step(question, tests[belief.choose(effect, success_probability)])
+    success_probability = np.array([0.0 if index in failed_tests else 1.0 for index in range(len(tests))])
+    return _build_measure_step(question, tests[belief.choose_test(after_step, success_probability)])
 
 
 @lru_cache(maxsize=4)
 def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
-    """Return the explanations, the mixtures to choose from, and which mixture contains which explanation."""
-    explanations = [
-        frozenset(chosen) for size in range(1, MAX_NECESSARY_TOGETHER + 1) for chosen in combinations(settings, size)
+    """Return the hypotheses, the mixtures to choose from, and which mixture contains which hypothesis."""
+    hypotheses = [
+        frozenset(selected)
+        for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
+        for selected in combinations(settings, set_size)
     ]
-    tests = _list_mixtures(settings, explanations)
-    return explanations, tests, np.array([[needed <= test for needed in explanations] for test in tests])
+    tests = _list_mixtures(settings, hypotheses)
+    return hypotheses, tests, np.array([[necessary <= test for necessary in hypotheses] for test in tests])
 
 
-def _list_mixtures(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the candidate mixtures: all if they are few, otherwise the explanations' complements and a sample."""
+def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the candidate mixtures: all if they are few, otherwise the hypotheses' complements and a sample."""
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
-        return [frozenset(chosen) for size in range(len(settings) + 1) for chosen in combinations(settings, size)]
-    random = np.random.default_rng(0)
-    halves = [
+        return [
+            frozenset(chosen) for set_size in range(len(settings) + 1) for chosen in combinations(settings, set_size)
+        ]
+    rng = np.random.default_rng(0)
+    random_mixtures = [
         frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen)
-        for row in random.random((MAX_MIXTURES, len(settings))) < random.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
+        for row in rng.random((MAX_MIXTURES, len(settings))) < rng.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
     ]
-    complements = [frozenset(settings) - needed for needed in explanations if len(needed) <= 2]
-    return list(dict.fromkeys([frozenset(), frozenset(settings), *complements, *halves]))
+    complements = [frozenset(settings) - necessary for necessary in hypotheses if len(necessary) <= 2]
+    return list(dict.fromkeys([frozenset(), frozenset(settings), *complements, *random_mixtures]))

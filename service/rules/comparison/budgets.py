@@ -35,15 +35,15 @@ def compare_with_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, 
     """
     if budget == NO_BUDGET:
         return BudgetState.WITHIN
-    worse, n = decision.direction, len(pairs)
-    over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
+    direction, n_pairs = decision.direction, len(pairs)
+    n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
     if decision.times is None:
-        if is_surely_majority(over, n, alpha):
+        if is_surely_majority(n_over, n_pairs, alpha):
             return BudgetState.OVER
-        return BudgetState.WITHIN if is_surely_majority(n - over, n, alpha) else BudgetState.OPEN
-    pairs = keep_large_differences(pairs, decision.least)
-    over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
-    reverse = sum((base - head) * worse > 0 and is_over(budget, head, base - head) for base, head in pairs)
-    if decide_direction(Signs(over, n - over - reverse, reverse), alpha) > 0:
+        return BudgetState.WITHIN if is_surely_majority(n_pairs - n_over, n_pairs, alpha) else BudgetState.OPEN
+    pairs = keep_large_differences(pairs, decision.min_difference)
+    n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
+    n_over_reversed = sum((base - head) * direction > 0 and is_over(budget, head, base - head) for base, head in pairs)
+    if decide_direction(Signs(n_over, n_pairs - n_over - n_over_reversed, n_over_reversed), alpha) > 0:
         return BudgetState.OVER
-    return BudgetState.OPEN if over > reverse else BudgetState.WITHIN
+    return BudgetState.OPEN if n_over > n_over_reversed else BudgetState.WITHIN

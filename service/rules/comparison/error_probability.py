@@ -10,14 +10,17 @@ FALSE_ALARM_PROBABILITY = 0.001
 """Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
 
 
-def divide_error_probability(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
+def divide_error_probability(names: Sequence[str], judging: Judging, n_cases: int) -> dict[str, float]:
     """Return the error probability of each metric of a case.
 
     All cases get equal shares. Half of a case's share goes to the metrics that count, and the other half to the metrics
     that are only shown.
     """
-    counting = [name for name in names if judging.decides_comparison(name)]
+    counted_names = [name for name in names if judging.decides_comparison(name)]
     return {
-        name: FALSE_ALARM_PROBABILITY / cases / 2 / (len(counting) if name in counting else len(names) - len(counting))
+        name: FALSE_ALARM_PROBABILITY
+        / n_cases
+        / 2
+        / (len(counted_names) if name in counted_names else len(names) - len(counted_names))
         for name in names
     }

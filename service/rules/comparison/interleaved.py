@@ -8,9 +8,10 @@ looks.
 A metric that decides but has no values on one side was not compared: it is never the same.
 
 What was measured decides, whatever the programs were answered when they asked about their files. A difference is not
-one of the revisions only if a further measurement shows that: of base in the place of head
-(:mod:`service.rules.comparison.other_place`), of both with the page cache renewed
-(:mod:`service.rules.comparison.page_cache_renewal`), or of other builds (:mod:`service.rules.comparison.other_builds`).
+one of the revisions only if a further measurement shows that: of base in the folder of head
+(:mod:`service.rules.comparison.folder_effect`), of both with the page cache renewed
+(:mod:`service.rules.comparison.page_cache_renewal`), or of other builds
+(:mod:`service.rules.comparison.rebuild_effect`).
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
@@ -39,44 +40,46 @@ from runner.contract.level import Number, compute_median, find_majority, is_repe
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
+from service.rules.comparison.folder_effect import decide_by_other_place, have_same_answers
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
-from service.rules.comparison.other_builds import decide_by_other_builds
-from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
 from service.rules.comparison.page_cache_renewal import decide_by_page_cache
+from service.rules.comparison.rebuild_effect import decide_by_other_builds
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
-"""The change of a count that varies by itself, in percent of base, that is enough for pairs to exclude.
+"""A count that varies by itself is the same once pairs exclude a change of so many percent of base.
 
-Signs alone take 140 pairs to show that neither side is favoured. A count that repeats is compared to the fault.
+Signs alone take 140 pairs to show that neither side is favoured. Where a count repeats, one fault is a change.
 """
 MIN_CHANGE_OF_SAME_ANSWERS = 1.0
-"""The same where both programs found the same files, and nothing speaks for a change."""
+"""The same where both programs found the same files, so that no change is expected."""
 
 
 class _MetricResult(NamedTuple):
     verdict: MetricVerdict
-    more: int
+    remaining_pairs: int
     """How many more pairs it needs."""
 
 
 def decide_comparison(request: ComparisonRequest) -> Comparison:
     """Return the verdict on every metric of a comparison, and how many more pairs it needs."""
     base, head, judging = request.base, request.head, request.judging
-    present = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
-    names = list(dict.fromkeys((*present, *judging.requested)))
-    errors = divide_error_probability(names, judging, request.cases)
-    judged = [_decide_metric_verdict(name, request, errors[name]) for name in names]
-    counting = [entry for entry in judged if entry.verdict.counts]
-    verdicts = {entry.verdict.verdict for entry in counting}
-    order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
+    measured_names = [
+        name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)
+    ]
+    names = list(dict.fromkeys((*measured_names, *judging.requested)))
+    error_probabilities = divide_error_probability(names, judging, request.cases)
+    results = [_decide_metric_verdict(name, request, error_probabilities[name]) for name in names]
+    counted_results = [result for result in results if result.verdict.counts]
+    verdicts = {result.verdict.verdict for result in counted_results}
+    verdicts_by_priority = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
     return Comparison(
-        verdict=next((verdict for verdict in order if verdict in verdicts), Verdict.SAME),
-        more=max((entry.more for entry in counting), default=0),
-        wants_other_builds=any(entry.verdict.wants_other_build for entry in counting),
-        wants_other_place=any(entry.verdict.wants_other_place for entry in counting),
-        wants_renewal=any(entry.verdict.wants_renewal for entry in counting),
-        metrics=tuple(entry.verdict for entry in judged),
+        verdict=next((verdict for verdict in verdicts_by_priority if verdict in verdicts), Verdict.SAME),
+        more=max((result.remaining_pairs for result in counted_results), default=0),
+        wants_other_builds=any(result.verdict.wants_other_build for result in counted_results),
+        wants_other_place=any(result.verdict.wants_other_place for result in counted_results),
+        wants_renewal=any(result.verdict.wants_renewal for result in counted_results),
+        metrics=tuple(result.verdict for result in results),
         settings=list_differing_settings(base.environment, head.environment),
         same_bytes=have_same_answers(request),
     )
@@ -91,33 +94,33 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_metric(name, pairs, request, alpha)
-    sides = base.values(name), head.values(name)
+    values_of_sides = base.values(name), head.values(name)
     if decision.rule == "paired":
-        sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
-    threshold = judging.get_min_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
-    threshold = decision.excluded or threshold
-    verdict = build_verdict(name, decision, *sides, counts=counts, threshold=threshold)
-    explained = decide_by_other_builds(
+        values_of_sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
+    min_change = judging.get_min_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
+    min_change = decision.excluded_change or min_change
+    verdict = build_verdict(name, decision, *values_of_sides, counts=counts, threshold=min_change)
+    explained_verdict = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
-    if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
-        return _MetricResult(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
-    return _apply_budget(_MetricResult(explained, decision.more), pairs, decision, judging, alpha)
+    if explained_verdict.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
+        return _MetricResult(explained_verdict.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
+    return _apply_budget(_MetricResult(explained_verdict, decision.remaining_pairs), pairs, decision, judging, alpha)
 
 
 def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
-    if (missing := _list_missing_sides(name, request)) or not pairs:
-        return _decide_missing_value(name, missing, request)
-    counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
-    if metric(name).kind is Kind.COUNT and counted:
-        repeating = is_repeating(base.values(name)) and is_repeating(head.values(name))
-        if metric(name).exact and (repeating or name not in judging.precision):
+    if (missing_sides := _list_missing_sides(name, request)) or not pairs:
+        return _decide_missing_value(name, missing_sides, request)
+    is_counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
+    if metric(name).kind is Kind.COUNT and is_counted:
+        has_repeating_sides = is_repeating(base.values(name)) and is_repeating(head.values(name))
+        if metric(name).exact and (has_repeating_sides or name not in judging.precision):
             return _decide_exact_count(pairs, alpha, request)
         # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
         # differ.
-        if repeating and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:
+        if has_repeating_sides and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:
             return decision
     return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
 
@@ -129,7 +132,7 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
     same_answers = have_same_answers(request)
     least_change = MIN_CHANGE_OF_SAME_ANSWERS if same_answers else MIN_CHANGE_OF_VARYING_COUNT
     decision = rules.decide_count(pairs, alpha, request.most, least_change)
-    if decision.excluded is None or not same_answers:
+    if decision.excluded_change is None or not same_answers:
         return decision
     sentence = f"{decision.sentence} Both programs found the same files, so smaller changes are not searched for."
     return decision._replace(sentence=sentence)
@@ -141,19 +144,22 @@ def _list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:
     return [side for side, report in sides if not report.values(name) and report.samples]
 
 
-def _decide_missing_value(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
+def _decide_missing_value(name: str, missing_sides: Sequence[str], request: ComparisonRequest) -> MetricDecision:
     """Return the decision that a value is missing. One more pair may help only if each side has had a value."""
-    if not missing:
+    if not missing_sides:
         sentence = "In no pair of samples do both sides have a value."
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
-    reports = [getattr(request, side) for side in missing]
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, remaining_pairs=1)
+    reports = [getattr(request, side) for side in missing_sides]
     reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
-    neither = len(missing) == 2
+    is_missing_on_both = len(missing_sides) == 2
     if reasons:
-        who = "Neither base nor head has" if neither else f"The {missing[0]} does not have"
-        sentence = f"{who} a value of this metric: {reasons[0]}."
+        subject_words = "Neither base nor head has" if is_missing_on_both else f"The {missing_sides[0]} does not have"
+        sentence = f"{subject_words} a value of this metric: {reasons[0]}."
     else:
-        sentence = f"{'Neither base nor head reports' if neither else f'The {missing[0]} does not report'} this metric."
+        subject_words = (
+            "Neither base nor head reports" if is_missing_on_both else f"The {missing_sides[0]} does not report"
+        )
+        sentence = f"{subject_words} this metric."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
 
 
@@ -161,48 +167,52 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
     """Compare each sample of head with the level of a stored run of base; return these pairs and the decision."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
-    if missing := _list_missing_sides(name, request):
-        return [], _decide_missing_value(name, missing, request)
+    if missing_sides := _list_missing_sides(name, request):
+        return [], _decide_missing_value(name, missing_sides, request)
     base_majority = find_majority(base.values(name))
-    undecided = MetricDecision(
+    undecided_result = MetricDecision(
         Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
     )
     if base_majority is None or not head.values(name):
-        return [], undecided
+        return [], undecided_result
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
-        return [], undecided
+        return [], undecided_result
     pairs = [(base_majority[0], value) for value in head.values(name)]
     decision = rules.decide_count(pairs, alpha, request.most)
     if decision.verdict is Verdict.SAME:
         sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
     is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
-    return pairs, undecided._replace(rule="exact", more=0 if is_different else decision.more)
+    return pairs, undecided_result._replace(
+        rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs
+    )
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
     """Yield the values of a metric in the pairs of which both samples have one."""
-    absent = Reading(status=Status.NOT_COUNTED)
+    no_reading = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
         base_value, head_value = (
-            base_sample.readings.get(name, absent).value,
-            head_sample.readings.get(name, absent).value,
+            base_sample.readings.get(name, no_reading).value,
+            head_sample.readings.get(name, no_reading).value,
         )
         if base_value is not None and head_value is not None:
             yield base_value, head_value
 
 
 def _apply_budget(
-    judged: _MetricResult, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float
+    result: _MetricResult, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float
 ) -> _MetricResult:
     """Apply the budget to a verdict. A metric that improved, or that does not count, is never over budget."""
-    verdict = judged.verdict
+    verdict = result.verdict
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":
-        return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
+        return result._replace(verdict=verdict.model_copy(update={"budget": budget}))
     state = compare_with_budget(pairs, decision, budget, alpha)
-    more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
-    words = {
+    remaining_pairs = (
+        max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else result.remaining_pairs
+    )
+    budget_sentences = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
         BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs must decide.",
         BudgetState.OVER: "",
@@ -212,9 +222,9 @@ def _apply_budget(
         "over": state is BudgetState.OVER,
         "may_exceed": state is BudgetState.OPEN,
         "wants_other_build": verdict.wants_other_build and state is not BudgetState.WITHIN,
-        "sentence": verdict.sentence + words[state],
+        "sentence": verdict.sentence + budget_sentences[state],
     }
-    return _MetricResult(verdict.model_copy(update=update), more)
+    return _MetricResult(verdict.model_copy(update=update), remaining_pairs)
 
 
 def build_verdict(
@@ -231,8 +241,8 @@ def build_verdict(
     change = decision.change
     if change is None and base_side.level is not None and head_side.level is not None:
         change = head_side.level - base_side.level
-    up = decision.direction > 0 if decision.direction else change is not None and change > 0
-    good = up == (metric(name).better == "higher")
+    goes_up = decision.direction > 0 if decision.direction else change is not None and change > 0
+    is_better = goes_up == (metric(name).better == "higher")
     return MetricVerdict(
         metric=name,
         verdict=decision.verdict,
@@ -242,7 +252,7 @@ def build_verdict(
         head=head_side,
         change=change,
         percent=compute_percent_change(change, base_side.level),
-        direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if good else "regression",
+        direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if is_better else "regression",
         bounds=decision.interval,
         threshold=threshold,
         times=decision.times,
@@ -253,5 +263,7 @@ def build_verdict(
 def _summarise_side(values: Sequence[Number]) -> Side:
     """Return the level of one side, its range, and how many samples agree."""
     level = compute_median(values)
-    agree = 0 if level is None else list(values).count(level)
-    return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)
+    n_agreeing = 0 if level is None else list(values).count(level)
+    return Side(
+        level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=n_agreeing
+    )

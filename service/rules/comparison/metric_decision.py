@@ -43,7 +43,7 @@ LARGE_ERROR_SHARE = 0.2
 """The share of the error probability that these have, in equal parts."""
 MIN_FURTHER_PAIRS = 4
 """Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
-_MOST_LOOKED_AHEAD = 100
+_MAX_EXTRAPOLATED_PAIRS = 100
 
 Pairs = Sequence[tuple[Number, Number]]
 
@@ -61,11 +61,11 @@ class MetricDecision(NamedTuple):
         For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
         The bounds of the true change by the paired rule, in percent of the mean of both sides.
-    more
+    remaining_pairs
         How many more pairs are likely to settle it.
-    least
-        The smallest difference of a pair that led to it.
-    excluded
+    min_difference
+        The smallest difference of a pair that counted for it.
+    excluded_change
         The smallest change, in events, that the pairs of a count exclude, where they do not exclude all.
     """
 
@@ -76,13 +76,13 @@ class MetricDecision(NamedTuple):
     change: Number | None = None
     times: int | None = None
     interval: tuple[float, float] | None = None
-    more: int = 0
-    least: int = 0
-    excluded: Number | None = None
+    remaining_pairs: int = 0
+    min_difference: int = 0
+    excluded_change: Number | None = None
 
 
 def decide_count(
-    pairs: Pairs, alpha: float, most: int | None = None, worth_proving: float | None = None
+    pairs: Pairs, alpha: float, max_pairs: int | None = None, worth_proving: float | None = None
 ) -> MetricDecision:
     """Decide whether a count differs.
 
@@ -92,7 +92,7 @@ def decide_count(
         At least one.
     alpha
         The probability that an unchanged count is ever judged to have changed.
-    most
+    max_pairs
         Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
         then called the same, and the sentence says what so few pairs can miss.
     worth_proving
@@ -100,42 +100,46 @@ def decide_count(
     """
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     signs, n = count_signs(pairs), len(pairs)
-    repeating = is_repeating(base) and is_repeating(head)
-    rule: Rule = "exact" if repeating else "counts"
-    agreement = f"in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} samples"
-    direction, least = _find_direction(pairs, alpha)
+    is_repeating_count = is_repeating(base) and is_repeating(head)
+    rule: Rule = "exact" if is_repeating_count else "counts"
+    agreement_clause = f"in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} samples"
+    direction, min_difference = _find_direction(pairs, alpha)
     if direction:
-        return _decide_changed(pairs, direction, rule, alpha, least)
-    equal = repeating and compute_median(base) == compute_median(head)
+        return _decide_changed(pairs, direction, rule, alpha, min_difference)
+    has_equal_levels = is_repeating_count and compute_median(base) == compute_median(head)
     if are_balanced(signs):
-        if equal:
-            return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement}.")
+        if has_equal_levels:
+            return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement_clause}.")
         sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
-    excluded = None if equal or worth_proving is None else _exclude_change(pairs, worth_proving)
-    if excluded is not None:
-        sentence = f"The count varies, {_describe_signs(signs)}: a change by {format_number(excluded)} is excluded."
-        return MetricDecision(Verdict.SAME, rule, sentence, excluded=excluded)
-    if equal and n > 1 and most is not None and n >= most:
-        missed = 100 * (1 - 0.001 ** (1 / n))
+    excluded_change = None if has_equal_levels or worth_proving is None else _exclude_change(pairs, worth_proving)
+    if excluded_change is not None:
         sentence = (
-            f"The count is the same {agreement}. The workload allows no more pairs, so a change that shows in fewer "
-            f"than {missed:.0f} % of the executions may be missed."
+            f"The count varies, {_describe_signs(signs)}: a change by {format_number(excluded_change)} is excluded."
+        )
+        return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
+    if has_equal_levels and n > 1 and max_pairs is not None and n >= max_pairs:
+        missed_percent = 100 * (1 - 0.001 ** (1 / n))
+        sentence = (
+            f"The count is the same {agreement_clause}. The workload allows no more pairs, so a change that shows in "
+            f"fewer than {missed_percent:.0f} % of the executions may be missed."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
-    if equal:
+    if has_equal_levels:
         sentence = (
-            f"The count is the same {agreement}, but there are too few samples to rule out a change that shows only in "
-            "some executions."
+            f"The count is the same {agreement_clause}, but there are too few samples to rule out a change that shows "
+            "only in some executions."
         )
-    elif repeating:
+    elif is_repeating_count:
         sentence = (
             f"The counts differ and mostly repeat (in {count_agreeing(base)} of {n} base samples and "
             f"{count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
         )
     else:
         sentence = f"The count varies, {_describe_signs(signs)}."
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_estimate_pairs_to_settle(signs, alpha))
+    return MetricDecision(
+        Verdict.NEEDS_MORE_RUNS, rule, sentence, remaining_pairs=_estimate_pairs_to_settle(signs, alpha)
+    )
 
 
 def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
@@ -146,8 +150,8 @@ def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
     A count that varies little against the change then has nearly equal pairs, of which 20 are enough. Signs of all
     differences take 140 pairs and more, because pairs of a varying count are never equal.
     """
-    size = abs(compute_median([base for base, _ in pairs]) or 0) * worth_proving / 100
-    return size if size and are_balanced(count_signs(keep_large_differences(pairs, size / 2))) else None
+    change = abs(compute_median([base for base, _ in pairs]) or 0) * worth_proving / 100
+    return change if change and are_balanced(count_signs(keep_large_differences(pairs, change / 2))) else None
 
 
 def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
@@ -157,25 +161,45 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
     executions outweigh one fault fewer in each of the others. So a metric is not better while large differences seem
     worse.
     """
-    signs = {least: count_signs(keep_large_differences(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
-    shares = {least: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if least else 1 - LARGE_ERROR_SHARE for least in signs}
-    leans = {least: decide_direction(signs[least], share * alpha) for least, share in shares.items()}
-    side, least = next(((side, least) for side in (1, -1) for least in leans if leans[least] == side), (0, 0))
-    seems_worse = any(signs[other].above > signs[other].below for other in LARGE_DIFFERENCES)
-    return (0, 0) if side < 0 and seems_worse else (side, least)
+    signs_by_difference = {
+        min_difference: count_signs(keep_large_differences(pairs, min_difference))
+        for min_difference in (0, *LARGE_DIFFERENCES)
+    }
+    error_shares = {
+        min_difference: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if min_difference else 1 - LARGE_ERROR_SHARE
+        for min_difference in signs_by_difference
+    }
+    direction_of_signs = {
+        min_difference: decide_direction(signs_by_difference[min_difference], share * alpha)
+        for min_difference, share in error_shares.items()
+    }
+    direction, min_difference = next(
+        (
+            (direction, min_difference)
+            for direction in (1, -1)
+            for min_difference in direction_of_signs
+            if direction_of_signs[min_difference] == direction
+        ),
+        (0, 0),
+    )
+    seems_worse = any(
+        signs_by_difference[large_difference].above > signs_by_difference[large_difference].below
+        for large_difference in LARGE_DIFFERENCES
+    )
+    return (0, 0) if direction < 0 and seems_worse else (direction, min_difference)
 
 
-def keep_large_differences(pairs: Pairs, least: Number) -> Pairs:
-    """Return the pairs with differences smaller than ``least`` made equal."""
-    return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
+def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
+    """Return the pairs with differences smaller than ``min_difference`` made equal."""
+    return [(base, head if abs(head - base) >= min_difference else base) for base, head in pairs]
 
 
-def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, least: int) -> MetricDecision:
+def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_difference: int) -> MetricDecision:
     """Return the decision that a count changed: in most pairs, or intermittently in fewer of them."""
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
-    signs, counted = count_signs(pairs), count_signs(keep_large_differences(pairs, least))
-    n, times = len(pairs), counted.above if direction > 0 else counted.below
-    if is_surely_majority(times, n, alpha):
+    signs, counted_signs = count_signs(pairs), count_signs(keep_large_differences(pairs, min_difference))
+    n, n_changed_pairs = len(pairs), counted_signs.above if direction > 0 else counted_signs.below
+    if is_surely_majority(n_changed_pairs, n, alpha):
         if rule == "exact":
             sentence = (
                 f"Each side repeats its count, in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} "
@@ -183,40 +207,62 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."
-        moved = (compute_median(head) or 0) - (compute_median(base) or 0)
-        if moved * direction > 0:
+        level_change = (compute_median(head) or 0) - (compute_median(base) or 0)
+        if level_change * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         # The levels of counts with several modes may hide a change that the pairs show.
-        size = compute_median([right - left for left, right in pairs]) or 0
-        sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(size):,}."
-        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
-    size = compute_median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
-    large_clause = f" ({times} of these by at least {least})" if least else ""
-    change = f"{'large ' if least else ''}{'increase' if direction > 0 else 'decrease'}"
-    sentence = f"Intermittent: {_describe_signs(signs, large_clause, direction)}; the median {change} is {abs(size):,}."
-    return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
+        median_difference = compute_median([head_value - base_value for base_value, head_value in pairs]) or 0
+        sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(median_difference):,}."
+        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, median_difference)
+    median_difference = (
+        compute_median(
+            [
+                head_value - base_value
+                for base_value, head_value in pairs
+                if (head_value - base_value) * direction >= max(1, min_difference)
+            ]
+        )
+        or 0
+    )
+    large_clause = f" ({n_changed_pairs} of these by at least {min_difference})" if min_difference else ""
+    change = f"{'large ' if min_difference else ''}{'increase' if direction > 0 else 'decrease'}"
+    sentence = (
+        f"Intermittent: {_describe_signs(signs, large_clause, direction)}; "
+        f"the median {change} is {abs(median_difference):,}."
+    )
+    return MetricDecision(
+        Verdict.CHANGED,
+        "counts",
+        sentence,
+        direction,
+        median_difference,
+        n_changed_pairs,
+        min_difference=min_difference,
+    )
 
 
 def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
     differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]
     interval = compute_median_bounds(differences, alpha)
-    middle = compute_median(differences) or 0
-    more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
+    median_change = compute_median(differences) or 0
+    remaining_pairs = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
         pair_count = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
         sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, remaining_pairs=remaining_pairs)
     low, high = interval
     bounds_sentence = f"The change lies {describe_bounds(interval)} according to {len(pairs)} pairs"
-    if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
+    if (low > 0 or high < 0) and 2 * abs(median_change) >= precision:
         sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
         sentence = f"{bounds_sentence}: a change of less than {format_number(precision)} % does not matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
     sentence = f"{bounds_sentence}, and a change of {format_number(precision)} % matters."
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
+    return MetricDecision(
+        Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, remaining_pairs=remaining_pairs
+    )
 
 
 def describe_bounds(interval: tuple[float, float]) -> str:
@@ -238,8 +284,10 @@ def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) ->
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
     """Estimate how many more pairs like the present ones would settle a count; few at a time if the pairs vary."""
     if signs.n in {signs.above, signs.equal, signs.below}:
-        for more in range(1, _MOST_LOOKED_AHEAD):
-            grown = Signs(*(count + more if count else 0 for count in signs))
-            if decide_direction(grown, (1 - LARGE_ERROR_SHARE) * alpha) or are_balanced(grown):
-                return more
+        for n_further in range(1, _MAX_EXTRAPOLATED_PAIRS):
+            extrapolated_signs = Signs(*(count + n_further if count else 0 for count in signs))
+            if decide_direction(extrapolated_signs, (1 - LARGE_ERROR_SHARE) * alpha) or are_balanced(
+                extrapolated_signs
+            ):
+                return n_further
     return max(MIN_FURTHER_PAIRS, signs.n // 4)

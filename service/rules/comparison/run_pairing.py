@@ -59,11 +59,13 @@ def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, 
     by_host
         Whether a run is compared only with runs of its own host.
     """
-    left, right = _group_runs(base, by_host), _group_runs(head, by_host)
+    base_groups, head_groups = _group_runs(base, by_host), _group_runs(head, by_host)
     return Matched(
-        pairs=tuple(_restrict_to_nearest(left[key], right[key]) for key in left if key in right),
-        only_base=tuple(left[key][0] for key in left if key not in right),
-        only_head=tuple(right[key][0] for key in right if key not in left),
+        pairs=tuple(
+            _restrict_to_nearest(base_groups[key], head_groups[key]) for key in base_groups if key in head_groups
+        ),
+        only_base=tuple(base_groups[key][0] for key in base_groups if key not in head_groups),
+        only_head=tuple(head_groups[key][0] for key in head_groups if key not in base_groups),
     )
 
 

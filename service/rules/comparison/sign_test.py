@@ -24,6 +24,10 @@ for counts whose pairs rarely tie.
 """
 
 
+_MAX_EXPONENT = 700.0
+"""The exponential function overflows above 709."""
+
+
 class Signs(NamedTuple):
     """The number of pairs in which head lies above base, equals it, and lies below it."""
 
@@ -58,17 +62,17 @@ def decide_direction(signs: Signs, alpha: float) -> int:
     This is the sign test. If neither side is favoured, a pair that differs is as likely to be above as below; the
     probability that this function ever returns anything but 0 is then at most ``alpha``.
     """
-    differing = signs.above + signs.below
-    most = find_largest_side(differing, alpha) if differing else None
-    if most is None or max(signs.above, signs.below) <= most:
+    n_differing = signs.above + signs.below
+    max_by_chance = find_largest_side(n_differing, alpha) if n_differing else None
+    if max_by_chance is None or max(signs.above, signs.below) <= max_by_chance:
         return 0
     return 1 if signs.above > signs.below else -1
 
 
-def is_surely_majority(count: int, n: int, alpha: float) -> bool:
-    """Return whether certainly more than half of all pairs are like ``count`` of these ``n`` pairs."""
-    most = find_largest_side(n, alpha) if n else None
-    return most is not None and count > most
+def is_surely_majority(count: int, n_pairs: int, alpha: float) -> bool:
+    """Return whether certainly more than half of all pairs are like ``count`` of these ``n_pairs`` pairs."""
+    max_by_chance = find_largest_side(n_pairs, alpha) if n_pairs else None
+    return max_by_chance is not None and count > max_by_chance
 
 
 def are_balanced(signs: Signs) -> bool:
@@ -86,7 +90,7 @@ def are_balanced(signs: Signs) -> bool:
 def _compute_bet_capital(signs: Signs) -> float:
     """Return the capital, from 1, of a bet that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2."""
     mean = (1 + MIN_CHANGED_SHARE) / 2
-    logs = [
+    log_capitals = [
         log(share)
         + sum(
             count * _compute_log_factor(1 - stake * (score - mean))
@@ -95,7 +99,7 @@ def _compute_bet_capital(signs: Signs) -> float:
         )
         for stake, share in _STAKES
     ]
-    return exp(min(700.0, max(logs))) if max(logs) > -inf else 0.0
+    return exp(min(_MAX_EXPONENT, max(log_capitals))) if max(log_capitals) > -inf else 0.0
 
 
 def _compute_log_factor(factor: float) -> float:

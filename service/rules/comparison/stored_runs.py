@@ -35,7 +35,7 @@ from service.text.numbers import format_difference
 class SideReadings(NamedTuple):
     """One metric over the runs of one side."""
 
-    held: Sequence[Number] | str = ()
+    samples_or_json: Sequence[Number] | str = ()
     """The samples, or their JSON text: most of them are never read."""
     n: int = 0
     level: Number | None = None
@@ -48,7 +48,7 @@ class SideReadings(NamedTuple):
     @property
     def samples(self) -> Sequence[Number]:
         """All samples that have a value."""
-        return json.loads(self.held) if isinstance(self.held, str) else self.held
+        return json.loads(self.samples_or_json) if isinstance(self.samples_or_json, str) else self.samples_or_json
 
 
 ByRun = Mapping[int, dict[str, SideReadings]]
@@ -56,11 +56,13 @@ ByRun = Mapping[int, dict[str, SideReadings]]
 _NOTHING = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
 """Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
-_EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head.")
+_EQUAL_COUNTS = MetricDecision(
+    Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head."
+)
 _NO_BASE, _NO_HEAD = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.") for side in ("base", "head")
 )
-_NOISY, _DIFFERS = (
+_NOISY_SESSIONS, _DIFFERING_SESSIONS = (
     MetricDecision(
         Verdict.NEEDS_MORE_RUNS,
         "apart",
@@ -123,11 +125,11 @@ def summarise_drift(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
     commits = [candidate["commit"] for candidate in drift["candidates"]]
-    by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
-    culprit = settings if drift["cause"] == "config" else by_commit
+    commit_words = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
+    culprit_words = settings if drift["cause"] == "config" else commit_words
     in_doubt = drift["evidence"]["wants_rerun"]
     description = (
-        f"{format_difference(drift['change'], drift['unit'])} at {culprit}{' (suspected)' if in_doubt else ''}"
+        f"{format_difference(drift['change'], drift['unit'])} at {culprit_words}{' (suspected)' if in_doubt else ''}"
     )
     environments = drift["environment_before"], drift["environment_after"]
     return DriftSummary(position, *environments, description, in_doubt)
@@ -150,29 +152,40 @@ def compare_pairs(
     measured_interleaved
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
-    times = Counter(chain.from_iterable(readings.values()))
-    alpha = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
+    n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
+    alpha = FALSE_ALARM_PROBABILITY / (
+        sum(count for name, count in n_runs_of_metric.items() if metric(name).exact) or 1
+    )
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
-        left, right = _pool_readings_by_metric(pair.base, readings), _pool_readings_by_metric(pair.head, readings)
-        for name in left | right:
-            entry, base, head = cached_metric(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
+        base_readings, head_readings = (
+            _pool_readings_by_metric(pair.base, readings),
+            _pool_readings_by_metric(pair.head, readings),
+        )
+        for name in base_readings | head_readings:
+            metric_entry, base, head = (
+                cached_metric(name),
+                base_readings.get(name, _NOTHING),
+                head_readings.get(name, _NOTHING),
+            )
             verdict = measured_interleaved.get(name)
             if verdict is not None:
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
-                compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
+                compared.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
                 series_drifts = (
                     drifts.get(base.series) if base.series is not None and base.series == head.series else None
                 )
-                between = [drift for drift in series_drifts if is_drift_between(drift, pair)] if series_drifts else ()
-                decision = (
-                    _decide_by_trend(base, head, between)
-                    if between
-                    else _decide_without_drift(entry, pair, base, head, alpha)
+                drifts_between = (
+                    [drift for drift in series_drifts if is_drift_between(drift, pair)] if series_drifts else ()
                 )
-                compared.append(ComparedMetric(pair, entry, base, head, decision))
+                decision = (
+                    _decide_by_trend(base, head, drifts_between)
+                    if drifts_between
+                    else _decide_without_drift(metric_entry, pair, base, head, alpha)
+                )
+                compared.append(ComparedMetric(pair, metric_entry, base, head, decision))
     return compared
 
 
@@ -185,23 +198,27 @@ def _decide_without_drift(
     if head.level is None:
         return _NO_HEAD
     if not (entry.exact and base.counted and head.counted):
-        return _NOISY
+        return _NOISY_SESSIONS
     if base.level == head.level and is_repeating(base.samples) and is_repeating(head.samples):
-        return _EQUAL
+        return _EQUAL_COUNTS
     if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
-        return _DIFFERS
+        return _DIFFERING_SESSIONS
     n_pairs = min(base.n, head.n)
     decision = decide_count(list(zip(base.samples[:n_pairs], head.samples[:n_pairs], strict=True)), alpha)
-    return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
+    return decision if decision.verdict is Verdict.CHANGED else _DIFFERING_SESSIONS
 
 
-def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
+def _pool_readings(readings_of_runs: Sequence[SideReadings]) -> SideReadings:
     """Pool the readings of equivalent runs, the newest first."""
-    if len(parts) == 1:
-        return parts[0]
-    samples = tuple(chain.from_iterable(part.samples for part in parts))
+    if len(readings_of_runs) == 1:
+        return readings_of_runs[0]
+    samples = tuple(chain.from_iterable(readings.samples for readings in readings_of_runs))
     return SideReadings(
-        samples, len(samples), compute_median(samples), all(part.counted for part in parts), parts[0].series
+        samples,
+        len(samples),
+        compute_median(samples),
+        all(readings.counted for readings in readings_of_runs),
+        readings_of_runs[0].series,
     )
 
 
@@ -211,7 +228,8 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
         return readings.get(runs[0].number, {})
     by_run = [readings.get(run.number, {}) for run in runs]
     return {
-        name: _pool_readings([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))
+        name: _pool_readings([readings_of_run[name] for readings_of_run in by_run if name in readings_of_run])
+        for name in dict.fromkeys(chain(*by_run))
     }
 
 
@@ -231,12 +249,13 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     return low < drift.position <= high
 
 
-def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
+def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Sequence[DriftSummary]) -> MetricDecision:
     """Return the decision that follows from the drifts between base and head: changed, in doubt, or cancelled out."""
-    count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
-    more = f", and {len(between) - 3} more" if len(between) > 3 else ""
-    sentence = f"{count} between base and head: {'; '.join(drift.description for drift in between[:3])}{more}."
-    if all(drift.in_doubt for drift in between):
+    drift_words = "There is a drift" if len(drifts_between) == 1 else f"There are {len(drifts_between)} drifts"
+    further_words = f", and {len(drifts_between) - 3} more" if len(drifts_between) > 3 else ""
+    descriptions = "; ".join(drift.description for drift in drifts_between[:3])
+    sentence = f"{drift_words} between base and head: {descriptions}{further_words}."
+    if all(drift.in_doubt for drift in drifts_between):
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")
     if base.level == head.level:
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")

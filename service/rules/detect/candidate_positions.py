@@ -32,10 +32,14 @@ def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> li
         if high - low < 1:
             continue
         contrast = np.full(high - low + 2, -1.0)
-        inner = contrast[1:-1]
-        np.add(sums[low - width : high - width], sums[low + width : high + width], out=inner)
-        inner -= 2 * sums[low:high]
-        np.abs(inner, out=inner)
-        peaks = (inner >= threshold * (2 * width) ** 0.5) & (inner >= contrast[:-2]) & (inner > contrast[2:])
+        differences = contrast[1:-1]
+        np.add(sums[low - width : high - width], sums[low + width : high + width], out=differences)
+        differences -= 2 * sums[low:high]
+        np.abs(differences, out=differences)
+        peaks = (
+            (differences >= threshold * (2 * width) ** 0.5)
+            & (differences >= contrast[:-2])
+            & (differences > contrast[2:])
+        )
         positions.update((peaks.nonzero()[0] + low).tolist())
     return sorted(position for position in positions if start <= position < stop and position)

@@ -11,7 +11,9 @@ from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
 
 PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
-LAG = CLIP_LOOKAHEAD + candidate_positions.POINTS_AROUND + 1  # points after a position that can make it a candidate
+LAG = (
+    CLIP_LOOKAHEAD + candidate_positions.POINTS_AROUND + 1
+)  # points after a position that decide whether it is a candidate
 
 
 class ChangePoints:
@@ -22,22 +24,22 @@ class ChangePoints:
         self._partition = Partition(PENALTY)
         self._threshold = candidate_positions.MIN_DIFFERENCE
         self._nodes: list[int] = []
-        self._rank = [-1]
-        self._screened = 1
+        self._rank_of_node = [-1]
+        self._next_position = 1
 
     def update(self, clipped: ClippedSeries, n: int) -> int:
         """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
         sums, squares = clipped.sums[: n + 1], clipped.squares
-        final = max(1, n - LAG)
-        positions = candidate_positions.find_candidates(sums, self._screened, n, self._threshold)
-        self._screened = final
-        settled = bisect_left(positions, final)
-        self._add(positions[:settled], sums, squares)
-        self._rank += [-1] * settled
-        mark = self._partition.mark()
-        self._add(positions[settled:], sums, squares)
+        first_provisional = max(1, n - LAG)
+        positions = candidate_positions.find_candidates(sums, self._next_position, n, self._threshold)
+        self._next_position = first_provisional
+        n_settled = bisect_left(positions, first_provisional)
+        self._add(positions[:n_settled], sums, squares)
+        self._rank_of_node += [-1] * n_settled
+        settled_state = self._partition.save_state()
+        self._add(positions[n_settled:], sums, squares)
         n_unchanged = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
-        self._partition.reset(mark)
+        self._partition.restore_state(settled_state)
         return n_unchanged
 
     def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
@@ -48,20 +50,20 @@ class ChangePoints:
             self._partition.add(position, total, square)
 
     def _follow_best_partition(self, node: int) -> int:
-        """Follow the best partition back to where it joins the previous one."""
+        """Follow the best partition back to where it joins the previous one; return how many first changes stay."""
         new_nodes = []
-        finals = len(self._rank)
-        while node and not (node < finals and self._rank[node] >= 0):
+        n_settled_nodes = len(self._rank_of_node)
+        while node and not (node < n_settled_nodes and self._rank_of_node[node] >= 0):
             new_nodes.append(node)
             node = self._partition.previous[node]
-        n_unchanged = self._rank[node] + 1
+        n_unchanged = self._rank_of_node[node] + 1
         for removed_node in self._nodes[n_unchanged:]:
-            if removed_node < finals:
-                self._rank[removed_node] = -1
+            if removed_node < n_settled_nodes:
+                self._rank_of_node[removed_node] = -1
         del self._nodes[n_unchanged:], self.positions[n_unchanged:]
         for new_node in reversed(new_nodes):
-            if new_node < finals:
-                self._rank[new_node] = len(self._nodes)
+            if new_node < n_settled_nodes:
+                self._rank_of_node[new_node] = len(self._nodes)
             self._nodes.append(new_node)
             self.positions.append(self._partition.position[new_node])
         return n_unchanged

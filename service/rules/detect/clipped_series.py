@@ -23,40 +23,40 @@ class ClippedSeries:
     def __init__(self) -> None:
         self.sums: Floats = np.zeros(1)
         self.squares: Floats = np.zeros(1)
-        self._height: Floats = np.zeros(1)
-        self._final = 0
+        self._clipped_medians: Floats = np.zeros(1)
+        self._n_final = 0
 
     def update(self, x: Floats, noise: Noise) -> None:
         """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow."""
-        start, n = self._final, len(x)
+        start, n = self._n_final, len(x)
         self._reserve_points(n)
-        middle = compute_running_median(x[:n], max(0, start - 1), n)
+        medians = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:
-            middle = np.concatenate([middle[:1], middle])
-        rest, rise = clip_outliers(x[start:n], middle, noise.sigma)
-        _continue_sums(self._height, start, rise)
-        clipped = rest + self._height[start + 1 : n + 1]
+            medians = np.concatenate([medians[:1], medians])
+        residuals, increments = clip_outliers(x[start:n], medians, noise.sigma)
+        _continue_sums(self._clipped_medians, start, increments)
+        clipped = residuals + self._clipped_medians[start + 1 : n + 1]
         _continue_sums(self.sums, start, clipped)
         _continue_sums(self.squares, start, clipped * clipped)
-        self._final = max(0, n - CLIP_LOOKAHEAD)
+        self._n_final = max(0, n - CLIP_LOOKAHEAD)
 
     def _reserve_points(self, n: int) -> None:
         """Make room for the running sums of at least n points."""
         if n >= len(self.sums):
-            size = n + n // 2  # generous, as pages that nobody writes to take no memory
-            self.sums = _extend_array(self.sums, size + 1)
-            self.squares = _extend_array(self.squares, size + 1)
-            self._height = _extend_array(self._height, size + 1)
+            n_points = n + n // 2  # generous, as pages that nobody writes to take no memory
+            self.sums = _extend_array(self.sums, n_points + 1)
+            self.squares = _extend_array(self.squares, n_points + 1)
+            self._clipped_medians = _extend_array(self._clipped_medians, n_points + 1)
 
 
-def _extend_array(array: Floats, size: int) -> Floats:
-    result = np.zeros(size)
+def _extend_array(array: Floats, length: int) -> Floats:
+    result = np.zeros(length)
     result[: len(array)] = array
     return result
 
 
 def _continue_sums(sums: Floats, start: int, values: Floats) -> None:
     """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in a single pass."""
-    part = sums[start : start + len(values) + 1]
-    part[1:] = values
-    np.add.accumulate(part, out=part)
+    sums_from_start = sums[start : start + len(values) + 1]
+    sums_from_start[1:] = values
+    np.add.accumulate(sums_from_start, out=sums_from_start)

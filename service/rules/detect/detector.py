@@ -18,7 +18,7 @@ MAX_POINTS_TO_NEWEST = 36
 MAX_POSITION_ERROR = 3
 """Points by which the position of the same change may differ between the two rules."""
 MIN_SIZE_RATIO = 4
-"""How many times larger a change is than the known ones at its place, from which on it is another one."""
+"""A change is another one if it is more than so many times as large as the fixed ones at its position."""
 MAX_USUAL_UNCERTAINTY = 64
 """Points that the position of few changes is uncertain by."""
 _index = attrgetter("index")
@@ -37,9 +37,9 @@ class LevelChangeDetector:
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
         self._changes: list[LevelChange] = []
-        self._replaced: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
-        self._newest: LevelChange | None = None  # the last of the changes, if it concerns the newest points
-        self._known: object = None  # what the merged changes depend on but for the noisy ones
+        self._replaced_changes: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
+        self._newest_change: LevelChange | None = None  # the last of the changes, if it concerns the newest points
+        self._merge_key: object = None  # what the merged changes depend on, apart from the noisy ones
         self._merged = MergedChanges([])
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
@@ -72,65 +72,75 @@ class LevelChangeDetector:
         n = len(self._values)
         if n < 2:
             return []
-        self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
+        self._repeating.extend(self._values[self._repeating.n_points :], self._samples[self._repeating.n_points :])
         self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
             return self._repeating.find_changes()
-        state_key = (len(self._repeating.exact), tuple(self._noisy.slow_ramps.values()), self._noisy.noise.points)
-        noisy = self._list_noisy_changes()
-        if not any(state_key[:2]):
-            return noisy
-        if state_key != self._known:  # which is rare
-            slow_ramps = [self._complete_change(climb) for climb in state_key[1]]
-            self._known, self._merged = state_key, MergedChanges([*self._repeating.exact, *slow_ramps])
-        return self._merged.update(noisy)
+        merge_key = (
+            len(self._repeating.exact_changes),
+            tuple(self._noisy.slow_ramps.values()),
+            self._noisy.noise.points,
+        )
+        noisy_changes = self._list_noisy_changes()
+        if not any(merge_key[:2]):
+            return noisy_changes
+        if merge_key != self._merge_key:  # which is rare
+            slow_ramps = [self._complete_change(ramp) for ramp in merge_key[1]]
+            self._merge_key, self._merged = merge_key, MergedChanges([*self._repeating.exact_changes, *slow_ramps])
+        return self._merged.update(noisy_changes)
 
     def _list_noisy_changes(self) -> list[LevelChange]:
         """Return the changes of the noisy series; what the newest points show may replace the last change."""
-        if self._newest:
+        if self._newest_change:
             self._changes.pop()
-        self._changes += self._replaced
-        unchanged, updated = self._noisy.find_updates()
-        self._changes[unchanged:] = [self._complete_change(change) for change in updated]
+        self._changes += self._replaced_changes
+        n_unchanged, updated = self._noisy.find_updates()
+        self._changes[n_unchanged:] = [self._complete_change(change) for change in updated]
         reruns = [compute_difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
-        self._newest, self._replaced = self._noisy.find_change_in_newest_points(reruns), []
-        if self._newest:
-            newest = self._complete_newest_change(self._newest)
-            last = self._changes[-1] if self._changes else None
-            if last and _is_same(
-                last, newest, MAX_POINTS_TO_NEWEST if newest.index < len(self._values) - 1 else MAX_POSITION_ERROR
+        self._newest_change, self._replaced_changes = self._noisy.find_change_in_newest_points(reruns), []
+        if self._newest_change:
+            newest_change = self._complete_newest_change(self._newest_change)
+            last_change = self._changes[-1] if self._changes else None
+            if last_change and _is_same(
+                last_change,
+                newest_change,
+                MAX_POINTS_TO_NEWEST if newest_change.index < len(self._values) - 1 else MAX_POSITION_ERROR,
             ):
-                self._replaced = [self._changes.pop()]
-                newest = newest if last.wants_rerun and not newest.wants_rerun else last
-            self._changes.append(newest)
+                self._replaced_changes = [self._changes.pop()]
+                newest_change = (
+                    newest_change if last_change.wants_rerun and not newest_change.wants_rerun else last_change
+                )
+            self._changes.append(newest_change)
         return self._changes
 
     def _complete_change(self, change: LevelChange) -> LevelChange:
         """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
         sigma = self._noisy.noise.sigma
-        size = format_sigmas(abs(change.after - change.before) / sigma)
-        runs = change.high - change.low + 1
+        size_in_sigmas = format_sigmas(abs(change.after - change.before) / sigma)
+        n_runs = change.high - change.low + 1
         evidence = f"{format_change(before, after)}: "
         if change.rule == "ramp":
-            evidence += f"a steady climb of {size} over {runs:,} runs"
+            evidence += f"a steady climb of {size_in_sigmas} over {n_runs:,} runs"
         else:
-            evidence += f"a step of {size} (sigma {format_number(sigma)})"
-            if runs > 1:
-                evidence += f", at one of {runs:,} successive runs"
+            evidence += f"a step of {size_in_sigmas} (sigma {format_number(sigma)})"
+            if n_runs > 1:
+                evidence += f", at one of {n_runs:,} successive runs"
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _complete_newest_change(self, change: LevelChange) -> LevelChange:
         """Return the change among the newest points in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
-        size = abs(change.after - change.before) / self._noisy.noise.sigma
-        length, between = len(self._values) - change.index, change.high - change.index
-        runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
-        evidence = f"{format_change(before, after)}: {runs} {format_sigmas(size)} off the previous level"
-        if between:
+        size_in_sigmas = abs(change.after - change.before) / self._noisy.noise.sigma
+        n_runs, n_between = len(self._values) - change.index, change.high - change.index
+        subject_and_verb = "the newest run lies" if n_runs == 1 else f"the newest {n_runs} runs lie"
+        evidence = (
+            f"{format_change(before, after)}: {subject_and_verb} {format_sigmas(size_in_sigmas)} off the previous level"
+        )
+        if n_between:
             evidence += (
-                f"; the first {'lies' if between == 1 else format_number(between) + ' lie'} between the two levels"
+                f"; the first {'lies' if n_between == 1 else format_number(n_between) + ' lie'} between the two levels"
             )
         if change.wants_rerun:
             evidence += "; one more run can decide"
@@ -145,49 +155,55 @@ class LevelChangeDetector:
 
 
 class MergedChanges:
-    """Known changes, and those of a growing list of noisy ones that are not among them, in order of index.
+    """Fixed changes, and those of a growing list of noisy ones that these do not explain, in order of index.
 
     An update costs as much as the changes that differ from those of the previous one.
     """
 
-    def __init__(self, known: list[LevelChange]) -> None:
-        self._known = sorted(known, key=_index)
-        self._long = [change for change in self._known if change.high - change.low > MAX_USUAL_UNCERTAINTY]
+    def __init__(self, fixed: list[LevelChange]) -> None:
+        self._fixed = sorted(fixed, key=_index)
+        self._widely_uncertain = [change for change in self._fixed if change.high - change.low > MAX_USUAL_UNCERTAINTY]
         self._noisy: list[LevelChange] = []
-        self._merged = list(self._known)
+        self._merged = list(self._fixed)
 
     def update(self, noisy: list[LevelChange]) -> list[LevelChange]:
         """Return the merged changes; most of the noisy ones are as in the previous call."""
         n_unchanged = min(len(self._noisy), len(noisy))
         while n_unchanged and self._noisy[n_unchanged - 1] is not noisy[n_unchanged - 1]:
             n_unchanged -= 1
-        changed = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
+        differing_changes = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
         self._noisy[n_unchanged:] = noisy[n_unchanged:]
-        if changed:
-            begin = min(change.index for change in changed)
-            del self._merged[bisect_left(self._merged, begin, key=_index) :]
-            others = [change for change in noisy[n_unchanged:] if not self._is_known(change)]
-            later = self._known[bisect_left(self._known, begin, key=_index) :]
-            self._merged += sorted([*later, *others], key=_index)
+        if differing_changes:
+            first_index = min(change.index for change in differing_changes)
+            del self._merged[bisect_left(self._merged, first_index, key=_index) :]
+            unexplained = [change for change in noisy[n_unchanged:] if not self._is_explained(change)]
+            later_fixed = self._fixed[bisect_left(self._fixed, first_index, key=_index) :]
+            self._merged += sorted([*later_fixed, *unexplained], key=_index)
         return self._merged
 
-    def _is_known(self, change: LevelChange) -> bool:
-        """Return whether known changes near a change explain its size."""
-        near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
-        until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
-        overlapping = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]
-        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in overlapping)
-        return bool(overlapping) and abs(change.after - change.before) <= explained
+    def _is_explained(self, change: LevelChange) -> bool:
+        """Return whether the fixed changes near a change are large enough to explain it."""
+        start = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
+        end = bisect_left(self._fixed, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
+        overlapping = [
+            fixed_change
+            for fixed_change in (*self._fixed[start:end], *self._widely_uncertain)
+            if _do_overlap(change, fixed_change)
+        ]
+        max_explained_size = MIN_SIZE_RATIO * sum(
+            abs(fixed_change.after - fixed_change.before) for fixed_change in overlapping
+        )
+        return bool(overlapping) and abs(change.after - change.before) <= max_explained_size
 
 
-def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
+def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance: int) -> bool:
     """Return whether the last change of the partition and the one that the newest points show are the same."""
-    if newest.index <= last.index:
+    if newest_change.index <= last_change.index:
         return True
-    if last.wants_rerun or newest.wants_rerun:
-        return newest.index - last.high <= reach
-    agree = (newest.after > newest.before) == (last.after > last.before)
-    return agree and last.rule == "step" and newest.index <= last.high
+    if last_change.wants_rerun or newest_change.wants_rerun:
+        return newest_change.index - last_change.high <= max_distance
+    agree = (newest_change.after > newest_change.before) == (last_change.after > last_change.before)
+    return agree and last_change.rule == "step" and newest_change.index <= last_change.high
 
 
 def _do_overlap(first: LevelChange, second: LevelChange) -> bool:

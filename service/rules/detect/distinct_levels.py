@@ -44,10 +44,10 @@ MAX_LACK_TO_TEST = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
 
-class Distinct(NamedTuple):
+class DistinctChange(NamedTuple):
     """A change between distinct levels; ``in_doubt`` if more runs must settle it."""
 
-    at: int
+    position: int
     in_doubt: bool
 
 
@@ -55,61 +55,61 @@ class DistinctLevels:
     """The distinct levels of a growing series with proposed changes, judged from left to right."""
 
     def __init__(self, noise: Noise) -> None:
-        self._widened = math.sqrt(min(noise.inflation, MAX_INFLATION))
+        self._noise_factor = math.sqrt(min(noise.inflation, MAX_INFLATION))
         self._noise = noise
-        self.changes: list[Distinct] = []
-        self._counts: list[int] = []  # how many of the changes lie at or before each proposal
+        self.changes: list[DistinctChange] = []
+        self._n_changes_up_to: list[int] = []  # how many of the changes lie at or before each proposal
 
-    def update(self, values: Floats, proposals: Sequence[int], same: int) -> int:
-        """Check the proposals from index ``same`` on; return how many of the first changes are as before."""
-        del self._counts[same:]
-        n_kept = self._counts[-1] if self._counts else 0
+    def update(self, values: Floats, proposals: Sequence[int], first_changed: int) -> int:
+        """Check the proposals from index ``first_changed`` on; return how many of the first changes are as before."""
+        del self._n_changes_up_to[first_changed:]
+        n_kept = self._n_changes_up_to[-1] if self._n_changes_up_to else 0
         del self.changes[n_kept:]
-        for i in range(same, len(proposals)):
-            begin = self.changes[-1].at if self.changes else 0
+        for i in range(first_changed, len(proposals)):
+            begin = self.changes[-1].position if self.changes else 0
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
-            if are_distinct(values, begin, proposals[i], ends, self._widened) or is_unprecedented(
+            if are_distinct(values, begin, proposals[i], ends, self._noise_factor) or is_unprecedented(
                 values, begin, proposals[i], ends[0], self._noise
             ):
-                self.changes.append(Distinct(proposals[i], in_doubt=False))
-            self._counts.append(len(self.changes))
+                self.changes.append(DistinctChange(proposals[i], in_doubt=False))
+            self._n_changes_up_to.append(len(self.changes))
         suspicion = self._find_suspicion(values)
         if suspicion is not None:
-            self.changes.append(Distinct(suspicion, in_doubt=True))
+            self.changes.append(DistinctChange(suspicion, in_doubt=True))
         return n_kept
 
     def _find_suspicion(self, values: Floats) -> int | None:
         """Return where the newest runs may have left the newest level, if more runs can settle it."""
-        first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
-        recent = values[first:]
+        start = max(self.changes[-1].position if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
+        recent = values[start:]
         if len(recent) < 2 * MIN_CHANGE_RUNS:
             return None
-        shifts = _compute_shifts(recent) / self._widened
+        shifts = _compute_shifts(recent) / self._noise_factor
         split = MIN_CHANGE_RUNS + int(shifts.argmax())
         lacking_shift = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
         return (
-            first + split if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
+            start + split if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
         )
 
 
-def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widened: float = 1.0) -> bool:
-    """Return whether the levels before and after ``at`` are distinct.
+def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int], noise_factor: float = 1.0) -> bool:
+    """Return whether the levels before and after ``position`` are distinct.
 
     ``begin`` is the start of the level before it; the level after it may end at any of ``ends``. The exact position is
-    known later, so the shift at a position near ``at`` counts as well, unless values differ so much more at one further
+    known later, so the shift near ``position`` counts as well, unless values differ so much more at a position further
     away that the change must be there.
     """
-    first = max(begin, at - MAX_POINTS_PER_SIDE)
-    for last in dict.fromkeys(min(end, at + MAX_POINTS_PER_SIDE) for end in ends):
-        runs, split = values[first:last], at - first
+    start = max(begin, position - MAX_POINTS_PER_SIDE)
+    for stop in dict.fromkeys(min(end, position + MAX_POINTS_PER_SIDE) for end in ends):
+        runs, split = values[start:stop], position - start
         if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
         # The largest shift near the proposal, unless a position further away explains much more.
-        shifts = _compute_shifts(runs) / widened
-        near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
-        best = near + int(shifts[near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
-        shift, most = float(shifts[best]), float(shifts.max())
-        if most * most - shift * shift > MAX_SQUARED_SIGMA_ELSEWHERE:
+        shifts = _compute_shifts(runs) / noise_factor
+        first_near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
+        best = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
+        shift, largest_shift = float(shifts[best]), float(shifts.max())
+        if largest_shift * largest_shift - shift * shift > MAX_SQUARED_SIGMA_ELSEWHERE:
             continue
         # The shift there, or exactly at the proposal, is large enough.
         if (
@@ -120,26 +120,29 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
     return False
 
 
-def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise) -> bool:
+def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise: Noise) -> bool:
     """Return whether a far step leads to a level that no run before it was near, although few runs show that level.
 
     The order of eight and eight runs alone is never certain, regardless of the size of the step. But if the runs on
     each side agree, the step is many times larger than their scatter, and no earlier run was near the new level, there
     are two levels: a mode or an outlier would have occurred before, or would not agree.
     """
-    old, new = values[max(begin, at - MAX_POINTS_PER_SIDE) : at], values[at : min(end, at + MAX_POINTS_PER_SIDE)]
-    if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(old), len(new)) < MIN_AGREEING_RUNS:
+    runs_before, runs_after = (
+        values[max(begin, position - MAX_POINTS_PER_SIDE) : position],
+        values[position : min(end, position + MAX_POINTS_PER_SIDE)],
+    )
+    if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(runs_before), len(runs_after)) < MIN_AGREEING_RUNS:
         return False
-    levels = float(np.median(old)), float(np.median(new))
+    levels = float(np.median(runs_before)), float(np.median(runs_after))
     step = abs(levels[1] - levels[0])
     if step < MIN_UNPRECEDENTED_SIGMA * noise.sigma:
         return False
-    agreeing = (
+    agreeing_shares = (
         np.mean(np.abs(side - level) <= MAX_AGREEING_SIGMA * noise.sigma)
-        for side, level in zip((old, new), levels, strict=True)
+        for side, level in zip((runs_before, runs_after), levels, strict=True)
     )
-    distances = np.abs(values[max(0, at - UNPRECEDENTED_POINTS) : at] - levels[1])
-    return bool(min(agreeing) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
+    distances = np.abs(values[max(0, position - UNPRECEDENTED_POINTS) : position] - levels[1])
+    return bool(min(agreeing_shares) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
 
 
 def _compute_shifts(values: Floats) -> Floats:
@@ -150,12 +153,12 @@ def _compute_shifts(values: Floats) -> Floats:
     return shifts
 
 
-def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
+def find_lacking_shift(values: Floats, split: int, noise_factor: float = 1.0) -> float:
     """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
     shifts = exchangeability.compute_shifts(compute_normal_scores(values), split, split)
-    return _compute_lacking_shift(values, split, abs(float(shifts[0])) / widened)
+    return _compute_lacking_shift(values, split, abs(float(shifts[0])) / noise_factor)
 
 
 def _compute_lacking_shift(values: Floats, split: int, shift: float) -> float:

@@ -20,23 +20,25 @@ MAX_POINTS_PER_SIDE = 64
 LOG_MAX_CHANCE = math.log(8e-6)
 """Logarithm of the probability below which the newest points cannot be on the level before them by chance."""
 LOG_MAX_CHANCE_OF_CHOICE = math.log(2e-6)
-"""The same if some of them do not lie beyond: there are more ways to choose which."""
+"""The same where some of the newest points overlap with those before: there are more ways to choose which ones."""
 _SHORT_SIDE, _LONG_SIDE = 20, 48
+"""Points of a side up to which it counts as short, and from which it counts as long."""
 _SHORT_SHIFT, _LONG_SHIFT = 4.3, 3.7
+"""The shift that a short side needs, and the one that a long side needs; between them it is interpolated."""
 MAX_LACK_IN_DOUBT = 1.0
 """A shift that is smaller than necessary by no more than this is in doubt while more runs can settle it."""
 
 _NORMAL = NormalDist()
 
 
-def find_needed_shift(shorter: int) -> float:
+def find_needed_shift(n_shorter: int) -> float:
     """Return the shift, in standard deviations, that makes a change certain if its shorter side has this many points.
 
     A series has many short segments, so a short side needs a larger shift. Calibrated by simulation, for
     every position and length, asked after each run: see docs/explanation/detection.md.
     """
-    part = min(1.0, max(0.0, (shorter - _SHORT_SIDE) / (_LONG_SIDE - _SHORT_SIDE)))
-    return _SHORT_SHIFT + part * (_LONG_SHIFT - _SHORT_SHIFT)
+    fraction = min(1.0, max(0.0, (n_shorter - _SHORT_SIDE) / (_LONG_SIDE - _SHORT_SIDE)))
+    return _SHORT_SHIFT + fraction * (_LONG_SHIFT - _SHORT_SHIFT)
 
 
 @cache
@@ -45,8 +47,8 @@ def _compute_normal_quantiles(n: int) -> tuple[Floats, Floats]:
 
     The weight of a split is 1 over the standard deviation of the sum of the scores on one side of it.
     """
-    half = [_NORMAL.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
-    scores = np.array([*half, *([0.0] if n % 2 else []), *(-score for score in reversed(half))])
+    lower_half = [_NORMAL.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
+    scores = np.array([*lower_half, *([0.0] if n % 2 else []), *(-score for score in reversed(lower_half))])
     split = np.arange(1, n)
     weights: Floats = 1 / np.sqrt(split * (n - split) * (float((scores * scores).sum()) / (n * (n - 1))))
     return scores, weights
@@ -67,20 +69,23 @@ def compute_normal_scores(values: Floats) -> Floats:
         lengths[:-1] = starts[1:] - starts[:-1]
         lengths[-1] = n - starts[-1]
         scores = (np.add.reduceat(scores, starts) / lengths).repeat(lengths)
-    placed = np.empty(n)
-    placed[order] = scores
-    return placed
+    scores_in_order = np.empty(n)
+    scores_in_order[order] = scores
+    return scores_in_order
 
 
-def compute_shifts(scores: Floats, first: int, last: int) -> Floats:
-    """Return by how many standard deviations the scores after each split ``first … last`` exceed those before it.
+def compute_shifts(scores: Floats, first_split: int, last_split: int) -> Floats:
+    """Return by how many standard deviations the scores after each split exceed those before it.
 
     The statistic of van der Waerden, "Order tests for the two-sample problem and their power", Indagationes
     Mathematicae 14 (1952). Ties are divided by the variance without ties, which is the larger one, because for a few
     rare values the smaller one would make the tail too light.
     """
-    above: Floats = scores[:last].cumsum()[first - 1 :] * -_compute_normal_quantiles(len(scores))[1][first - 1 : last]
-    return above
+    shifts: Floats = (
+        scores[:last_split].cumsum()[first_split - 1 :]
+        * -_compute_normal_quantiles(len(scores))[1][first_split - 1 : last_split]
+    )
+    return shifts
 
 
 def is_rare(before: Floats, after: Floats) -> bool:
@@ -88,8 +93,8 @@ def is_rare(before: Floats, after: Floats) -> bool:
 
     That is the exact tail of the statistic of Mann and Whitney ("On a test of whether one of two random variables is
     stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), by which normal scores are too
-    cautious if one side is short. At most as many orders have ``u`` pairs out of order or fewer as whole numbers up to
-    ``u`` have partitions.
+    cautious if one side is short. The number of orders in which at most ``u`` pairs are out of order is bounded by the
+    number of partitions that all whole numbers up to ``u`` have together.
     """
     counts_at_most = np.searchsorted(np.sort(before), after, side="right")
     counts_below = np.searchsorted(np.sort(before), after, side="left")

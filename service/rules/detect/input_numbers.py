@@ -16,25 +16,25 @@ _MIN_ARRAY_VALUES = 16  # fewer values are not worth an array
 _MAX_DIFFERENCE = 1e100  # replaces a difference that is too large for a float
 
 
-def check_numbers(values: Sequence[Number], first: int, name: str) -> list[Number]:
+def check_numbers(values: Sequence[Number], first_index: int, name: str) -> list[Number]:
     """Return the values as Python numbers.
 
     Raises
     ------
     ValueError
-        If a value is not a number, NaN or infinite; the message gives its index, counted from ``first``.
+        If a value is not a number, NaN or infinite; the message gives its index, counted from ``first_index``.
     """
     types = set(map(type, values))
     if types <= {int} or (types == {float} and all(map(math.isfinite, values))):
         return list(values)
-    return [_convert_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
+    return [_convert_number(value, f"{name}[{i}]") for i, value in enumerate(values, first_index)]
 
 
-def check_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Sequence[Number]]:
-    """Return the samples of each point as Python numbers; errors as for :func:`clean`."""
+def check_samples(samples: Sequence[Sequence[Number]], first_index: int) -> list[Sequence[Number]]:
+    """Return the samples of each point as Python numbers; errors as for :func:`check_numbers`."""
     if set(map(type, chain.from_iterable(samples))) <= {int}:
         return list(samples)
-    return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
+    return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first_index)]
 
 
 def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
@@ -42,11 +42,13 @@ def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
     if len(values) < _MIN_ARRAY_VALUES:
         return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
     try:
-        plain = np.array(values, dtype=np.float64)
+        converted = np.array(values, dtype=np.float64)
     except OverflowError:
-        plain = np.full(1, _MAX_EXACT_INTEGER)
-    if abs(origin) < _MAX_EXACT_INTEGER and (not plain.size or max(plain.max(), -plain.min()) < _MAX_EXACT_INTEGER):
-        differences: Floats = plain - float(origin)
+        converted = np.full(1, _MAX_EXACT_INTEGER)
+    if abs(origin) < _MAX_EXACT_INTEGER and (
+        not converted.size or max(converted.max(), -converted.min()) < _MAX_EXACT_INTEGER
+    ):
+        differences: Floats = converted - float(origin)
         return differences
     return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
 

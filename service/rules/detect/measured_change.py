@@ -22,7 +22,7 @@ MIN_RUNS_AT_LEVEL = 2  # runs that have to be at that level
 
 Ints = NDArray[np.int64]
 _WINDOW = np.arange(LEVEL_POINTS)
-_AROUND = np.arange(-POSITION_POINTS, POSITION_POINTS + 1)
+_OFFSETS = np.arange(-POSITION_POINTS, POSITION_POINTS + 1)
 
 
 class MeasuredChange(NamedTuple):
@@ -32,7 +32,7 @@ class MeasuredChange(NamedTuple):
     the segment after it, and ``in_doubt`` whether more runs must settle it.
     """
 
-    at: int
+    position: int
     before: float
     after: float
     low: int
@@ -44,21 +44,23 @@ class MeasuredChange(NamedTuple):
     in_doubt: bool
 
 
-def count_runs_between(runs: Sequence[float], level: float, other: float, sigma: float) -> int:
+def count_runs_between(runs: Sequence[float], level: float, other_level: float, sigma: float) -> int:
     """Return how many of the first runs after a change lie far from the new level, towards the old one.
 
     Two successive commits can each cause a part of a step. The run between them is at neither level, so it shows where
     the change begins, but not where it ends.
     """
-    direction = 1.0 if level > other else -1.0
-    reached = (index for index, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma)
-    return max(0, min(next(reached, 0), len(runs) - MIN_RUNS_AT_LEVEL))
+    direction = 1.0 if level > other_level else -1.0
+    indices_at_level = (
+        index for index, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma
+    )
+    return max(0, min(next(indices_at_level, 0), len(runs) - MIN_RUNS_AT_LEVEL))
 
 
 def _compute_medians(x: Floats, start: Ints, stop: Ints) -> Floats:
     """Return the median of each ``x[start:stop]``, of one to ``LEVEL_POINTS`` points."""
-    at = start[:, None] + _WINDOW
-    values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
+    indices = start[:, None] + _WINDOW
+    values = np.where(indices < stop[:, None], x[np.minimum(indices, len(x) - 1)], np.inf)
     values.sort(axis=1)
     count = stop - start
     row = np.arange(len(start))
@@ -72,22 +74,22 @@ def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
     The median of a segment whose parts are too short to be separated can lie where no run is. Then the level is that of
     the part next to the change.
     """
-    reach = MIN_MISS_SIGMA * sigma
-    if np.count_nonzero(np.abs(runs - level) <= reach) >= MIN_AGREEING_SHARE * len(runs):
+    max_distance = MIN_MISS_SIGMA * sigma
+    if np.count_nonzero(np.abs(runs - level) <= max_distance) >= MIN_AGREEING_SHARE * len(runs):
         return level
-    nearest = float(np.median(runs[:3]))
-    apart = np.flatnonzero(np.abs(runs - nearest) > reach)
-    return float(np.median(runs[: apart[0]])) if len(apart) and apart[0] else nearest
+    nearest_level = float(np.median(runs[:3]))
+    far_runs = np.flatnonzero(np.abs(runs - nearest_level) > max_distance)
+    return float(np.median(runs[: far_runs[0]])) if len(far_runs) and far_runs[0] else nearest_level
 
 
-def _find_nearest_split(x: Floats, at: int, low: int, high: int) -> int:
-    """Return the position in ``low … high`` from which values are nearer to the level after ``at`` than before it.
+def _find_nearest_split(x: Floats, split: int, low: int, high: int) -> int:
+    """Return the position in ``low … high`` at which two levels leave the least sum of absolute residuals.
 
-    It has the least sum of absolute residuals. Where a series begins, the running median that outliers are clipped
-    around takes the first points for outliers of the level after them.
+    The levels are the medians before and after the proposed ``split``. This corrects splits near the start of a series:
+    there, the running median covers both levels, so the first points can be clipped as if they were outliers.
     """
-    nearer = np.abs(x - np.median(x[:at])) - np.abs(x - np.median(x[at : at + LEVEL_POINTS]))
-    return low + int(nearer.cumsum()[low - 1 : high].argmin())
+    excess_residuals = np.abs(x - np.median(x[:split])) - np.abs(x - np.median(x[split : split + LEVEL_POINTS]))
+    return low + int(excess_residuals.cumsum()[low - 1 : high].argmin())
 
 
 def measure_changes(
@@ -114,67 +116,90 @@ def measure_changes(
     """
     if len(edges) < 3:
         return []
-    left, at, right = edges[:-2], edges[1:-1], edges[2:]
+    previous_edges, proposed, next_edges = edges[:-2], edges[1:-1], edges[2:]
     # Range of the positions of each change: at most POSITION_POINTS on each side, and halfway to its neighbours.
-    begin_old, end_new = np.maximum(left, at - POSITION_POINTS), np.minimum(right, at + POSITION_POINTS)
-    low = np.minimum(np.maximum(begin_old, (left + at) // 2) + 1, at)
-    high = np.maximum(np.minimum(end_new - 1, (at + right) // 2), at)
-    position = np.minimum(np.maximum(at[:, None] + _AROUND, low[:, None]), high[:, None])
+    begin_old, end_new = (
+        np.maximum(previous_edges, proposed - POSITION_POINTS),
+        np.minimum(next_edges, proposed + POSITION_POINTS),
+    )
+    low = np.minimum(np.maximum(begin_old, (previous_edges + proposed) // 2) + 1, proposed)
+    high = np.maximum(np.minimum(end_new - 1, (proposed + next_edges) // 2), proposed)
+    positions = np.minimum(np.maximum(proposed[:, None] + _OFFSETS, low[:, None]), high[:, None])
 
     # Logarithm of the likelihood of each position, from the residuals of two levels, each the mean of its side.
-    total = sums[at]
+    total = sums[proposed]
     points = (end_new - begin_old)[:, None]
-    done = position - begin_old[:, None]
-    rise = sums[position] - sums[begin_old][:, None] - done * ((sums[end_new] - sums[begin_old])[:, None] / points)
-    gain = rise * rise * points / (2 * noise.inflation * done * (points - done))
+    n_before = positions - begin_old[:, None]
+    rise = sums[positions] - sums[begin_old][:, None] - n_before * ((sums[end_new] - sums[begin_old])[:, None] / points)
+    log_likelihood = rise * rise * points / (2 * noise.inflation * n_before * (points - n_before))
     if noise.has_modes:
         for i, (first_run, last_run) in enumerate(zip(begin_old.tolist(), end_new.tolist(), strict=True)):
             scores = compute_normal_scores(x[first_run:last_run])
-            gain[i] = compute_shifts(scores, 1, len(scores) - 1)[done[i] - 1] ** 2 / (2 * noise.inflation)
+            log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
 
     # Interval that holds 95 % of the posterior, with a flat prior for the position.
-    best = gain.argmax(axis=1)
-    mass = np.exp(gain - gain[np.arange(len(at)), best][:, None])
-    mass[:, 1:][position[:, 1:] == position[:, :-1]] = 0.0
-    mass = mass.cumsum(axis=1)
-    rows = np.arange(len(at))
-    index = position[rows, best]
-    first = position[rows, (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)]
-    last = position[rows, (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)]
+    best = log_likelihood.argmax(axis=1)
+    posterior = np.exp(log_likelihood - log_likelihood[np.arange(len(proposed)), best][:, None])
+    posterior[:, 1:][positions[:, 1:] == positions[:, :-1]] = 0.0
+    posterior = posterior.cumsum(axis=1)
+    rows = np.arange(len(proposed))
+    indices = positions[rows, best]
+    lowest = positions[rows, (posterior >= 0.025 * posterior[:, -1:]).argmax(axis=1)]
+    highest = positions[rows, (posterior >= 0.975 * posterior[:, -1:]).argmax(axis=1)]
 
     # Position: the proposed one where the interval holds it; near the start of a series, that of the least residuals.
     if not noise.has_modes:
-        index = np.where((first <= at) & (at <= last), at, index)
-        if begin_old[0] == 0 and at[0] <= 2 * HALF_WINDOW:
-            index[0] = _find_nearest_split(x[: end_new[0]], int(index[0]), int(low[0]), int(high[0]))
-    exact = np.concatenate([[begin], index, edges[-1:]])
+        indices = np.where((lowest <= proposed) & (proposed <= highest), proposed, indices)
+        if begin_old[0] == 0 and proposed[0] <= 2 * HALF_WINDOW:
+            indices[0] = _find_nearest_split(x[: end_new[0]], int(indices[0]), int(low[0]), int(high[0]))
+    boundaries = np.concatenate([[begin], indices, edges[-1:]])
 
     # Levels: medians of the nearest points on both sides.
-    m = len(at)
-    starts = np.concatenate([np.maximum(exact[:-2], index - LEVEL_POINTS), index])
-    stops = np.concatenate([index, np.minimum(exact[2:], index + LEVEL_POINTS)])
+    n_changes = len(proposed)
+    starts = np.concatenate([np.maximum(boundaries[:-2], indices - LEVEL_POINTS), indices])
+    stops = np.concatenate([indices, np.minimum(boundaries[2:], indices + LEVEL_POINTS)])
     medians = _compute_medians(x, starts, stops)
-    for i in range(m):
+    for i in range(n_changes):
         medians[i] = find_agreed_level(x[starts[i] : stops[i]][::-1], medians[i], noise.sigma)
-        medians[m + i] = find_agreed_level(x[starts[m + i] : stops[m + i]], medians[m + i], noise.sigma)
+        medians[n_changes + i] = find_agreed_level(
+            x[starts[n_changes + i] : stops[n_changes + i]], medians[n_changes + i], noise.sigma
+        )
 
     # Trend of the level after each change: mean of its second half minus mean of its first half.
-    length = right - at
+    length = next_edges - proposed
     half = length // 2
-    part = np.maximum(half, 1)
-    later = (sums[right] - sums[right - part]) / part
-    earlier = (sums[at + half] - total) / part
-    trend = np.where(half > 0, later - earlier, 0.0)
+    half_length = np.maximum(half, 1)
+    second_half_mean = (sums[next_edges] - sums[next_edges - half_length]) / half_length
+    first_half_mean = (sums[proposed + half] - total) / half_length
+    trend = np.where(half > 0, second_half_mean - first_half_mean, 0.0)
 
     # The interval includes runs between the two levels: it is not known to which they belong.
-    low, high = np.minimum(first, index), np.maximum(last, index)
+    low, high = np.minimum(lowest, indices), np.maximum(highest, indices)
     if not noise.has_modes:
-        for i in range(m):
-            old, new = x[starts[i] : index[i]][-MAX_POINTS_BETWEEN:], x[index[i] : stops[m + i]][:MAX_POINTS_BETWEEN]
-            low[i] = min(
-                low[i], index[i] - count_runs_between(old[::-1].tolist(), medians[i], medians[m + i], noise.sigma)
+        for i in range(n_changes):
+            runs_before, runs_after = (
+                x[starts[i] : indices[i]][-MAX_POINTS_BETWEEN:],
+                x[indices[i] : stops[n_changes + i]][:MAX_POINTS_BETWEEN],
             )
-            high[i] = max(high[i], index[i] + count_runs_between(new.tolist(), medians[m + i], medians[i], noise.sigma))
-    columns = (index, medians[:m], medians[m:], low, high, length, trend, exact[:-2], exact[2:])
-    listed = zip(*(column.tolist() for column in columns), in_doubt, strict=True)
-    return [MeasuredChange(*row) for row in listed]
+            low[i] = min(
+                low[i],
+                indices[i]
+                - count_runs_between(runs_before[::-1].tolist(), medians[i], medians[n_changes + i], noise.sigma),
+            )
+            high[i] = max(
+                high[i],
+                indices[i] + count_runs_between(runs_after.tolist(), medians[n_changes + i], medians[i], noise.sigma),
+            )
+    columns_of_changes = (
+        indices,
+        medians[:n_changes],
+        medians[n_changes:],
+        low,
+        high,
+        length,
+        trend,
+        boundaries[:-2],
+        boundaries[2:],
+    )
+    rows_of_changes = zip(*(column.tolist() for column in columns_of_changes), in_doubt, strict=True)
+    return [MeasuredChange(*row) for row in rows_of_changes]

@@ -25,6 +25,7 @@ NOISE_CAUTION_POINTS = 8  # points from which the noise is known half as well as
 MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
 MIN_FOLLOWED_SIGMA = 0.5  # sigma: a smaller mean of three points or more is not followed further back
 FAR_STEP_SIGMA = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
+MIN_OUTLIER_FACTOR = 1.2  # a single point must be this many times as far off as outliers are
 MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
 
@@ -36,11 +37,11 @@ def compute_median(values: Sequence[float]) -> float:
 
 
 def find_newest_change(
-    recent: Sequence[float], noise: Noise, outlier: Callable[[], float], reruns: Sequence[float] = ()
+    recent: Sequence[float], noise: Noise, find_outlier_distance: Callable[[], float], reruns: Sequence[float] = ()
 ) -> LevelChange | None:
     """Return a change if the newest points left the level before them; None if they did not.
 
-    It is certain that their order is none of chance; whether the host wanders is not judged here.
+    A certain change cannot be due to a chance order of the runs; whether the host wanders is not judged here.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
     ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",
@@ -50,7 +51,7 @@ def find_newest_change(
     ----------
     recent : sequence of floats
         The points since the last change, of which at most ``MAX_NEWEST_POINTS + REFERENCE_POINTS`` are read.
-    outlier : function
+    find_outlier_distance : function
         Returns the distance from the level that outliers of this series reach.
     reruns : sequence of floats
         All measurements of the newest point, where it was measured again.
@@ -62,85 +63,105 @@ def find_newest_change(
         begins or goes on there is not known.
     """
     n = len(recent)
-    longest = min(MAX_NEWEST_POINTS, max(n // 2, n - REFERENCE_POINTS))
-    if longest < 1 or noise.sigma <= 0:
+    max_length = min(MAX_NEWEST_POINTS, max(n // 2, n - REFERENCE_POINTS))
+    if max_length < 1 or noise.sigma <= 0:
         return None
 
     # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
-    before = recent[max(0, n - longest - REFERENCE_POINTS) : n - longest]
-    level, unit = compute_median(before), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
-    newest = [(value - level) / unit for value in (reruns or recent[-1:])]
-    direction = 1.0 if compute_median(newest) > 0 else -1.0
-    offsets = sorted((offset * direction for offset in newest), reverse=True)
+    reference_points = recent[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
+    level, cautious_sigma = compute_median(reference_points), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
+    newest_offsets = [(value - level) / cautious_sigma for value in (reruns or recent[-1:])]
+    direction = 1.0 if compute_median(newest_offsets) > 0 else -1.0
+    offsets = sorted((offset * direction for offset in newest_offsets), reverse=True)
 
     # Several points: how many left the level, and whether the change is certain.
-    earlier = recent[-2 : -longest - 1 : -1]
+    earlier_values = recent[-2 : -max_length - 1 : -1]
     length = _count_points_off_level(
-        offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before)
+        offsets,
+        earlier_values,
+        level=level,
+        scale=direction / cautious_sigma,
+        noise=noise,
+        n_reference=len(reference_points),
     )
     if length:
-        if length == longest < MAX_NEWEST_POINTS:
+        if length == max_length < MAX_NEWEST_POINTS:
             length = _extend_to_older_points(recent, length, level)
-            before = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
-            level = compute_median(before)
-        length = _drop_points_still_at_level(recent, length, level, unit)
+            reference_points = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
+            level = compute_median(reference_points)
+        length = _drop_points_still_at_level(recent, length, level, cautious_sigma)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
-        z_scores = [(value - level) / unit * direction for value in runs]
-        certain = (
-            _is_shift_significant(z_scores, noise.inflation, len(before)) and find_lacking_shift(values, split) == 0
+        z_scores = [(value - level) / cautious_sigma * direction for value in runs]
+        is_certain = (
+            _is_shift_significant(z_scores, noise.inflation, len(reference_points))
+            and find_lacking_shift(values, split) == 0
         )
         after = compute_median(runs)
-        level = find_agreed_level(np.array(before[::-1]), level, unit)
-        return _make_change(n - length, level, after, not certain, count_runs_between(runs, after, level, unit))
+        level = find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma)
+        return _make_change(
+            n - length, level, after, not is_certain, count_runs_between(runs, after, level, cautious_sigma)
+        )
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
-    z_score = newest[0] * direction
-    if len(newest) == 1 and z_score >= MIN_SINGLE_SIGMA and z_score * unit >= 1.2 * outlier():
-        return _make_change(n - 1, find_agreed_level(np.array(before[::-1]), level, unit), recent[-1], True)
+    z_score = newest_offsets[0] * direction
+    if (
+        len(newest_offsets) == 1
+        and z_score >= MIN_SINGLE_SIGMA
+        and z_score * cautious_sigma >= MIN_OUTLIER_FACTOR * find_outlier_distance()
+    ):
+        return _make_change(
+            n - 1, find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma), recent[-1], True
+        )
     return None
 
 
-def _make_change(index: int, before: float, after: float, wants_rerun: bool, between: int = 0) -> LevelChange:
+def _make_change(index: int, before: float, after: float, wants_rerun: bool, n_between: int = 0) -> LevelChange:
     """Return a change among the newest points, with the points that lie between its levels."""
-    return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=wants_rerun)
+    return LevelChange(index, before, after, index, index + n_between, "newest", wants_rerun=wants_rerun)
 
 
 def _count_points_off_level(
-    newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
+    newest: Sequence[float],
+    earlier_values: Sequence[float],
+    *,
+    level: float,
+    scale: float,
+    noise: Noise,
+    n_reference: int,
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
 
-    ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
+    ``newest`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
     """
-    total, nearest, best, length, limit = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
+    total, min_offset, best_gain, length, limit = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
     for offset in newest:
         total += max(-limit, min(limit, offset))
-    count, points = len(newest), 1
-    for value in (*earlier, None):
+    count, n_points = len(newest), 1
+    for value in (*earlier_values, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
-        if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and nearest >= MIN_EACH_SIGMA[count])):
-            gain = total * total / (count + count * count / reference)
-            if gain > best:
-                best, length = gain, points
+        if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and min_offset >= MIN_EACH_SIGMA[count])):
+            gain = total * total / (count + count * count / n_reference)
+            if gain > best_gain:
+                best_gain, length = gain, n_points
         if value is None:
             break
-        following = (value - level) * scale
-        if following < nearest:  # noqa: PLR1730 - a call costs more
-            nearest = following
-        total += limit if following > limit else following if following > -limit else -limit
+        next_offset = (value - level) * scale
+        if next_offset < min_offset:  # noqa: PLR1730 - a call costs more
+            min_offset = next_offset
+        total += limit if next_offset > limit else next_offset if next_offset > -limit else -limit
         count += 1
-        points += 1
-    return length if best >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
+        n_points += 1
+    return length if best_gain >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
 
 
 def _extend_to_older_points(recent: Sequence[float], length: int, level: float) -> int:
     """Return how many of the newest points are at the new level, if that may be more than half of a short series.
 
-    The level before was then taken from points of both levels: those just before the newest ones that lie nearer to
-    the new level belong to it. Otherwise the reruns of the newest revision make it the one that the level begins with.
+    The level before was then taken from points of both levels. So the points just before the newest ones that lie
+    nearer to the new level are added to it; otherwise the new level would seem to begin at the revision that was rerun.
     """
     begin = len(recent) - length
     after = compute_median(recent[begin:])
@@ -149,7 +170,7 @@ def _extend_to_older_points(recent: Sequence[float], length: int, level: float) 
     return len(recent) - begin
 
 
-def _drop_points_still_at_level(recent: Sequence[float], length: int, level: float, unit: float) -> int:
+def _drop_points_still_at_level(recent: Sequence[float], length: int, level: float, sigma: float) -> int:
     """Return how many of the newest points left the level, without those before a large step that hardly left it.
 
     An outlier just before a large step would otherwise belong to it.
@@ -157,14 +178,14 @@ def _drop_points_still_at_level(recent: Sequence[float], length: int, level: flo
     after = compute_median(recent[-length:])
     while (
         length > 1
-        and abs(after - level) >= FAR_STEP_SIGMA * unit
+        and abs(after - level) >= FAR_STEP_SIGMA * sigma
         and FAR_STEP_SIGMA * abs(recent[-length] - level) < abs(after - level)
     ):
         length -= 1
     return length
 
 
-def _is_shift_significant(z_scores: Sequence[float], inflation: float, reference: int) -> bool:
+def _is_shift_significant(z_scores: Sequence[float], inflation: float, n_reference: int) -> bool:
     """Return whether the newest runs together lie significantly off the level.
 
     Each z-score is limited to one and a half times their median, so that two far outliers among ordinary runs are not
@@ -174,9 +195,9 @@ def _is_shift_significant(z_scores: Sequence[float], inflation: float, reference
     ----------
     inflation
         The factor by which the variance of the sum grows, because the noise of successive runs is correlated.
-    reference
+    n_reference
         The number of runs from which the level was estimated.
     """
     limit = min(MAX_POINT_SIGMA, 1.5 * compute_median(z_scores))
-    deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / reference))
+    deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / n_reference))
     return sum(min(z_score, limit) for z_score in z_scores) >= MIN_MEAN_DEVIATIONS * deviation

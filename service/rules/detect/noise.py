@@ -15,7 +15,7 @@ _TRIM_60 = 0.3966 * 2**0.5
 _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
-MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
+MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its largest value; less is rounding
 LARGE_STEP_SIGMA = 4.0  # sigma from which on a change is judged by itself
 MIN_POINTS_TO_KNOW_RHO = 64  # points that show whether successive runs are independent
 MAX_MODE_SPREAD = 0.5  # part of sigma: a smaller spread around the nearest of several modes shows them
@@ -34,14 +34,14 @@ class Noise:
         Autocorrelation of successive points, 0 … 0.9.
     points : int
         Number of points that the estimate is based on.
-    narrow : float
+    mode_sigma : float
         Standard deviation of one point around the nearest of several modes, unit of the series.
     """
 
     sigma: float
     rho: float
     points: int
-    narrow: float = 0.0
+    mode_sigma: float = 0.0
 
     @property
     def inflation(self) -> float:
@@ -51,7 +51,7 @@ class Noise:
     @property
     def has_modes(self) -> bool:
         """Whether runs are much nearer to one of several modes than to the level, so that only their order is exact."""
-        return self.narrow < MAX_MODE_SPREAD * self.sigma
+        return self.mode_sigma < MAX_MODE_SPREAD * self.sigma
 
 
 def count_points_for_noise(n: int) -> int:
@@ -64,15 +64,15 @@ def count_points_for_noise(n: int) -> int:
     return n - n % step
 
 
-def estimate_trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
+def estimate_trimmed_scale(sorted_differences: Floats, share: float = 0.6, constant: float = _TRIM_60) -> float:
     """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
 
     Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
     square successive difference to the variance", 1941); trimmed, so that outliers do not either. Less coarse on small
     integers than the median absolute deviation.
     """
-    keep = max(1, round(part * len(sizes)))
-    return float(sizes[:keep].sum()) / keep / constant
+    n_kept = max(1, round(share * len(sorted_differences)))
+    return float(sorted_differences[:n_kept].sum()) / n_kept / constant
 
 
 def estimate_autocorrelation(x: Floats, bound: float) -> float:
@@ -90,47 +90,52 @@ def estimate_autocorrelation(x: Floats, bound: float) -> float:
 
 
 def _compute_mean_square(differences: Floats, bound: float) -> float:
-    bounded = np.minimum(np.abs(differences, out=differences), bound, out=differences)
-    bounded /= bound  # the square of a huge number would overflow
-    return float(np.square(bounded).mean())  # Not np.dot: its threads go on spinning after a long series.
+    bounded_differences = np.minimum(np.abs(differences, out=differences), bound, out=differences)
+    bounded_differences /= bound  # the square of a huge number would overflow
+    return float(np.square(bounded_differences).mean())  # Not np.dot: its threads go on spinning after a long series.
 
 
-def estimate_noise(x: Floats, sizes: Floats | None = None) -> Noise:
+def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise:
     """Estimate the noise of a series from its first points.
 
     Parameters
     ----------
     x : array of n floats
         The series.
-    sizes : array of n - 1 floats, optional
+    sorted_differences : array of n - 1 floats, optional
         The absolute differences of neighbours in order of size, where they are known.
     """
     n = len(x)
     if n < 3:
         return Noise(0.0, 0.0, n)
-    d = x[1:] - x[:-1]
-    if sizes is None:
-        sizes = sort_sizes(d)
-    if np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
+    differences = x[1:] - x[:-1]
+    if sorted_differences is None:
+        sorted_differences = sort_sizes(differences)
+    if np.count_nonzero(sorted_differences) <= max(1.0, 0.2 * len(differences)):
         return Noise(0.0, 0.0, n)
     # Scale of one point around its level: at least what rounding gives.
-    sigma = max(estimate_trimmed_scale(sizes), 0.9 * estimate_trimmed_scale(sizes, 0.9, _TRIM_90))
+    sigma = max(
+        estimate_trimmed_scale(sorted_differences), 0.9 * estimate_trimmed_scale(sorted_differences, 0.9, _TRIM_90)
+    )
     if sigma == 0.0:  # 60 … 80 % of the points repeat
-        sigma = estimate_trimmed_scale(sizes, 0.95, _TRIM_95)
-    span = max(float(x.max()), -float(x.min()))
-    sigma = max(sigma, MIN_SIGMA_SHARE * span, 1e-150)
+        sigma = estimate_trimmed_scale(sorted_differences, 0.95, _TRIM_95)
+    largest_value = max(float(x.max()), -float(x.min()))
+    sigma = max(sigma, MIN_SIGMA_SHARE * largest_value, 1e-150)
     # Autocorrelation hides a part of it: differences of neighbours are smaller by sqrt(1 - rho).
     rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
     return Noise(
-        sigma / (1 - rho) ** 0.5, rho, n, min(sigma, estimate_trimmed_scale(sizes, 0.35, _TRIM_35)) / (1 - rho) ** 0.5
+        sigma / (1 - rho) ** 0.5,
+        rho,
+        n,
+        min(sigma, estimate_trimmed_scale(sorted_differences, 0.35, _TRIM_35)) / (1 - rho) ** 0.5,
     )
 
 
 def sort_sizes(differences: Floats) -> Floats:
     """Return the absolute differences in order of size."""
-    sizes: Floats = np.abs(differences)
-    sizes.sort()
-    return sizes
+    sorted_sizes: Floats = np.abs(differences)
+    sorted_sizes.sort()
+    return sorted_sizes
 
 
 def estimate_outlier_distance(x: Floats) -> float:
@@ -138,5 +143,5 @@ def estimate_outlier_distance(x: Floats) -> float:
     if len(x) < 48:
         return 0.0
     newest = x[-1024:]
-    rest = np.sort(np.abs(newest[4:-4] - compute_medians_of_nine(newest)))
-    return float(rest[int(0.985 * len(rest))])
+    distances = np.sort(np.abs(newest[4:-4] - compute_medians_of_nine(newest)))
+    return float(distances[int(0.985 * len(distances))])

@@ -40,13 +40,13 @@ MIN_POINTS = 16  # points that the first partition needs
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
-_position = attrgetter("at")
+_get_position = attrgetter("position")
 
 
 class _GroupingState(NamedTuple):
     """The state of grouping after a measured change: how many changes are judged, and the group that is open."""
 
-    closed: int
+    n_judged: int
     group: ramps.ChangeGroup
 
 
@@ -64,178 +64,206 @@ class NoisySeries:
 
     def _discard_results(self) -> None:
         """Discard everything that was computed with the former estimate of the noise."""
-        self._done = 0
-        self._outlier: float | None = None
-        self._clipped = ClippedSeries()
-        self._path = ChangePoints(self.noise)
-        self._distinct = DistinctLevels(self.noise)
-        self._rows: list[MeasuredChange] = []
-        self._states: list[_GroupingState] = []
-        self._margins: dict[tuple[object, ...], float] = {}  # by the change, the runs that it explains, the others
-        self._closed: list[LevelChange] = []
-        self._open: list[LevelChange] = []
+        self._n_partitioned = 0
+        self._outlier_distance: float | None = None
+        self._clipped_series = ClippedSeries()
+        self._change_points = ChangePoints(self.noise)
+        self._distinct_levels = DistinctLevels(self.noise)
+        self._measured_changes: list[MeasuredChange] = []
+        self._grouping_states: list[_GroupingState] = []
+        self._margins: dict[
+            tuple[object, ...], float
+        ] = {}  # by the shape of the change, the range of runs, the shapes of the others
+        self._judged_changes: list[LevelChange] = []
+        self._open_changes: list[LevelChange] = []
         self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
-        self._unchanged = 0  # how many of the first changes are as find_updates() returned them last
+        self._n_unchanged = 0  # how many of the first changes are as find_updates() returned them last
 
-    def extend(self, new: Floats) -> None:
+    def extend(self, new_values: Floats) -> None:
         """Append finite values."""
-        n = self.n + len(new)
+        n = self.n + len(new_values)
         if n > len(self._values):
-            longer = np.zeros(n + n // 2)
-            longer[: self.n] = self._values[: self.n]
-            self._values = longer
-        self._values[self.n : n] = new
+            longer_array = np.zeros(n + n // 2)
+            longer_array[: self.n] = self._values[: self.n]
+            self._values = longer_array
+        self._values[self.n : n] = new_values
         self.n = n
         if count_points_for_noise(n) != self.noise.points:
             self._estimate_noise(self._values[: count_points_for_noise(n)])
-        until = n - n % (EARLY_UPDATE_POINTS if n < MAX_EARLY_POINTS else UPDATE_POINTS)
-        if until >= MIN_POINTS and until > self._done and self.noise.sigma > 0:
-            self._update_partition(until)
+        n_to_partition = n - n % (EARLY_UPDATE_POINTS if n < MAX_EARLY_POINTS else UPDATE_POINTS)
+        if n_to_partition >= MIN_POINTS and n_to_partition > self._n_partitioned and self.noise.sigma > 0:
+            self._update_partition(n_to_partition)
 
     def _estimate_noise(self, head: Floats) -> None:
         """Estimate the noise again, and discard the changes that were found by the former estimate."""
         self.noise = estimate_noise(head, sort_sizes(head[1:] - head[:-1]))
         self._discard_results()
 
-    def _update_partition(self, until: int) -> None:
-        """Update the partition for the first ``until`` points, then measure, group and check what has changed in it."""
+    def _update_partition(self, n_points: int) -> None:
+        """Update the partition of the first ``n_points`` points, then measure, group and check what changed in it."""
         # Propose positions, and find how many of them are as before.
-        values = self._values[:until]
-        self._clipped.update(values, self.noise)
-        n_unchanged = self._path.update(self._clipped, until)
-        proposals = self._path.positions
-        settled, self._done = self._done - SETTLED_POINTS, until
-        while n_unchanged and (proposals[n_unchanged] if n_unchanged < len(proposals) else until) > settled:
+        values = self._values[:n_points]
+        self._clipped_series.update(values, self.noise)
+        n_unchanged = self._change_points.update(self._clipped_series, n_points)
+        proposals = self._change_points.positions
+        n_settled, self._n_partitioned = self._n_partitioned - SETTLED_POINTS, n_points
+        while n_unchanged and (proposals[n_unchanged] if n_unchanged < len(proposals) else n_points) > n_settled:
             n_unchanged -= 1
 
         # Drop those across which the levels are not distinct.
-        n_unchanged = self._distinct.update(values, proposals, max(0, n_unchanged - 1))
-        changes = self._distinct.changes
-        if n_unchanged == len(changes) == len(self._rows):
-            self._find_slow_ramps(len(self._rows))
+        n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - 1))
+        changes = self._distinct_levels.changes
+        if n_unchanged == len(changes) == len(self._measured_changes):
+            self._find_slow_ramps(len(self._measured_changes))
             return
 
         # Measure the changes that differ from those before, with their neighbours, and judge them.
-        n_unchanged = min(max(0, n_unchanged - 2), len(self._rows))
+        n_unchanged = min(max(0, n_unchanged - 2), len(self._measured_changes))
         edges = [
-            changes[n_unchanged - 1].at if n_unchanged else 0,
-            *(change.at for change in changes[n_unchanged:]),
-            until,
+            changes[n_unchanged - 1].position if n_unchanged else 0,
+            *(change.position for change in changes[n_unchanged:]),
+            n_points,
         ]
-        self._rows[n_unchanged:] = measure_changes(
+        self._measured_changes[n_unchanged:] = measure_changes(
             values,
-            self._clipped.sums[: until + 1],
+            self._clipped_series.sums[: n_points + 1],
             np.array(edges),
-            begin=self._rows[n_unchanged - 1].at if n_unchanged else 0,
+            begin=self._measured_changes[n_unchanged - 1].position if n_unchanged else 0,
             noise=self.noise,
             in_doubt=[change.in_doubt for change in changes[n_unchanged:]],
         )
         self._group_changes(n_unchanged)
         self._find_slow_ramps(n_unchanged)
 
-    def _find_slow_ramps(self, same: int) -> None:
-        """Look for slow ramps between large changes, from the one before the measured change with index ``same`` on.
+    def _find_slow_ramps(self, first_changed: int) -> None:
+        """Look for slow ramps between large changes, from the one before measured change number ``first_changed`` on.
 
         Small changes do not end a ramp, because a slow one has many of them.
         """
-        while same and not self._is_large(self._rows[same - 1]):
-            same -= 1
-        begins = [self._rows[same - 1].at if same else 0]
-        begins += [row.at for row in self._rows[same:] if self._is_large(row)]
-        self.slow_ramps = {begin: climb for begin, climb in self.slow_ramps.items() if begin < begins[0]}
-        for begin, end in pairwise([*begins, self._done]):
-            climb = ramps.find_slow_ramp(self._values[begin:end], begin, self.noise)
-            if climb:
-                self.slow_ramps[begin] = climb
+        while first_changed and not self._is_large(self._measured_changes[first_changed - 1]):
+            first_changed -= 1
+        begins = [self._measured_changes[first_changed - 1].position if first_changed else 0]
+        begins += [change.position for change in self._measured_changes[first_changed:] if self._is_large(change)]
+        self.slow_ramps = {begin: ramp for begin, ramp in self.slow_ramps.items() if begin < begins[0]}
+        for begin, end in pairwise([*begins, self._n_partitioned]):
+            ramp = ramps.find_slow_ramp(self._values[begin:end], begin, self.noise)
+            if ramp:
+                self.slow_ramps[begin] = ramp
 
-    def _is_large(self, row: MeasuredChange) -> bool:
+    def _is_large(self, change: MeasuredChange) -> bool:
         """Return whether a change is so large that it is considered by itself."""
-        return abs(row.after - row.before) >= LARGE_STEP_SIGMA * self.noise.sigma
+        return abs(change.after - change.before) >= LARGE_STEP_SIGMA * self.noise.sigma
 
-    def _group_changes(self, same: int) -> None:
-        """Group the measured changes from index ``same`` on, and keep those that explain the runs around them."""
-        del self._states[same:]
-        del self._closed[self._states[-1].closed if same else 0 :]
-        self._unchanged = min(self._unchanged, len(self._closed))
-        group = self._states[-1].group if same else None
-        for row in self._rows[same:]:
-            if group is None or row.in_doubt or not ramps.joins_group(group, row, self.noise.sigma):
-                self._closed += ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
-                group = ramps.start_group(row)
+    def _group_changes(self, first_changed: int) -> None:
+        """Group the measured changes from number ``first_changed`` on; keep those that explain the runs around them."""
+        del self._grouping_states[first_changed:]
+        del self._judged_changes[self._grouping_states[-1].n_judged if first_changed else 0 :]
+        self._n_unchanged = min(self._n_unchanged, len(self._judged_changes))
+        group = self._grouping_states[-1].group if first_changed else None
+        for change in self._measured_changes[first_changed:]:
+            if group is None or change.in_doubt or not ramps.joins_group(group, change, self.noise.sigma):
+                self._judged_changes += ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
+                group = ramps.start_group(change)
             else:
-                group = ramps.extend_group(group, row, self.noise.sigma)
-            self._states.append(_GroupingState(len(self._closed), group))
-        self._open = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
+                group = ramps.extend_group(group, change, self.noise.sigma)
+            self._grouping_states.append(_GroupingState(len(self._judged_changes), group))
+        self._open_changes = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
-        change = replace(change, high=min(change.high, self._done - 1))
+        change = replace(change, high=min(change.high, self._n_partitioned - 1))
         shape = Shape(change.low, change.high) if change.rule == "ramp" else Shape(change.index, change.index)
 
         # By the runs around it and the other changes there; but no later change withdraws it.
         largest_margin = -math.inf
-        size, fewest = abs(change.after - change.before), min(change.index - begin, end - change.index)
+        size, min_runs = abs(change.after - change.before), min(change.index - begin, end - change.index)
         if is_jump(size, self.noise) and not change.wants_rerun:
             return change
-        for first, last in self._list_windows(shape):
-            margin = self._compute_margin(shape, (begin, end), first, last)
+        for start, stop in self._list_windows(shape):
+            margin = self._compute_margin(shape, (begin, end), start, stop)
             if not change.wants_rerun:
-                small_steps = self._list_small_steps(change.index, first, last)
-                if margin >= find_needed_margin(size, fewest, self.noise, small_steps):
+                small_steps = self._list_small_steps(change.index, start, stop)
+                if margin >= find_needed_margin(size, min_runs, self.noise, small_steps):
                     return change
             largest_margin = max(largest_margin, margin)
-        return replace(change, wants_rerun=True) if is_suspicion(largest_margin, self._done - shape.high) else None
+        return (
+            replace(change, wants_rerun=True)
+            if is_suspicion(largest_margin, self._n_partitioned - shape.high)
+            else None
+        )
 
     def _list_windows(self, shape: Shape) -> list[tuple[int, int]]:
-        """Return from where to where the runs lie that a change is judged by, in turns.
+        """Return the ranges of runs by which a change is judged, one after the other, as (first, end) pairs.
 
-        Beyond a much larger change the runs may have another noise, in which this one drowns; and a later change may
-        begin at the next one of the rows, certain or in doubt, or with some of the newest runs.
+        Runs beyond a much larger change may be so noisy that this one does not show. A later change may begin at the
+        next measured one, certain or in doubt, or with some of the newest runs: ranges that end there are tried, too.
         """
-        first, last = max(0, shape.low - POINTS_BEFORE), min(self._done, shape.high + POINTS_AFTER)
-        following = bisect_right(self._rows, shape.high, key=_position)
-        ends = [self._rows[following].at] if following < len(self._rows) else []
-        if last == self._done:
-            ends += range(last - EARLY_UPDATE_POINTS, last - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
-        jump_before = next((row.at for row in reversed(self._list_rows(first, shape.low)) if self._is_jump(row)), first)
-        jump_after = next((row.at for row in self._list_rows(shape.high + 1, last) if self._is_jump(row)), last)
+        start, stop = max(0, shape.low - POINTS_BEFORE), min(self._n_partitioned, shape.high + POINTS_AFTER)
+        next_index = bisect_right(self._measured_changes, shape.high, key=_get_position)
+        ends = [self._measured_changes[next_index].position] if next_index < len(self._measured_changes) else []
+        if stop == self._n_partitioned:
+            ends += range(stop - EARLY_UPDATE_POINTS, stop - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
+        jump_before = next(
+            (
+                change.position
+                for change in reversed(self._list_measured_changes(start, shape.low))
+                if self._is_jump(change)
+            ),
+            start,
+        )
+        jump_after = next(
+            (change.position for change in self._list_measured_changes(shape.high + 1, stop) if self._is_jump(change)),
+            stop,
+        )
         return list(
             dict.fromkeys(
                 [
-                    (first, last),
-                    *((first, end) for end in ends if shape.high < end < last),
+                    (start, stop),
+                    *((start, end) for end in ends if shape.high < end < stop),
                     (jump_before, jump_after),
                 ]
             )
         )
 
-    def _list_rows(self, first: int, end: int) -> list[MeasuredChange]:
-        """Return the rows at positions from ``first`` on and before ``end``."""
-        return self._rows[bisect_left(self._rows, first, key=_position) : bisect_left(self._rows, end, key=_position)]
+    def _list_measured_changes(self, start: int, stop: int) -> list[MeasuredChange]:
+        """Return the measured changes at positions from ``start`` on and before ``stop``."""
+        return self._measured_changes[
+            bisect_left(self._measured_changes, start, key=_get_position) : bisect_left(
+                self._measured_changes, stop, key=_get_position
+            )
+        ]
 
-    def _list_small_steps(self, at: int, first: int, last: int) -> list[float]:
-        """Return the sizes of the small certain steps between ``first`` and ``last``, without the one at ``at``."""
-        rows = self._list_rows(first + 1, last)
-        return [row.after - row.before for row in rows if row.at != at and not (row.in_doubt or self._is_large(row))]
+    def _list_small_steps(self, index: int, start: int, stop: int) -> list[float]:
+        """Return the sizes of the small certain steps between ``start`` and ``stop``, without the one at ``index``."""
+        changes = self._list_measured_changes(start + 1, stop)
+        return [
+            change.after - change.before
+            for change in changes
+            if change.position != index and not (change.in_doubt or self._is_large(change))
+        ]
 
-    def _is_jump(self, row: MeasuredChange) -> bool:
+    def _is_jump(self, change: MeasuredChange) -> bool:
         """Return whether a change is so large that the runs on both sides may have another noise."""
-        return not row.in_doubt and is_jump(abs(row.after - row.before), self.noise)
+        return not change.in_doubt and is_jump(abs(change.after - change.before), self.noise)
 
-    def _compute_margin(self, shape: Shape, levels: tuple[int, int], first: int, last: int) -> float:
-        """Return the margin of a change over wander in the runs from ``first`` on and before ``last``.
+    def _compute_margin(self, shape: Shape, levels: tuple[int, int], start: int, stop: int) -> float:
+        """Return the margin of a change over wander in the runs from ``start`` on and before ``stop``.
 
         ``levels`` are the begin of the level before it and the end of the one after: the other changes lie there and
         outside.
         """
         begin, end = levels
-        apart = [row for row in self._list_rows(first + 1, last) if row.at <= begin or row.at >= end]
-        others = [Shape(row.at, row.at) for row in apart]
-        key = (shape, first, last, *others)
+        other_changes = [
+            change
+            for change in self._list_measured_changes(start + 1, stop)
+            if change.position <= begin or change.position >= end
+        ]
+        other_shapes = [Shape(change.position, change.position) for change in other_changes]
+        key = (shape, start, stop, *other_shapes)
         margin = self._margins.get(key)
         if margin is None:
             margin = wander.compute_margin_over_wander(
-                self._values[first:last] / self.noise.sigma, first, shape, self.noise, others
+                self._values[start:stop] / self.noise.sigma, start, shape, self.noise, other_shapes
             )
             if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
@@ -244,13 +272,17 @@ class NoisySeries:
 
     def find_updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
-        unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
-        return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
+        n_unchanged, self._n_unchanged = self._n_unchanged, len(self._judged_changes) + len(self._open_changes)
+        return n_unchanged, self._judged_changes[n_unchanged:] + self._open_changes[
+            max(0, n_unchanged - len(self._judged_changes)) :
+        ]
 
     def find_change_in_newest_points(self, reruns: Sequence[float] = ()) -> LevelChange | None:
         """Return a change among the points after the last one; ``reruns`` are all measurements of the newest point."""
-        certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
-        begin = max(certain, self.n - MAX_NEWEST_POINTS - MAX_POINTS_PER_SIDE)
+        last_certain_index = next(
+            (change.position for change in reversed(self._distinct_levels.changes) if not change.in_doubt), 0
+        )
+        begin = max(last_certain_index, self.n - MAX_NEWEST_POINTS - MAX_POINTS_PER_SIDE)
         change = find_newest_change(
             self._values[begin : self.n].tolist(), self.noise, self._get_outlier_distance, reruns
         )
@@ -265,19 +297,25 @@ class NoisySeries:
         """Return whether a change among the newest points explains the runs before and after it better than wander."""
         if is_jump(abs(change.after - change.before), self.noise):
             return True
-        at = change.index
-        first = max(0, at - POINTS_BEFORE)
-        runs = self._values[first : self.n]
+        index = change.index
+        start = max(0, index - POINTS_BEFORE)
+        runs = self._values[start : self.n]
         if reruns:
             runs = np.concatenate([runs[:-1], reruns])
-        others = [Shape(row.at, row.at) for row in self._list_rows(first + 1, at) if not row.in_doubt]
-        margin = wander.compute_margin_over_wander(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
+        other_shapes = [
+            Shape(change_before.position, change_before.position)
+            for change_before in self._list_measured_changes(start + 1, index)
+            if not change_before.in_doubt
+        ]
+        margin = wander.compute_margin_over_wander(
+            runs / self.noise.sigma, start, Shape(index, index), self.noise, other_shapes
+        )
         # How few the newest runs are was judged when they were found.
-        size, small_steps = abs(change.after - change.before), self._list_small_steps(at, first, at)
-        return margin >= find_needed_margin(size, at - first, self.noise, small_steps)
+        size, small_steps = abs(change.after - change.before), self._list_small_steps(index, start, index)
+        return margin >= find_needed_margin(size, index - start, self.noise, small_steps)
 
     def _get_outlier_distance(self) -> float:
         """Return the distance that outliers of this series reach, computed at the first call."""
-        if self._outlier is None:
-            self._outlier = estimate_outlier_distance(self._values[: self.noise.points])
-        return self._outlier
+        if self._outlier_distance is None:
+            self._outlier_distance = estimate_outlier_distance(self._values[: self.noise.points])
+        return self._outlier_distance

@@ -13,22 +13,25 @@ MAX_JUMP_SIGMA = 20.0  # largest counted jump of the running median, in sigma
 
 def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     """Return the running medians of nine at ``start … stop - 1``; at the ends, those of the nearest whole window."""
-    last = len(x) - 2 * HALF_WINDOW - 1
-    first = min(max(start - HALF_WINDOW, 0), last)
-    until = min(max(stop - 1 - HALF_WINDOW, 0), last)
-    whole = compute_medians_of_nine(x[first : until + 2 * HALF_WINDOW + 1])
+    last_start = len(x) - 2 * HALF_WINDOW - 1
+    first_start = min(max(start - HALF_WINDOW, 0), last_start)
+    final_start = min(max(stop - 1 - HALF_WINDOW, 0), last_start)
+    medians = compute_medians_of_nine(x[first_start : final_start + 2 * HALF_WINDOW + 1])
     if start >= HALF_WINDOW and stop <= len(x) - HALF_WINDOW:
-        return whole
-    window_starts = np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last) - first
-    result: Floats = whole[window_starts]
-    return result
+        return medians
+    window_starts = (
+        np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last_start) - first_start
+    )
+    running_medians: Floats = medians[window_starts]
+    return running_medians
 
 
 def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
-    """Return values without outliers: those far off the running median, across a cut and on their side of it.
+    """Return values with each outlier replaced by the running median of its side of a cut.
 
-    The running median of their side takes their place. Few values after a change are not far off it, and where the
-    level wanders they are not far off the one across the cut.
+    An outlier is far off two running medians: that of its side, and that across the cut. So the few values just after a
+    change are none, as they are near the median of their side; nor is a wandering level, which the median across the
+    cut follows.
 
     Parameters
     ----------
@@ -37,9 +40,9 @@ def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
     max_distance
         The distance from a running median beyond which a value is far off it.
     """
-    sides = np.concatenate([_compute_middle(side) for side in (x[:cut_index], x[cut_index:]) if len(side)])
-    are_far = np.minimum(np.abs(x - sides), np.abs(x - _compute_middle(x))) > max_distance
-    return np.where(are_far, sides, x)
+    side_medians = np.concatenate([_compute_middle(side) for side in (x[:cut_index], x[cut_index:]) if len(side)])
+    is_outlier = np.minimum(np.abs(x - side_medians), np.abs(x - _compute_middle(x))) > max_distance
+    return np.where(is_outlier, side_medians, x)
 
 
 def _compute_middle(x: Floats) -> Floats:
@@ -47,7 +50,7 @@ def _compute_middle(x: Floats) -> Floats:
     return compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.full(len(x), np.median(x))
 
 
-def clip_outliers(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
+def clip_outliers(x: Floats, medians: Floats, sigma: float) -> tuple[Floats, Floats]:
     """Return the clipped residuals of ``x`` and the clipped increments of its running median, both in sigma.
 
     Clipping is the bounded loss of Fearnhead and Rigaill, "Changepoint detection in the presence of outliers", JASA 114
@@ -56,12 +59,12 @@ def clip_outliers(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floa
     Parameters
     ----------
     x : array of n floats
-    middle : array of n + 1 floats
+    medians : array of n + 1 floats
         Running medians, beginning with the one before ``x[0]``.
     """
-    rest = _clip_values((x - middle[1:]) / sigma, CLIP_SIGMA)
-    rise = _clip_values((middle[1:] - middle[:-1]) / sigma, MAX_JUMP_SIGMA)
-    return rest, rise
+    residuals = _clip_values((x - medians[1:]) / sigma, CLIP_SIGMA)
+    increments = _clip_values((medians[1:] - medians[:-1]) / sigma, MAX_JUMP_SIGMA)
+    return residuals, increments
 
 
 def _clip_values(values: Floats, bound: float) -> Floats:

@@ -50,30 +50,30 @@ class Partition:
     def add(self, position: int, total: float, squares: float) -> None:
         """Add a candidate: ``total`` and ``squares`` are the cumulative sums of the ``position`` values before it."""
         costs = self._compute_costs(position, total, squares)
-        least = min(costs)
-        best = costs.index(least)
-        value = least + self.penalty
+        min_cost = min(costs)
+        best = costs.index(min_cost)
+        cost_with_change = min_cost + self.penalty
         self.previous.append(self._candidates[best][4])
         self.position.append(position)
         if len(costs) > MAX_UNPRUNED:
-            oldest = MAX_CANDIDATES // 4 if len(costs) >= MAX_CANDIDATES else 0
+            first_kept = MAX_CANDIDATES // 4 if len(costs) >= MAX_CANDIDATES else 0
             self._candidates = [
                 candidate
                 for index, (candidate, cost) in enumerate(zip(self._candidates, costs, strict=True))
-                if index == best or (index >= oldest and (cost <= value or cost == math.inf))
+                if index == best or (index >= first_kept and (cost <= cost_with_change or cost == math.inf))
             ]
-        self._candidates.append((value, total, squares, position, len(self.position) - 1))
+        self._candidates.append((cost_with_change, total, squares, position, len(self.position) - 1))
 
     def find_last(self, position: int, total: float, squares: float) -> int:
         """Return the node at which the last segment begins if the series ends at ``position``."""
         costs = self._compute_costs(position, total, squares)
         return self._candidates[costs.index(min(costs))][4]
 
-    def mark(self) -> tuple[list[_Candidate], int]:
-        """Return the state, so that :meth:`reset` can undo provisional candidates."""
+    def save_state(self) -> tuple[list[_Candidate], int]:
+        """Return the state, so that :meth:`restore_state` can undo provisional candidates."""
         return list(self._candidates), len(self.position)
 
-    def reset(self, mark: tuple[list[_Candidate], int]) -> None:
-        """Remove every candidate added since ``mark``."""
-        self._candidates, nodes = mark
-        del self.position[nodes:], self.previous[nodes:]
+    def restore_state(self, state: tuple[list[_Candidate], int]) -> None:
+        """Remove every candidate added since ``state``."""
+        self._candidates, n_nodes = state
+        del self.position[n_nodes:], self.previous[n_nodes:]

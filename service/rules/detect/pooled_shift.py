@@ -51,7 +51,10 @@ class PooledShift:
 
 
 def find_pooled_shift(
-    histories: Sequence[Sequence[Number]], newest: Sequence[Number], *, alarm: float = FALSE_ALARM_PROBABILITY
+    histories: Sequence[Sequence[Number]],
+    newest: Sequence[Number],
+    *,
+    max_false_alarm_probability: float = FALSE_ALARM_PROBABILITY,
 ) -> PooledShift | None:
     """Decide whether a suite's newest run shifted as a whole.
 
@@ -66,7 +69,7 @@ def find_pooled_shift(
         For each benchmark its values since its last known change, oldest first; those with fewer than 8 are left out.
     newest : sequence
         For each benchmark its value in the run that is judged.
-    alarm : float
+    max_false_alarm_probability : float
         Accepted probability of a false alarm.
 
     Returns
@@ -83,22 +86,26 @@ def find_pooled_shift(
         raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest)}")
     # Each benchmark's offset from its own history, and the normal score of that.
     newest = check_numbers(newest, 0, "newest")
-    judged = [
+    offsets_and_scores = [
         _compute_offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
         for i, (history, value) in enumerate(zip(histories, newest, strict=True))
         if len(history) >= MIN_HISTORY_POINTS
     ]
-    if len(judged) < MIN_BENCHMARKS:
+    if len(offsets_and_scores) < MIN_BENCHMARKS:
         return None
 
     # Trimmed mean of the offsets; where they are all equal, it is exact. Otherwise Yuen's test of the scores decides.
-    offsets, scores = np.array(judged).T
-    shift, error, freedom = _compute_trimmed_mean(offsets)
+    offsets, scores = np.array(offsets_and_scores).T
+    shift, error, degrees_of_freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:
         return _build_shift(shift, 0.0, 0.0, offsets) if shift else None
     t, _, _ = _compute_yuen_t(scores)
-    p = _compute_two_sided_p(t, freedom)
-    return _build_shift(shift, error * _compute_t_quantile(freedom), p, offsets) if p <= alarm else None
+    p = _compute_two_sided_p(t, degrees_of_freedom)
+    return (
+        _build_shift(shift, error * _compute_t_quantile(degrees_of_freedom), p, offsets)
+        if p <= max_false_alarm_probability
+        else None
+    )
 
 
 def _compute_offset(history: list[Number], value: Number) -> tuple[float, float]:
@@ -124,36 +131,36 @@ def _compute_yuen_t(values: Floats) -> tuple[float, float, float]:
     return (mean / error if error > 0 else 0.0), mean, error
 
 
-def _compute_two_sided_p(t: float, freedom: int) -> float:
+def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
     """Return the two-sided p value of Student's t, from its series for integer degrees of freedom.
 
     Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
     """
-    angle = math.atan(abs(t) / math.sqrt(freedom))
+    angle = math.atan(abs(t) / math.sqrt(degrees_of_freedom))
     cosine, sine = math.cos(angle), math.sin(angle)
-    total, term = 0.0, cosine if freedom % 2 else 1.0
-    for k in range(1 if freedom % 2 else 0, freedom - 1, 2):
+    total, term = 0.0, cosine if degrees_of_freedom % 2 else 1.0
+    for k in range(1 if degrees_of_freedom % 2 else 0, degrees_of_freedom - 1, 2):
         total += term
         term *= cosine * cosine * (k + 1) / (k + 2)
-    inside = (2 / math.pi) * (angle + sine * total) if freedom % 2 else sine * total
+    inside = (2 / math.pi) * (angle + sine * total) if degrees_of_freedom % 2 else sine * total
     return max(0.0, 1.0 - inside)
 
 
-def _compute_t_quantile(freedom: int) -> float:
+def _compute_t_quantile(degrees_of_freedom: int) -> float:
     """Return the t that 5 % exceed in absolute value, by bisection."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _compute_two_sided_p(middle, freedom) > 0.05 else (low, middle)
+        low, high = (middle, high) if _compute_two_sided_p(middle, degrees_of_freedom) > 0.05 else (low, middle)
     return high
 
 
 def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
     """Return the shift with its 95 % bounds and the evidence in words."""
-    moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
+    n_moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"the trimmed mean of {n} benchmarks moved by {shift:+.2f} in one run, {moved} of them in that direction "
+        f"the trimmed mean of {n} benchmarks moved by {shift:+.2f} in one run, {n_moved} of them in that direction "
         f"(p = {format_number(p)})"
     )
-    return PooledShift(shift, shift - margin, shift + margin, p, n, moved, evidence)
+    return PooledShift(shift, shift - margin, shift + margin, p, n, n_moved, evidence)

@@ -28,7 +28,7 @@ MIN_RAMP_SIGMA = 4.0  # sigma: the least that a ramp climbs
 class ChangeGroup(NamedTuple):
     """Successive changes in one direction, with the evidence that they are a ramp.
 
-    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one; ``against``
+    ``score`` is the log-likelihood ratio of a steady climb through each inner segment against a flat one; ``n_opposed``
     counts the small changes in the other direction.
     """
 
@@ -36,9 +36,9 @@ class ChangeGroup(NamedTuple):
     second: MeasuredChange
     before_last: MeasuredChange
     last: MeasuredChange
-    size: int
+    n_changes: int
     score: float
-    against: int
+    n_opposed: int
     steps: tuple[MeasuredChange, ...]
 
 
@@ -54,69 +54,74 @@ def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
     """Return whether a change continues the group, or goes only a little against it where few changes do."""
-    small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
+    is_small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
     return _has_direction_of(group, change) or (
-        small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1
+        is_small and STEPS_PER_OPPOSED_STEP * (group.n_opposed + 1) <= group.n_changes + 1
     )
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
     """Return the group with one more change, and the evidence of whether the segment before it climbs or is flat."""
-    inner = group.last
-    climb = (change.after - inner.before) / (4 * sigma)  # mean of the two steps around the segment, halved
-    gain = inner.length * climb * (inner.trend - climb / 2)
-    second = change if group.size == 1 else group.second
-    steps = (*group.steps, change) if group.size < MAX_STEPS else group.steps
-    against = group.against + (not _has_direction_of(group, change))
-    return ChangeGroup(group.first, second, inner, change, group.size + 1, group.score + gain, against, steps)
+    segment_change = group.last
+    climb = (change.after - segment_change.before) / (4 * sigma)  # mean of the two steps around the segment, halved
+    gain = segment_change.length * climb * (segment_change.trend - climb / 2)
+    second = change if group.n_changes == 1 else group.second
+    steps = (*group.steps, change) if group.n_changes < MAX_STEPS else group.steps
+    n_opposed = group.n_opposed + (not _has_direction_of(group, change))
+    return ChangeGroup(
+        group.first, second, segment_change, change, group.n_changes + 1, group.score + gain, n_opposed, steps
+    )
 
 
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     """Return whether the group is one steady climb."""
     climbed = abs(group.last.after - group.first.before)
-    return (group.score > 0 or group.size > MAX_STEPS) and group.size > 1 and climbed >= MIN_RAMP_SIGMA * sigma
+    return (
+        (group.score > 0 or group.n_changes > MAX_STEPS) and group.n_changes > 1 and climbed >= MIN_RAMP_SIGMA * sigma
+    )
 
 
 def build_ramp_change(group: ChangeGroup) -> LevelChange:
     """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
     first, last = group.first, group.last
-    begin = first.at - (group.second.at - first.at) // 2
-    end = last.at + (last.at - group.before_last.at) // 2
+    begin = first.position - (group.second.position - first.position) // 2
+    end = last.position + (last.position - group.before_last.position) // 2
     return LevelChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
 
 
 def list_group_changes(
-    group: ChangeGroup | None, sigma: float, explained: Callable[[LevelChange, int, int], LevelChange | None]
+    group: ChangeGroup | None, sigma: float, confirm_change: Callable[[LevelChange, int, int], LevelChange | None]
 ) -> list[LevelChange]:
     """Return the changes of a group: one ramp, or those of its steps that explain the runs around them.
 
-    ``explained`` returns a change if it does, given the start of the level before it and the end of the level after it.
+    ``confirm_change`` returns a change if it explains the runs, given the start of the level before it and the end of
+    the level after it.
     """
     if group is None:
         return []
     if is_ramp(group, sigma):
-        ramp = explained(build_ramp_change(group), group.first.begin, group.last.end)
+        ramp = confirm_change(build_ramp_change(group), group.first.begin, group.last.end)
         if ramp:
             return [ramp]
-    judged = (
-        explained(
-            LevelChange(row.at, row.before, row.after, row.low, row.high, "step", wants_rerun=row.in_doubt),
-            row.begin,
-            row.end,
+    confirmed_changes = (
+        confirm_change(
+            LevelChange(step.position, step.before, step.after, step.low, step.high, "step", wants_rerun=step.in_doubt),
+            step.begin,
+            step.end,
         )
-        for row in group.steps
+        for step in group.steps
     )
-    return [change for change in judged if change]
+    return [change for change in confirmed_changes if change]
 
 
-def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
+def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None:
     """Return a ramp if a level rises or falls too slowly to show steps; None if it is constant.
 
     Parameters
     ----------
     runs : array of n floats
         The runs of the level, in the unit of the series.
-    begin : int
+    start : int
         The position of ``runs[0]`` in the series.
     noise : Noise
         That of the series.
@@ -126,8 +131,8 @@ def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None
     before, after = float(np.median(runs[:RUNS_PER_END])), float(np.median(runs[-RUNS_PER_END:]))
     if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
-    first, last = begin + 1, begin + len(runs) - 1
+    first, last = start + 1, start + len(runs) - 1
     needed_margin = find_needed_margin(abs(after - before), len(runs) // 2, noise)
-    if compute_margin_over_wander(runs / noise.sigma, begin, Shape(first, last), noise) < needed_margin:
+    if compute_margin_over_wander(runs / noise.sigma, start, Shape(first, last), noise) < needed_margin:
         return None
     return LevelChange(first, before, after, first, last, "ramp")

@@ -15,7 +15,7 @@ from service.rules.detect.exchangeability import LOG_MAX_CHANCE, compute_log_cho
 from service.rules.detect.level_change import LevelChange, Number, format_change
 
 LOG_TWO_TESTS = math.log(2)
-"""What asking a second question about the same runs costs: of two, either can be answered by chance."""
+"""Added to a log-probability where two tests of the same runs are made: either of them can succeed by chance."""
 LOG_MIN_ORDERS = math.log(400)
 """Logarithm of the number of orders, of which one is seen, that proves a first change of a series without outliers.
 
@@ -62,140 +62,148 @@ class RepeatingSeries:
     """
 
     def __init__(self) -> None:
-        self.confirmed: list[LevelChange] = []
-        self.exact: list[LevelChange] = []  # those of them that no outlier can explain
-        self.points = 0
+        self.confirmed_changes: list[LevelChange] = []
+        self.exact_changes: list[LevelChange] = []  # those of them that no outlier can explain
+        self.n_points = 0
         self._level: Number = 0
-        self._begin = self._at_level = self._outliers = 0
-        self._all_outliers = 0  # at this level and at all before it
+        self._level_start = self._n_at_level = self._n_outliers = 0
+        self._n_outliers_of_series = 0  # at this level and at all before it
         self._first_without_outlier = 0  # where the newest runs without an outlier begin
-        self._pending: list[Number] = []
-        self._former: set[Number] = set()  # the levels before this one
-        self._seen: set[Number] = set()  # values that were outliers
-        self._distances: list[Number] = []  # how far each outlier was from the level, in order
-        self._shown: Counter[Number] = Counter()  # runs on the level with a sample of each other value
-        self._early: (
+        self._pending_values: list[Number] = []
+        self._former_levels: set[Number] = set()  # the levels before this one
+        self._outlier_values: set[Number] = set()  # values that were outliers
+        self._outlier_distances: list[Number] = []  # how far each outlier was from the level, in order
+        self._n_runs_showing: Counter[Number] = (
+            Counter()
+        )  # by value off the level, the runs on the level that have it as a sample
+        self._early_runs: (
             list[tuple[Number, Sequence[Number]]] | None
         ) = []  # the first runs at this level, until it is known
-        self._varying = 0  # points of which no value has the majority of the samples
-        self._longest = 1  # samples of a point before the newest one
-        self._newest: Sequence[Number] = ()
-        self._spans: list[tuple[Number, Number]] = []  # the least and the largest value that each point shows
+        self._n_varying_points = 0  # points whose samples have no majority value
+        self._max_samples_per_point = 1  # the most samples of a point before the newest one
+        self._newest_samples: Sequence[Number] = ()
+        self._sample_ranges: list[tuple[Number, Number]] = []  # the smallest and the largest sample of each point
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
         """Append points with their samples."""
         for value, point in zip(values, samples, strict=True):
-            self._longest = max(self._longest, len(self._newest))
-            self._newest = point
-            self._varying += has_no_majority(point)
-            self._spans.append((min(value, *point), max(value, *point)) if point else (value, value))
-            self.points += 1
-            if self.points == 1:
+            self._max_samples_per_point = max(self._max_samples_per_point, len(self._newest_samples))
+            self._newest_samples = point
+            self._n_varying_points += has_no_majority(point)
+            self._sample_ranges.append((min(value, *point), max(value, *point)) if point else (value, value))
+            self.n_points += 1
+            if self.n_points == 1:
                 self._level = value
             self._add(value, point)
 
-    def _add(self, value: Number, point: Sequence[Number] = ()) -> None:
+    def _add(self, value: Number, samples: Sequence[Number] = ()) -> None:
         """Add a point; if another value proves to be the level of the first runs, restart with that level."""
-        begin = self._begin
-        if self._early is not None:
-            self._early.append((value, point))
-        self._add_to_level_or_pending(value, point)
-        if self._early is None or self._begin != begin:
+        start_before = self._level_start
+        if self._early_runs is not None:
+            self._early_runs.append((value, samples))
+        self._add_to_level_or_pending(value, samples)
+        if self._early_runs is None or self._level_start != start_before:
             return
-        if self._at_level >= MIN_REPEATS_OF_LEVEL or len(self._early) > MAX_PENDING_RUNS:
-            self._early = None
-        elif max(MIN_REPEATS_OF_LEVEL, 4 * self._at_level) <= len(self._early):
-            level, times = Counter(value for value, _ in self._early).most_common(1)[0]
-            if max(MIN_REPEATS_OF_LEVEL, 4 * self._at_level) <= times and self._are_mixed(level):
+        if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
+            self._early_runs = None
+        elif max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= len(self._early_runs):
+            level, n_repeats = Counter(value for value, _ in self._early_runs).most_common(1)[0]
+            if max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
 
-    def _are_mixed(self, other: Number) -> bool:
+    def _has_run_with_both_values(self, other: Number) -> bool:
         """Return whether one of the first runs at this level shows both the level and another value."""
-        return any({self._level, other} <= {value, *point} for value, point in self._early or ())
+        return any({self._level, other} <= {value, *point} for value, point in self._early_runs or ())
 
     def _restart_at_level(self, level: Number) -> None:
         """Restart at the value that most of the first runs have, because that one is the level."""
-        early_runs, end = self._early or [], self.points
-        self._early = None
-        self._level, self._at_level, self._pending = level, 0, []
-        self._all_outliers -= self._outliers
-        self._outliers, self._first_without_outlier = 0, self._begin
-        self._seen.clear()
-        self._distances.clear()
-        self._shown.clear()
-        for index, (value, point) in enumerate(early_runs, self._begin + 1):
-            self.points = index
+        early_runs, end = self._early_runs or [], self.n_points
+        self._early_runs = None
+        self._level, self._n_at_level, self._pending_values = level, 0, []
+        self._n_outliers_of_series -= self._n_outliers
+        self._n_outliers, self._first_without_outlier = 0, self._level_start
+        self._outlier_values.clear()
+        self._outlier_distances.clear()
+        self._n_runs_showing.clear()
+        for index, (value, point) in enumerate(early_runs, self._level_start + 1):
+            self.n_points = index
             self._add(value, point)
-        self.points = end
+        self.n_points = end
 
-    def _add_to_level_or_pending(self, value: Number, point: Sequence[Number]) -> None:
+    def _add_to_level_or_pending(self, value: Number, samples: Sequence[Number]) -> None:
         """Add a run to those at the level or to the pending ones, and decide whether these are a change."""
         # A run on the level, or with a sample on it: what was pending are outliers.
-        undecided = value != self._level and self._level in point
-        if value == self._level or undecided:
-            self._count_as_outliers([*self._pending, value] if undecided else self._pending)
-            self._pending = []
-            self._at_level += not undecided
+        has_sample_on_level = value != self._level and self._level in samples
+        if value == self._level or has_sample_on_level:
+            self._count_as_outliers([*self._pending_values, value] if has_sample_on_level else self._pending_values)
+            self._pending_values = []
+            self._n_at_level += not has_sample_on_level
             if (
-                len(point) > 1
-                and not undecided
-                and len(self._shown) < MAX_OUTLIER_VALUES
-                and (others := set(point) - {value})
+                len(samples) > 1
+                and not has_sample_on_level
+                and len(self._n_runs_showing) < MAX_OUTLIER_VALUES
+                and (other_values := set(samples) - {value})
             ):
-                self._shown.update(others)
+                self._n_runs_showing.update(other_values)
             return
 
         # A run off the level.
-        self._pending.append(value)
-        if len(self._pending) >= MIN_CHANGE_RUNS:
+        self._pending_values.append(value)
+        if len(self._pending_values) >= MIN_CHANGE_RUNS:
             self._confirm_change_of_pending()
 
         # No change: the first run of the level may have been an outlier, or nothing repeats here.
-        is_single_run = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
-        if is_single_run and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
+        is_single_run = self._n_at_level == 1 and len(self._pending_values) == self.n_points - self._level_start - 1
+        if is_single_run and self._pending_values[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
-        elif len(self._pending) > MAX_PENDING_RUNS:
-            self._count_as_outliers(self._pending)
-            self._pending = []
+        elif len(self._pending_values) > MAX_PENDING_RUNS:
+            self._count_as_outliers(self._pending_values)
+            self._pending_values = []
 
     def _confirm_change_of_pending(self) -> None:
         """Decide whether it is improbable that all pending runs are outliers; then they are a change.
 
         If the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
         """
-        size, outliers = self._count_comparable(), self._count_outliers()
-        if outliers > MAX_OUTLIER_SHARE * size:
-            plateau, farther = self._find_new_plateau(), self._find_farther_runs()
-            if _is_change(plateau, self._level, size, 0, exact=False):
+        n_comparable, n_outliers = self._count_comparable(), self._count_outliers()
+        if n_outliers > MAX_OUTLIER_SHARE * n_comparable:
+            plateau, farther_runs = self._find_new_plateau(), self._find_farther_runs()
+            if _is_change(plateau, self._level, n_comparable, 0, exact=False):
                 self._confirm_newest(len(plateau))
-            elif _is_change(farther, self._level, size, outliers, exact=False, far=0):
-                self._confirm_newest(len(farther))
-        elif _is_change(
-            self._pending,
+            elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
+                self._confirm_newest(len(farther_runs))
+        elif _can_be_change(self._pending_values, self._level) and _is_change(
+            self._pending_values,
             self._level,
-            size,
-            outliers,
-            exact=outliers == 0 and self._goes_beyond(self._pending),
-            far=self._count_far_outliers(),
+            n_comparable,
+            n_outliers,
+            exact=n_outliers == 0 and self._goes_beyond(self._pending_values),
+            n_far_outliers=self._count_far_outliers(),
         ):
             self._confirm_pending()
-        elif outliers and _is_change(
-            farther := self._find_farther_runs(), self._level, size, outliers, exact=False, far=0
+        elif n_outliers and _is_change(
+            farther_runs := self._find_farther_runs(),
+            self._level,
+            n_comparable,
+            n_outliers,
+            exact=False,
+            n_far_outliers=0,
         ):
-            self._confirm_newest(len(farther))
+            self._confirm_newest(len(farther_runs))
 
     @property
     def is_repeating(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
         is_one_sided = (
-            len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _count_transitions(self._pending) <= len(self._pending) // 2
+            len(self._pending_values) < MIN_RUNS_TO_SHOW_NOISE
+            or _count_transitions(self._pending_values) <= len(self._pending_values) // 2
         )
         return self._is_exact() and is_one_sided
 
     @property
     def has_varying_samples(self) -> bool:
         """Whether the samples within most runs differ from each other, so that no run can repeat another."""
-        return 2 * self._varying > self.points
+        return 2 * self._n_varying_points > self.n_points
 
     def _count_comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.
@@ -203,180 +211,204 @@ class RepeatingSeries:
         These are the runs of this level, and those of the levels before it since the last outlier. Only the runs of
         this level count while it is young, and if a pending value was seen before: it may be one of two modes.
         """
-        was_seen = not self._former.isdisjoint(self._pending) or self._count_outliers() > self._outliers
-        only_this_level = was_seen or self._at_level < MIN_CHANGE_RUNS
-        return self.points - (self._begin if only_this_level else min(self._first_without_outlier, self._begin))
+        was_seen = not self._former_levels.isdisjoint(self._pending_values) or self._count_outliers() > self._n_outliers
+        only_this_level = was_seen or self._n_at_level < MIN_CHANGE_RUNS
+        return self.n_points - (
+            self._level_start if only_this_level else min(self._first_without_outlier, self._level_start)
+        )
 
     def _is_exact(self) -> bool:
         """Return whether so few runs of the series were outliers that the first change needs no history."""
-        return self._all_outliers <= MAX_EXACT_OUTLIER_SHARE * self.points
+        return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.n_points
 
     def _goes_beyond(self, runs: Sequence[Number]) -> bool:
         """Return whether the series is exact, and runs lie farther off the level than the samples of two runs on it.
 
         A count of which samples differ by two can differ by one for a while: few orders of the runs prove no change.
         """
-        nearest = min((abs(value - self._level) for value in runs), default=0)
-        spans = self._spans[self._begin : self.points - len(runs)][-MAX_OUTLIER_VALUES:]
-        reaches = (
+        min_distance = min((abs(value - self._level) for value in runs), default=0)
+        spans = self._sample_ranges[self._level_start : self.n_points - len(runs)][-MAX_OUTLIER_VALUES:]
+        max_distances = (
             max(largest - self._level, self._level - least)
             for least, largest in spans
             if least <= self._level <= largest
         )
-        return self._is_exact() and sum(reach >= nearest for reach in reaches) < 2
+        return self._is_exact() and sum(max_distance >= min_distance for max_distance in max_distances) < 2
 
     def _count_as_outliers(self, values: Sequence[Number]) -> None:
         """Count runs off the level as outliers."""
         if not values:
             return
-        self._outliers += len(values)
-        self._all_outliers += len(values)
-        self._first_without_outlier = self.points
-        if len(self._seen) < MAX_OUTLIER_VALUES:
-            self._seen.update(values)
+        self._n_outliers += len(values)
+        self._n_outliers_of_series += len(values)
+        self._first_without_outlier = self.n_points
+        if len(self._outlier_values) < MAX_OUTLIER_VALUES:
+            self._outlier_values.update(values)
         for value in values:
-            insort(self._distances, abs(value - self._level))
+            insort(self._outlier_distances, abs(value - self._level))
 
     def _count_far_outliers(self) -> int:
         """Return how many runs at this level were outliers at least as far away as the nearest of the pending ones."""
-        nearest = min(abs(value - self._level) for value in self._pending)
-        return self._count_outliers() - bisect_left(self._distances, nearest)
+        nearest = min(abs(value - self._level) for value in self._pending_values)
+        return self._count_outliers() - bisect_left(self._outlier_distances, nearest)
 
     def _count_outliers(self) -> int:
         """Return how many runs at this level were outliers, or showed one of the pending values in a sample."""
-        return self._outliers + (max(self._shown[value] for value in self._pending) if self._shown else 0)
+        return self._n_outliers + (
+            max(self._n_runs_showing[value] for value in self._pending_values) if self._n_runs_showing else 0
+        )
 
     def _find_new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree, if none before at this level agreed with them."""
-        value = self._pending[-1]
-        if value in self._seen or value in self._shown or len(self._seen) >= MAX_OUTLIER_VALUES:
+        value = self._pending_values[-1]
+        if (
+            value in self._outlier_values
+            or value in self._n_runs_showing
+            or len(self._outlier_values) >= MAX_OUTLIER_VALUES
+        ):
             return []
-        size = 1
-        while size < len(self._pending) and self._pending[-size - 1] == value:
-            size += 1
-        return [] if value in self._pending[:-size] else self._pending[-size:]
+        length = 1
+        while length < len(self._pending_values) and self._pending_values[-length - 1] == value:
+            length += 1
+        return [] if value in self._pending_values[:-length] else self._pending_values[-length:]
 
     def _find_farther_runs(self) -> list[Number]:
         """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
-        side = self._pending[-1] > self._level
-        reach = max(self._distances[-1:] + [abs(value - self._level) for value in self._shown], default=0)
-        if abs(self._pending[-1] - self._level) <= reach:  # which is usual in noise, and cheap to see
+        is_above = self._pending_values[-1] > self._level
+        max_distance = max(
+            self._outlier_distances[-1:] + [abs(value - self._level) for value in self._n_runs_showing], default=0
+        )
+        if abs(self._pending_values[-1] - self._level) <= max_distance:  # which is usual in noise, and cheap to see
             return []
-        distances = [abs(value - self._level) for value in self._pending]
-        size = 0
-        for value, distance in zip(reversed(self._pending), reversed(distances), strict=True):
-            if distance <= reach or (value > self._level) != side:
+        distances = [abs(value - self._level) for value in self._pending_values]
+        length = 0
+        for value, distance in zip(reversed(self._pending_values), reversed(distances), strict=True):
+            if distance <= max_distance or (value > self._level) != is_above:
                 break
-            size += 1
-        while size and min(distances[-size:]) <= max(distances[:-size], default=0):
-            size -= 1
-        return self._pending[-size:] if size else []
+            length += 1
+        while length and min(distances[-length:]) <= max(distances[:-length], default=0):
+            length -= 1
+        return self._pending_values[-length:] if length else []
 
-    def _confirm_newest(self, size: int) -> None:
+    def _confirm_newest(self, n_runs: int) -> None:
         """Turn so many of the newest pending runs into a change; those before them were outliers."""
-        self._count_as_outliers(self._pending[:-size])
-        self._pending = self._pending[-size:]
+        self._count_as_outliers(self._pending_values[:-n_runs])
+        self._pending_values = self._pending_values[-n_runs:]
         self._confirm_pending()
 
     def _confirm_pending(self) -> None:
         """Turn the pending runs into a change, and add the runs after its first repeated value again."""
-        first, outliers = _find_first_repeated(self._pending), self._count_outliers()
-        before = self.points - len(self._pending) - self._begin
-        why = (
-            f"{len(self._pending)} successive runs are off a level that had only {outliers:,} "
-            f"{'outlier' if outliers == 1 else 'outliers'} in {before:,} runs"
-            if outliers
+        first_repeated, n_outliers = _find_first_repeated(self._pending_values), self._count_outliers()
+        n_before = self.n_points - len(self._pending_values) - self._level_start
+        reason = (
+            f"{len(self._pending_values)} successive runs are off a level that had only {n_outliers:,} "
+            f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
+            if n_outliers
             else "all runs on each side have exactly the same count, so any change is a drift"
         )
-        self.confirmed.append(self._make_change(self._pending, self._choose_rule(self._pending), why))
-        self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]
-        self._start_at(first)
+        self.confirmed_changes.append(
+            self._make_change(self._pending_values, self._choose_rule(self._pending_values), reason)
+        )
+        self.exact_changes += [change for change in self.confirmed_changes[-1:] if change.rule == "exact"]
+        self._start_at(first_repeated)
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change."""
         repeats = _count_transitions(runs) <= len(runs) // 3
         return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
-    def _start_at(self, first: int) -> None:
-        """Continue at the level of the pending run with index ``first``; the later pending runs are added again."""
-        pending, end = self._pending, self.points
-        self._former.add(self._level)
-        self._level, self._at_level, self._outliers, self._pending = pending[first], 1, 0, []
-        self._seen.clear()
-        self._distances.clear()
-        self._shown.clear()
-        self._begin = end - len(pending) + first
-        self._early = [(pending[first], ())]
-        if first:  # what was measured between the levels repeats neither
-            self._all_outliers += first
-            self._first_without_outlier = self._begin
-        for index, value in enumerate(pending[first + 1 :], end - len(pending) + first + 2):
-            self.points = index
+    def _start_at(self, first_index: int) -> None:
+        """Continue at the level of the pending run ``first_index``; the later pending runs are added again."""
+        pending, end = self._pending_values, self.n_points
+        self._former_levels.add(self._level)
+        self._level, self._n_at_level, self._n_outliers, self._pending_values = pending[first_index], 1, 0, []
+        self._outlier_values.clear()
+        self._outlier_distances.clear()
+        self._n_runs_showing.clear()
+        self._level_start = end - len(pending) + first_index
+        self._early_runs = [(pending[first_index], ())]
+        if first_index:  # what was measured between the levels repeats neither
+            self._n_outliers_of_series += first_index
+            self._first_without_outlier = self._level_start
+        for index, value in enumerate(pending[first_index + 1 :], end - len(pending) + first_index + 2):
+            self.n_points = index
             self._add(value)
-        self.points = end
+        self.n_points = end
 
-    def _make_change(self, runs: Sequence[Number], rule: str, why: str, *, unsure: bool = False) -> LevelChange:
+    def _make_change(self, runs: Sequence[Number], rule: str, reason: str, *, wants_rerun: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
-        low, first = self.points - len(runs), _find_first_repeated(runs)
-        after = runs[first]
+        low, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
+        after = runs[first_repeated]
         # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
         while (
-            first
-            and self._has_sample_range_with(low + first - 1, after)
-            and not self._has_sample_range_with(low + first - 1, self._level)
+            first_repeated
+            and self._has_sample_range_with(low + first_repeated - 1, after)
+            and not self._has_sample_range_with(low + first_repeated - 1, self._level)
         ):
-            first -= 1
-        evidence = f"{format_change(self._level, after)}: {why}"
-        return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=unsure)
+            first_repeated -= 1
+        evidence = f"{format_change(self._level, after)}: {reason}"
+        return LevelChange(
+            low + first_repeated, self._level, after, low, low + first_repeated, rule, evidence, wants_rerun=wants_rerun
+        )
 
     def _has_sample_range_with(self, index: int, value: Number) -> bool:
         """Return whether a value lies within the samples of a point."""
-        least, largest = self._spans[index]
-        return least <= value <= largest
+        smallest, largest = self._sample_ranges[index]
+        return smallest <= value <= largest
 
     def list_newest_measurements(self) -> list[Number]:
         """Return all measurements of the newest point if it was measured again; otherwise none.
 
-        The samples of one run are no further measurements: runs differ by more than their samples do. Only where
-        points have one sample each, or the newest one has several times as many as they have, it was measured again.
+        The samples of one run are no further measurements: runs differ by more than their samples do. The
+        newest point counts as measured again only if it has several times as many samples as any earlier point.
         """
-        size = self._longest
-        measurements = [sorted(self._newest[at : at + size]) for at in range(0, len(self._newest) - size + 1, size)]
-        return [samples[(size - 1) // 2] for samples in measurements] if len(measurements) > 1 else []
+        samples_per_run = self._max_samples_per_point
+        measurements = [
+            sorted(self._newest_samples[start : start + samples_per_run])
+            for start in range(0, len(self._newest_samples) - samples_per_run + 1, samples_per_run)
+        ]
+        return [samples[(samples_per_run - 1) // 2] for samples in measurements] if len(measurements) > 1 else []
 
     def find_changes(self) -> list[LevelChange]:
         """Return the changes; the last one wants a rerun if the pending runs may be outliers."""
-        if not self._pending:
-            return list(self.confirmed)
+        if not self._pending_values:
+            return list(self.confirmed_changes)
         measurements = self.list_newest_measurements()
         if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
-            return list(self.confirmed)
-        outliers, suspected = self._count_outliers(), list[LevelChange]()
-        for runs, n_far_outliers in ((self._pending, self._count_far_outliers()), (self._find_farther_runs(), 0)):
-            measured = [*runs[:-1], *measurements] if measurements else runs
-            points = self._count_comparable() + len(measured) - len(runs)
-            exact = runs is self._pending and self._goes_beyond(runs)
+            return list(self.confirmed_changes)
+        n_outliers, suspected = self._count_outliers(), list[LevelChange]()
+        for runs, n_far_outliers in (
+            (self._pending_values, self._count_far_outliers()),
+            (self._find_farther_runs(), 0),
+        ):
+            measured_runs = [*runs[:-1], *measurements] if measurements else runs
+            n_points = self._count_comparable() + len(measured_runs) - len(runs)
+            exact = runs is self._pending_values and self._goes_beyond(runs)
             if self._level not in measurements and _is_change(
-                measured, self._level, points, outliers, exact=exact, far=n_far_outliers
+                measured_runs, self._level, n_points, n_outliers, exact=exact, n_far_outliers=n_far_outliers
             ):
-                why = f"{len(measured)} measurements agree on a value that differs from the level that repeated before"
-                return [*self.confirmed, self._make_change(runs, self._choose_rule(runs), why)]
+                reason = (
+                    f"{len(measured_runs)} measurements agree on a value that differs from the level that "
+                    "repeated before"
+                )
+                return [*self.confirmed_changes, self._make_change(runs, self._choose_rule(runs), reason)]
             if runs and (
-                not outliers
-                or _compute_log_probability(len(measured), points, outliers, n_far_outliers) <= LOG_RERUN_PROBABILITY
+                not n_outliers
+                or _compute_log_probability(len(measured_runs), n_points, n_outliers, n_far_outliers)
+                <= LOG_RERUN_PROBABILITY
             ):
                 suspected = suspected or self._list_suspected_changes(runs)
-        return [*self.confirmed, *suspected]
+        return [*self.confirmed_changes, *suspected]
 
     def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""
-        why = "the previous level repeats; more runs of this revision can decide"
+        reason = "the previous level repeats; more runs of this revision can decide"
         if self._count_outliers():
-            return [self._make_change(runs, "repeat", why, unsure=True)]
-        level, start, suspicions = self._level, self.points - len(runs), []
+            return [self._make_change(runs, "repeat", reason, wants_rerun=True)]
+        level, start, suspicions = self._level, self.n_points - len(runs), []
         for index, value in enumerate(runs, start):
             if value != level:
-                evidence = f"{format_change(level, value)}: {why}"
+                evidence = f"{format_change(level, value)}: {reason}"
                 suspicions.append(LevelChange(index, level, value, index, index, "exact", evidence, wants_rerun=True))
             level = value
         return suspicions
@@ -395,31 +427,53 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def _compute_log_probability(size: int, points: int, outliers: int, n_far: int | None) -> float:
+def _compute_log_probability(n_newest: int, n_points: int, n_outliers: int, n_far_outliers: int | None) -> float:
     """Return the logarithm of the probability that as many newest runs of all points are outliers; see _is_change."""
-    orders = compute_log_choose(points, size)
-    log_probability = compute_log_choose(outliers + size, size) - orders
-    if n_far is not None and n_far < outliers:
-        log_probability = min(log_probability, LOG_TWO_TESTS + compute_log_choose(n_far + size, size) - orders)
+    orders = compute_log_choose(n_points, n_newest)
+    log_probability = compute_log_choose(n_outliers + n_newest, n_newest) - orders
+    if n_far_outliers is not None and n_far_outliers < n_outliers:
+        log_probability = min(
+            log_probability, LOG_TWO_TESTS + compute_log_choose(n_far_outliers + n_newest, n_newest) - orders
+        )
     return log_probability
 
 
 def _is_change(
-    pending: Sequence[Number], level: Number, points: int, outliers: int, *, exact: bool, far: int | None = None
+    pending_values: Sequence[Number],
+    level: Number,
+    n_points: int,
+    n_outliers: int,
+    *,
+    exact: bool,
+    n_far_outliers: int | None = None,
 ) -> bool:
     """Return whether the pending runs, the last of so many points, cannot be outliers.
 
     Parameters
     ----------
-    outliers
+    n_outliers
         Runs that were outliers before.
-    far
+    n_far_outliers
         Those of them that went as far as the pending ones; None if all did.
     """
-    size = len(pending)
-    if size < MIN_CHANGE_RUNS:
+    if not _can_be_change(pending_values, level):
         return False
-    log_probability = _compute_log_probability(size, points, outliers, far)
-    if _count_transitions(pending) <= size // 3:
-        return log_probability <= (-LOG_MIN_ORDERS if exact and outliers == 0 else LOG_MAX_CHANCE)
-    return log_probability <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)
+    n_pending = len(pending_values)
+    log_probability = _compute_log_probability(n_pending, n_points, n_outliers, n_far_outliers)
+    is_repeated = exact and n_outliers == 0 and _is_mostly_repeated(pending_values)
+    return log_probability <= (-LOG_MIN_ORDERS if is_repeated else LOG_MAX_CHANCE)
+
+
+def _can_be_change(pending_values: Sequence[Number], level: Number) -> bool:
+    """Return whether the pending runs are enough to be a change, and agree: in their value or in their direction.
+
+    Those of a noisy series rarely do, and this is cheaper to see than how probable they are.
+    """
+    if len(pending_values) < MIN_CHANGE_RUNS:
+        return False
+    return _is_mostly_repeated(pending_values) or min(pending_values) > level or max(pending_values) < level
+
+
+def _is_mostly_repeated(values: Sequence[Number]) -> bool:
+    """Return whether most values are the one before them."""
+    return _count_transitions(values) <= len(values) // 3

@@ -29,13 +29,13 @@ That is for a change as large as the host wanders, with many runs on both sides 
 MARGIN_PER_CHANGE = 7.5
 """By how much each further change nearby must make them likelier where several are judged together."""
 MAX_RHO = 0.95
-"""Autocorrelation beyond which all are alike."""
+"""Larger autocorrelations are treated like this one."""
 RHO_STANDARD_ERRORS = 3.0
 """Standard errors by which the autocorrelation may exceed its estimate."""
 RHO_EXPONENT = 0.75
 """The power of the inflation by autocorrelation with which the needed margin grows."""
 MIN_JUMP_SIGMA = 20.0
-"""Sigma further than a host wanders where runs do not follow each other."""
+"""Sigma of a step that no host wanders, where successive runs are independent."""
 DOUBLING_RUNS = 12
 """A level of as few runs doubles the needed margin: few runs fit any explanation too well."""
 MIN_WANDER_SIGMA, MAX_WANDER_SIGMA = 1.25, 2.3
@@ -59,34 +59,34 @@ _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
 
 def is_jump(size: float, noise: Noise) -> bool:
-    """Return whether a change is larger than any host wanders: where runs follow each other, it goes further."""
+    """Return whether a change is larger than any host wanders; with autocorrelated runs, hosts wander further."""
     return size >= MIN_JUMP_SIGMA * math.sqrt(noise.inflation) * noise.sigma
 
 
-def find_needed_margin(size: float, fewest: int, noise: Noise, small_steps: Sequence[float] = ()) -> float:
+def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Sequence[float] = ()) -> float:
     """Return by how much a change must explain the runs around it better than any wander to be certain.
 
     Parameters
     ----------
     size
         The absolute size of the change, in the unit of the series.
-    fewest
+    min_runs
         The number of runs of its shorter level.
     noise
         That of the series.
     small_steps
         The sizes of the other small steps among the runs around it.
     """
-    # The more, the more successive runs may follow each other: an autoregression has few independent runs.
+    # The margin grows with the autocorrelation, which leaves few independent runs.
     rho = min(MAX_RHO, noise.rho + RHO_STANDARD_ERRORS / math.sqrt(max(1, noise.points)))
-    margin: float = MIN_MARGIN * ((1 + rho) / (1 - rho)) ** RHO_EXPONENT * (1 + DOUBLING_RUNS / max(1, fewest))
+    margin: float = MIN_MARGIN * ((1 + rho) / (1 - rho)) ** RHO_EXPONENT * (1 + DOUBLING_RUNS / max(1, min_runs))
     if noise.has_modes:
         return margin  # The order of the runs does not show how large a step is.
 
-    # The more, the smaller the change is compared with how far this host is seen to wander.
-    observed = 2 * math.sqrt(sum(step * step for step in small_steps) / len(small_steps)) if small_steps else 0.0
-    wander = min(max(observed / noise.narrow, MIN_WANDER_SIGMA), MAX_WANDER_SIGMA)
-    factor = (wander * noise.narrow / size) ** 2 if size > 0 else math.inf
+    # It also grows the smaller the change is compared with how far this host is seen to wander.
+    observed_wander = 2 * math.sqrt(sum(step * step for step in small_steps) / len(small_steps)) if small_steps else 0.0
+    wander = min(max(observed_wander / noise.mode_sigma, MIN_WANDER_SIGMA), MAX_WANDER_SIGMA)
+    factor = (wander * noise.mode_sigma / size) ** 2 if size > 0 else math.inf
     return margin * min(max(factor, MIN_SIZE_FACTOR), MAX_SIZE_FACTOR)
 
 
@@ -96,17 +96,17 @@ class Shape(NamedTuple):
     low: int
     high: int
 
-    def compute_levels(self, first: int, last: int) -> Floats:
-        """Return which part of the change is done at the positions ``first … last - 1``."""
-        ramp = (np.arange(first, last) - self.low + 1) / (self.high - self.low + 1)
+    def compute_levels(self, start: int, stop: int) -> Floats:
+        """Return which part of the change is done at the positions ``start … stop - 1``."""
+        ramp = (np.arange(start, stop) - self.low + 1) / (self.high - self.low + 1)
         return np.minimum(np.maximum(ramp, 0.0), 1.0)
 
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _compute_twiddle_factors(n: int) -> NDArray[np.complex128]:
     """Return the factors that turn a Fourier transform into a cosine transform."""
-    turns: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
-    return turns
+    factors: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
+    return factors
 
 
 def compute_cosine_transform(values: Floats) -> Floats:
@@ -150,22 +150,24 @@ class Explanations:
     """
 
     def __init__(self, runs: Floats, shapes: Floats) -> None:
-        self._half = (len(runs) - 1) / 2
-        inverse, self._determinant = _compute_wander_spectra(len(runs))
+        self._half_degrees_of_freedom = (len(runs) - 1) / 2
+        inverse, self._half_log_determinants = _compute_wander_spectra(len(runs))
         y, x = compute_cosine_transform(runs), compute_cosine_transform(shapes)
         weighted = inverse[:, None, :] * x
         # The two sides of the normal equations: products of the shapes with each other, and with the runs.
         self._gram = weighted @ x.T
-        self._products = weighted @ y
+        self._products_with_runs = weighted @ y
         self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
-        self._total = inverse @ (y * y) + MIN_SQUARES
-        self._without = float(self._compute_likelihoods(np.zeros((len(self._total), 1))).max())
+        self._total_squares = inverse @ (y * y) + MIN_SQUARES
+        self._best_without_changes = float(self._compute_likelihoods(np.zeros((len(self._total_squares), 1))).max())
 
     def _compute_likelihoods(self, explained: Floats) -> Floats:
         """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
-        total = self._total[:, None]
-        rest = np.maximum(total - explained, 1e-12 * total)
-        likelihoods: Floats = -self._half * np.log(rest) - self._determinant[:, None]
+        total = self._total_squares[:, None]
+        unexplained = np.maximum(total - explained, 1e-12 * total)
+        likelihoods: Floats = (
+            -self._half_degrees_of_freedom * np.log(unexplained) - self._half_log_determinants[:, None]
+        )
         return likelihoods
 
     def _compute_advantages(self, explained: Floats) -> Floats:
@@ -174,7 +176,9 @@ class Explanations:
         Noise that wanders although there are changes explains more than white noise, so it costs an extra margin.
         """
         likelihoods = self._compute_likelihoods(explained)
-        advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._without
+        advantages: Floats = (
+            np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._best_without_changes
+        )
         return advantages
 
     def compute_margin(self, change: int) -> float:
@@ -189,20 +193,22 @@ class Explanations:
 
         What is selected is projected out of the others, so that each of them shows what it would add.
         """
-        gram, products, min_square = self._gram.copy(), self._products.copy(), self._min_square
+        gram, products, min_square = self._gram.copy(), self._products_with_runs.copy(), self._min_square
         explained = np.zeros((len(products), 1))
         count = len(products[0])
         remaining = list(range(count))
-        margin, before, advantage = math.inf, 0.0, 0.0
+        margin, previous_advantage, advantage = math.inf, 0.0, 0.0
         while remaining:
             # What each of the remaining changes would add: the strongest is selected.
-            added = explained + products[:, remaining] ** 2 / np.maximum(gram[:, remaining, remaining], min_square)
-            advantages = self._compute_advantages(added)
+            explained_with_each = explained + products[:, remaining] ** 2 / np.maximum(
+                gram[:, remaining, remaining], min_square
+            )
+            advantages = self._compute_advantages(explained_with_each)
             strongest = int(advantages.argmax())
             advantage = float(advantages[strongest])
             if change in remaining:
-                margin = min(margin, advantage - before)
-            before, explained = advantage, added[:, strongest : strongest + 1]
+                margin = min(margin, advantage - previous_advantage)
+            previous_advantage, explained = advantage, explained_with_each[:, strongest : strongest + 1]
             selected = remaining.pop(strongest)
             # Project the selected change out of the others.
             projection = gram[:, selected] / np.maximum(gram[:, selected, selected, None], min_square)
@@ -212,7 +218,7 @@ class Explanations:
 
 
 def compute_margin_over_wander(
-    around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()
+    runs_around: Floats, start: int, change: Shape, noise: Noise, other_changes: Sequence[Shape] = ()
 ) -> float:
     """Return by how much a change of level explains the runs around it better than any wander.
 
@@ -221,42 +227,42 @@ def compute_margin_over_wander(
 
     Parameters
     ----------
-    around : array of n floats
+    runs_around : array of n floats
         The runs within ``POINTS_BEFORE`` of the change, in sigma.
-    first : int
-        The position of ``around[0]`` in the series.
+    start : int
+        The position of ``runs_around[0]`` in the series.
     change : Shape
         The change to judge.
-    others : sequence of Shape
+    other_changes : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
-        That of the series. If runs follow each other, outliers are further off. If a series has modes, a step
-        that is smaller than their distance shows in the order of the runs.
+        That of the series. With autocorrelation, outliers lie further off. If the series has modes, a step smaller
+        than their distance is judged by the order of the runs.
     """
-    last = first + len(around)
+    stop = start + len(runs_around)
     # Levels between the changes, and their sizes.
-    changes = sorted([change, *others])
-    edges = [(first, first), *((shape.low, shape.high) for shape in changes), (last, last)]
-    stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
-    levels = [_compute_median(around[begin - first : end - first]) for begin, end in stretches]
+    changes = sorted([change, *other_changes])
+    edges = [(start, start), *((shape.low, shape.high) for shape in changes), (stop, stop)]
+    level_ranges = [(min(begin, stop - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
+    levels = [_compute_median(runs_around[begin - start : end - start]) for begin, end in level_ranges]
     sizes = [after - before for before, after in pairwise(levels)]
-    parts = [shape.compute_levels(first, last) for shape in changes]
+    change_shapes = [shape.compute_levels(start, stop) for shape in changes]
 
     # Without outliers, which are no wander; the few runs beside a change are none.
-    cut = min(max(change.low - first, 1), len(around) - 1) if change.low == change.high else len(around)
-    runs = replace_outliers(around, cut, CLIP_SIGMA * math.sqrt(noise.inflation))
+    cut_index = min(max(change.low - start, 1), len(runs_around) - 1) if change.low == change.high else len(runs_around)
+    runs = replace_outliers(runs_around, cut_index, CLIP_SIGMA * math.sqrt(noise.inflation))
 
     # This change and the small ones are judged together; the large ones are taken out.
-    number = changes.index(change)
-    together = [i for i, size in enumerate(sizes) if i == number or abs(size) < LARGE_STEP_SIGMA]
-    for i in set(range(len(changes))).difference(together):
-        runs -= sizes[i] * parts[i]
+    change_number = changes.index(change)
+    jointly_judged = [i for i, size in enumerate(sizes) if i == change_number or abs(size) < LARGE_STEP_SIGMA]
+    for i in set(range(len(changes))).difference(jointly_judged):
+        runs -= sizes[i] * change_shapes[i]
 
     # Compare them with the noises that wander.
-    runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
-    if noise.has_modes and abs(sizes[number]) < LARGE_STEP_SIGMA:
+    runs, shapes = _thin_runs(runs), np.array([_thin_runs(change_shapes[i]) for i in jointly_judged])
+    if noise.has_modes and abs(sizes[change_number]) < LARGE_STEP_SIGMA:
         runs = compute_normal_scores(runs)
-    return Explanations(runs, shapes).compute_margin(together.index(number))
+    return Explanations(runs, shapes).compute_margin(jointly_judged.index(change_number))
 
 
 def _compute_median(values: Floats) -> float:
@@ -267,6 +273,10 @@ def _compute_median(values: Floats) -> float:
 
 def _thin_runs(runs: Floats) -> Floats:
     """Return at most ``MAX_POINTS`` means of successive runs; of more than ``MAX_UNCUT_POINTS``, not the first few."""
-    size = -(-len(runs) // MAX_POINTS)
-    means: Floats = runs if size == 1 else runs[: len(runs) - len(runs) % size].reshape(-1, size).mean(axis=1)
+    runs_per_mean = -(-len(runs) // MAX_POINTS)
+    means: Floats = (
+        runs
+        if runs_per_mean == 1
+        else runs[: len(runs) - len(runs) % runs_per_mean].reshape(-1, runs_per_mean).mean(axis=1)
+    )
     return means[len(means) % 8 :] if len(means) > MAX_UNCUT_POINTS else means

@@ -41,14 +41,14 @@ def _compare_area_faults(before: Facts, after: Facts) -> int:
 
     Its pages were touched one by one on the one side, and on the other 512 at once.
     """
-    for few, many, sign in ((before, after, -1), (after, before, 1)):
-        area = many.largest_area
+    for few_faults, many_faults, sign in ((before, after, -1), (after, before, 1)):
+        area = many_faults.largest_area
         if area is None or area.memory not in OWN_MEMORY:
             continue
-        for other in few.anatomy.areas:
-            sizes = sorted((other.size, area.size))
-            is_same_size = other.memory is area.memory and sizes[1] <= _MAX_AREA_GROWTH * sizes[0]
-            if is_same_size and 0 < _MIN_AREA_FACTOR * other.faults <= area.faults:
+        for other_area in few_faults.anatomy.areas:
+            sizes = sorted((other_area.size, area.size))
+            is_same_size = other_area.memory is area.memory and sizes[1] <= _MAX_AREA_GROWTH * sizes[0]
+            if is_same_size and 0 < _MIN_AREA_FACTOR * other_area.faults <= area.faults:
                 return sign
     return 0
 

@@ -87,15 +87,15 @@ def _is_fault_storm(facts: Facts) -> bool:
         or facts.program_share < MIN_STORM_SHARE
     ):
         return False
-    faults_together, constant = (
+    faults_together, faults_alone = (
         _find_first_value(profile.readings, *_FAULT_METRICS),
         _find_first_value(readings_alone, *_FAULT_METRICS),
     )
     efficiency = _compute_efficiency(facts)
-    if not faults_together or not constant or efficiency is None:
+    if not faults_together or not faults_alone or efficiency is None:
         return False
     return (
-        abs(faults_together / profile.processes - constant) <= MAX_SAME_DIFFERENCE * constant
+        abs(faults_together / profile.processes - faults_alone) <= MAX_SAME_DIFFERENCE * faults_alone
         and efficiency < MIN_SCALING_EFFICIENCY
     )
 

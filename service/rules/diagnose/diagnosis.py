@@ -59,6 +59,6 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
 
 
 def _costs_more(finding: Finding, rule: Rule, before: Facts | None) -> bool:
-    """Return whether what a rule has found costs more time than before the change, or there is no other side."""
-    earlier = None if before is None else rule.evaluate(before)
-    return earlier is None or finding.price - earlier.price >= MIN_SAVING
+    """Return whether a finding costs more time than before the change; true if there is no earlier profile."""
+    earlier_finding = None if before is None else rule.evaluate(before)
+    return earlier_finding is None or finding.price - earlier_finding.price >= MIN_SAVING

@@ -29,7 +29,7 @@ from service.rules.diagnose.compared_profiles import compare_huge_pages
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
 from service.text.numbers import format_amount
 
-_MAX_PARTS, _MILLION = 12, 1_000_000
+_MAX_CAUSES, _MILLION = 12, 1_000_000
 _MIN_CHANGED_SHARE = 0.01
 """The share of a difference from which a changed line is worth naming."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
@@ -77,15 +77,15 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
 
 def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:
     """Return the changed line whose faults of all causes grew most; None if none did by a share worth naming."""
-    grown: Counter[FunctionLine] = Counter()
+    growth_of_place: Counter[FunctionLine] = Counter()
     for group in sides[0].lines.keys() | sides[1].lines.keys():
         for place, change in pair_function_lines(*(side.lines.get(group, {}) for side in sides)):
             ranges = changed_lines.get(place.function_key.file, ())
-            if any(first <= place.line_after <= last for first, last in ranges):
-                grown[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
-    if not grown:
+            if any(first_line <= place.line_after <= last_line for first_line, last_line in ranges):
+                growth_of_place[FunctionLine(place.function_key, 0, place.line_after)] += change.growth
+    if not growth_of_place:
         return None
-    place, faults = max(grown.items(), key=lambda entry: (entry[1], entry[0]))
+    place, faults = max(growth_of_place.items(), key=lambda entry: (entry[1], entry[0]))
     if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
         return None
     return ChangedPlace(
@@ -121,14 +121,14 @@ def _sum_side(facts: Facts) -> _Side:
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
         sums[_classify_cause(kind, facts)] += kind.faults
-    callers, interpreted = _find_calling_lines(facts.profile), _find_interpreted_lines(facts)
+    callers, interpreted_lines = _find_calling_lines(facts.profile), _find_interpreted_lines(facts)
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     for site in facts.anatomy.sites:
-        of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
+        lines_of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
         for frame, faults in _attribute_to_lines(site, callers):
-            lines_of_frame = interpreted if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
-            for line, number in _distribute(faults, lines_of_frame, frame):
-                of_group[identify_function(line)][line.line] += number
+            lines_of_frame = interpreted_lines if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
+            for line, n_faults in _distribute_by_shares(faults, lines_of_frame, frame):
+                lines_of_group[identify_function(line)][line.line] += n_faults
     return _Side(sums, lines)
 
 
@@ -139,7 +139,7 @@ def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame
         frames = [profile.frames[index] for index in stack.frames]
         responsible = _find_responsible_frame(frames)
         if responsible is not None:
-            callers[_make_key(frames[-1])][responsible] += stack.weight
+            callers[_identify_frame(frames[-1])][responsible] += stack.weight
     return callers
 
 
@@ -162,14 +162,16 @@ def _has_own_line(frame: Frame) -> bool:
     return is_own_frame(frame) and bool(frame.line)
 
 
-def _distribute(faults: int, shares: Mapping[Frame, int], otherwise: Frame) -> Iterable[tuple[Frame, int]]:
+def _distribute_by_shares(
+    faults: int, shares: Mapping[Frame, int], remaining_frame: Frame
+) -> Iterable[tuple[Frame, int]]:
     """Yield the lines to which faults belong by their shares in parts per million, and where the rest belongs."""
-    rest = faults
+    remaining = faults
     for frame, share in shares.items():
-        number = min(rest, round(faults * share / _MILLION))
-        rest -= number
-        yield frame, number
-    yield otherwise, rest
+        n_faults = min(remaining, round(faults * share / _MILLION))
+        remaining -= n_faults
+        yield frame, n_faults
+    yield remaining_frame, remaining
 
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
@@ -177,41 +179,43 @@ def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
     own_frame = find_own_frame(frames)
     if own_frame is None or is_own_frame(own_frame):
         return own_frame
-    outside = (frame for frame in reversed(frames) if not _C_LIBRARY.search(frame.module) and frame.module[:1] != "[")
-    return next(outside, own_frame)
+    frames_outside_libraries = (
+        frame for frame in reversed(frames) if not _C_LIBRARY.search(frame.module) and frame.module[:1] != "["
+    )
+    return next(frames_outside_libraries, own_frame)
 
 
-def _make_key(frame: Frame) -> tuple[str, str]:
+def _identify_frame(frame: Frame) -> tuple[str, str]:
     return frame.function, frame.module.rpartition("/")[2]
 
 
 def _attribute_to_lines(site: Site, callers: Mapping[tuple[str, str], Counter[Frame]]) -> Iterable[tuple[Frame, int]]:
     """Yield the lines of the program to which the faults of a place belong, with their numbers."""
-    calling = callers.get(_make_key(site.frame))
-    if is_own_frame(site.frame) or not calling:
+    calling_lines = callers.get(_identify_frame(site.frame))
+    if is_own_frame(site.frame) or not calling_lines:
         yield site.frame, site.faults
         return
-    total, rest = calling.total(), site.faults
-    for frame, weight in calling.most_common():
-        number = min(rest, round(site.faults * weight / total))
-        rest -= number
-        yield frame, number
+    total, remaining = calling_lines.total(), site.faults
+    for frame, weight in calling_lines.most_common():
+        n_faults = min(remaining, round(site.faults * weight / total))
+        remaining -= n_faults
+        yield frame, n_faults
 
 
 def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds: float | None) -> DifferencePart:
     """Return one cause of the difference in words, with the line that leads and its price."""
     cause, file = group
     before, after = (side.sums[group] for side in sides)
-    lead = _find_leading_line([side.lines.get(group, {}) for side in sides], grows=after > before)
+    leading_line = _find_leading_line([side.lines.get(group, {}) for side in sides], grows=after > before)
     return DifferencePart(
         cause=cause,
         file=file,
         before=before,
         after=after,
-        place=_format_place(lead[0]) if lead else "",
-        source_file=lead[0].function_key.file if lead else "",
-        source_line=lead[0].line_after or lead[0].line_before if lead else 0,
-        place_faults=lead[1].growth if lead else 0,
+        place=_format_place(leading_line[0]) if leading_line else "",
+        source_file=leading_line[0].function_key.file if leading_line else "",
+        source_line=leading_line[0].line_after or leading_line[0].line_before if leading_line else 0,
+        place_faults=leading_line[1].growth if leading_line else 0,
         sentence=_describe_cause(cause, file, after - before, facts),
         seconds=None if seconds is None else (after - before) * seconds,
     )
@@ -249,36 +253,36 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
     huge_pages = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
     if huge_pages * growth < 0:
         return f"touches memory for the first time {'page by page' if growth > 0 else 'by huge pages'}"
-    more = "more" if growth > 0 else "fewer"
+    more_or_fewer = "more" if growth > 0 else "fewer"
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
         FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
-        FaultCause.AFTER_MADVISE: f"touches {more} pages again that madvise gave back",
-        FaultCause.AFTER_MUNMAP: f"touches {more} pages again where memory was unmapped",
-        FaultCause.AFTER_BRK: f"touches {more} pages again that the shrinking heap gave back",
-        FaultCause.COPIED: f"copies {more} pages that it shares with a forked process",
-        FaultCause.FILE_PAGES: f"touches {more} pages of {file.rpartition('/')[2] or 'mapped files'}",
-        FaultCause.IMAGE: f"touches {more} pages of the program and its libraries",
-        FaultCause.AFTER_READ: f"writes to {more} pages that it had read before it wrote to them",
-        FaultCause.AGAIN: f"touches {more} pages again that it had not given back",
-        FaultCause.UNKNOWN_TOUCH: f"touches {more} pages of memory",
-        FaultCause.OTHER: f"has {more} faults in the kernel's own mappings, or that could not be placed",
+        FaultCause.AFTER_MADVISE: f"touches {more_or_fewer} pages again that madvise gave back",
+        FaultCause.AFTER_MUNMAP: f"touches {more_or_fewer} pages again where memory was unmapped",
+        FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again that the shrinking heap gave back",
+        FaultCause.COPIED: f"copies {more_or_fewer} pages that it shares with a forked process",
+        FaultCause.FILE_PAGES: f"touches {more_or_fewer} pages of {file.rpartition('/')[2] or 'mapped files'}",
+        FaultCause.IMAGE: f"touches {more_or_fewer} pages of the program and its libraries",
+        FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had read before it wrote to them",
+        FaultCause.AGAIN: f"touches {more_or_fewer} pages again that it had not given back",
+        FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
+        FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings, or that could not be placed",
     }
     return sentences[cause]
 
 
 def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
     """Return the largest parts; the others become one, so that the sum stays."""
-    if len(parts) <= _MAX_PARTS:
+    if len(parts) <= _MAX_CAUSES:
         return tuple(parts)
-    rest = parts[_MAX_PARTS - 1 :]
-    seconds = [part.seconds for part in rest]
+    smaller_parts = parts[_MAX_CAUSES - 1 :]
+    seconds = [part.seconds for part in smaller_parts]
     return (
-        *parts[: _MAX_PARTS - 1],
+        *parts[: _MAX_CAUSES - 1],
         DifferencePart(
             cause=FaultCause.OTHER,
-            before=sum(part.before for part in rest),
-            after=sum(part.after for part in rest),
+            before=sum(part.before for part in smaller_parts),
+            after=sum(part.after for part in smaller_parts),
             sentence="differs in smaller parts",
             seconds=None if None in seconds else sum(part for part in seconds if part is not None),
         ),

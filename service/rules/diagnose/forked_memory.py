@@ -27,8 +27,8 @@ def _copies_much(facts: Facts) -> bool:
     """Return whether the program forks while it holds data that one of the processes then writes."""
     forks = facts.anatomy.forks
     is_python = identify_runtime(facts.profile) is Runtime.PYTHON
-    least = MIN_COPIED_BY_INTERPRETER if is_python else MIN_COPIED_PER_FORK
-    return forks > 0 and _count_copied(facts) >= least * forks
+    min_copied_per_fork = MIN_COPIED_BY_INTERPRETER if is_python else MIN_COPIED_PER_FORK
+    return forks > 0 and _count_copied(facts) >= min_copied_per_fork * forks
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:
@@ -51,7 +51,7 @@ def _describe_copies(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
     """Return what keeps a fork from copying data."""
-    python = identify_runtime(facts.profile) is Runtime.PYTHON
+    is_python = identify_runtime(facts.profile) is Runtime.PYTHON
     return (
         *(
             [
@@ -59,7 +59,7 @@ def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
                     text="call gc.freeze() before the fork, or start workers with multiprocessing's spawn or forkserver"
                 )
             ]
-            if python
+            if is_python
             else []
         ),
         Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),

@@ -64,9 +64,9 @@ def _knows_files(profile: Profile) -> bool:
 
 def identify_runtime(profile: Profile) -> Runtime | None:
     """Return the runtime that manages the heap; None if there is none of those known here."""
-    found = find_runtime(list_mapped_files(profile))
-    if found and found[0] in _RUNTIMES:
-        return _RUNTIMES[found[0]]
+    runtime = find_runtime(list_mapped_files(profile))
+    if runtime and runtime[0] in _RUNTIMES:
+        return _RUNTIMES[runtime[0]]
     return Runtime.GO if any(_GO_FUNCTION.fullmatch(frame.function) for frame in profile.frames) else None
 
 
@@ -99,9 +99,9 @@ def is_malloc_replaceable(profile: Profile) -> bool:
     """Return whether another malloc can be preloaded: the program loads the C library, and has no malloc linked in."""
     files = list_mapped_files(profile)
     loads_libc = not _knows_files(profile) or any(_GLIBC.search(file) or _MUSL.search(file) for file in files)
-    linked_in = any(
+    has_linked_malloc = any(
         pattern.fullmatch(frame.function) and ".so" not in frame.module
         for pattern in _ALLOCATOR_FUNCTIONS.values()
         for frame in profile.frames
     )
-    return loads_libc and not linked_in
+    return loads_libc and not has_linked_malloc

@@ -97,17 +97,17 @@ class Facts:
         )
         if timed and not _may_show_kernel(profile):
             fault_cost = compute_system_share(profile)
-        locking, calling = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
-        storage, faulting = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
+        lock_frames, memory_call_frames = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
+        storage_frames, fault_frames = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
         return cls(
             profile=profile,
             anatomy=anatomy,
             faults=anatomy.counted,
             timed=timed,
             fault_cost=fault_cost,
-            lock_wait=_sum_waits(profile.off_cpu, locking, calling),
-            storage_wait=_sum_waits(profile.off_cpu, storage),
-            fault_storage_wait=_sum_waits(profile.off_cpu, storage, faulting),
+            lock_wait=_sum_waits(profile.off_cpu, lock_frames, memory_call_frames),
+            storage_wait=_sum_waits(profile.off_cpu, storage_frames),
+            fault_storage_wait=_sum_waits(profile.off_cpu, storage_frames, fault_frames),
             cpu_seconds=_find_first_value(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
@@ -256,12 +256,16 @@ class Facts:
     def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
-        through = ([self.profile.frames[index] for index in stack.frames] for stack in stacks)
-        matching = [frames for frames in through if any(frame.function == function for frame in frames)]
-        if not matching:
+        frames_of_stacks = ([self.profile.frames[index] for index in stack.frames] for stack in stacks)
+        stacks_of_function = [
+            frames for frames in frames_of_stacks if any(frame.function == function for frame in frames)
+        ]
+        if not stacks_of_function:
             return ""
         # An inlined function can be innermost instead.
-        frames = next((frames for frames in matching if frames[-1].function == function), matching[0])
+        frames = next(
+            (frames for frames in stacks_of_function if frames[-1].function == function), stacks_of_function[0]
+        )
         own_line = find_own_line(frames)
         line = f", called in {own_line}" if own_line else ""
         if own_line.startswith(prefix := f"{shorten_name(function)} at "):
@@ -303,19 +307,19 @@ def is_image_file(profile: Profile, memory: Memory, file: str) -> bool:
 
 def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
-    faults = _find_frames(profile, _FAULT_FUNCTION)
-    calls = {
+    fault_frames = _find_frames(profile, _FAULT_FUNCTION)
+    call_of_frame = {
         index: match[1]
         for index, frame in enumerate(profile.frames)
         if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) is not None
     }
-    faulting, mapping = 0, Counter[str]()
+    fault_weight, weight_of_call = 0, Counter[str]()
     for stack in on_cpu.stacks:
-        if not faults.isdisjoint(stack.frames):
-            faulting += stack.weight
-        elif call := next((calls[index] for index in stack.frames if index in calls), ""):
-            mapping[call] += stack.weight
-    return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
+        if not fault_frames.isdisjoint(stack.frames):
+            fault_weight += stack.weight
+        elif call := next((call_of_frame[index] for index in stack.frames if index in call_of_frame), ""):
+            weight_of_call[call] += stack.weight
+    return fault_weight / on_cpu.total, {call: weight / on_cpu.total for call, weight in weight_of_call.items()}
 
 
 def _is_mapped_by_program(profile: Profile) -> bool:
@@ -326,15 +330,15 @@ def _is_mapped_by_program(profile: Profile) -> bool:
     on_cpu = profile.on_cpu
     if on_cpu is None or on_cpu.call_graph == "fp":
         return False
-    mapping = _find_frames(profile, _MAPPING_FUNCTION)
-    allocating = _find_frames(profile, _MALLOC_FUNCTION) | {
+    mapping_frames = _find_frames(profile, _MAPPING_FUNCTION)
+    malloc_frames = _find_frames(profile, _MALLOC_FUNCTION) | {
         index for index, frame in enumerate(profile.frames) if is_allocator_frame(frame)
     }
-    calls = [stack for stack in on_cpu.stacks if not mapping.isdisjoint(stack.frames)]
-    weight = sum(stack.weight for stack in calls)
-    by_malloc = sum(stack.weight for stack in calls if not allocating.isdisjoint(stack.frames))
+    mapping_stacks = [stack for stack in on_cpu.stacks if not mapping_frames.isdisjoint(stack.frames)]
+    weight = sum(stack.weight for stack in mapping_stacks)
+    malloc_weight = sum(stack.weight for stack in mapping_stacks if not malloc_frames.isdisjoint(stack.frames))
     samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0
-    return samples >= _MIN_CALLING_SAMPLES and by_malloc <= _MAX_SHARE_OF_MALLOC * weight
+    return samples >= _MIN_CALLING_SAMPLES and malloc_weight <= _MAX_SHARE_OF_MALLOC * weight
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:

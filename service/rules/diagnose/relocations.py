@@ -15,14 +15,14 @@ MIN_RELOCATED_PAGES = 512
 """Pages of data of one file that the dynamic linker touches, from which it is a cause: 2 MiB of addresses."""
 MIN_RELOCATED_SHARE = 0.2
 """Their share of all faults: with less, the start is not what the program does."""
-MIN_MORE_PAGES = 64
-"""The same of all files, more than before a change."""
+MIN_ADDITIONAL_PAGES = 64
+"""Relocated pages of all files more than before a change, from which relocations explain it."""
 _LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
 _RELOCATING = re.compile(r"_dl_relocate_object\w*|_dl_relocate_static_pie|elf_dynamic_do_Rela?|elf_machine_rela\w*")
 
 
-def _rank_files(facts: Facts) -> list[tuple[str, int]]:
-    """Return of how many pages of data of each file the dynamic linker touches, the most first."""
+def _rank_relocated_files(facts: Facts) -> list[tuple[str, int]]:
+    """Return each file with the number of its data pages that the dynamic linker touches, the most first."""
     sums: Counter[str] = Counter()
     for site in facts.anatomy.sites:
         if site.memory is Memory.FILE_DATA and _LINKER.search(site.frame.module):
@@ -30,20 +30,20 @@ def _rank_files(facts: Facts) -> list[tuple[str, int]]:
     return sums.most_common()
 
 
-def _count_relocated(facts: Facts) -> int:
-    return sum(pages for _, pages in _rank_files(facts))
+def _count_relocated_pages(facts: Facts) -> int:
+    return sum(pages for _, pages in _rank_relocated_files(facts))
 
 
-def _count_more(facts: Facts) -> int:
-    """Return by how many they are more than before the change; all of them if there is no side before."""
-    return _count_relocated(facts) - (0 if facts.before is None else _count_relocated(facts.before))
+def _count_additional_pages(facts: Facts) -> int:
+    """Return how many more pages are relocated than before the change; all of them if there is no profile before."""
+    return _count_relocated_pages(facts) - (0 if facts.before is None else _count_relocated_pages(facts.before))
 
 
 def _relocates_much(facts: Facts) -> bool:
     """Return whether a file has many relocated pages; or after a change, whether all together have more."""
     if facts.before is not None:
-        return _count_more(facts) >= MIN_MORE_PAGES
-    pages = max((pages for _, pages in _rank_files(facts)), default=0)
+        return _count_additional_pages(facts) >= MIN_ADDITIONAL_PAGES
+    pages = max((pages for _, pages in _rank_relocated_files(facts)), default=0)
     return pages >= MIN_RELOCATED_PAGES and pages >= MIN_RELOCATED_SHARE * facts.faults
 
 
@@ -51,16 +51,16 @@ def _estimate_start_saving(facts: Facts) -> float | None:
     """Return the share of the CPU time in which addresses are written, with the faults; of a change, its part."""
     if not facts.timed or not facts.faults:
         return None
-    relocated = _count_relocated(facts)
+    relocated = _count_relocated_pages(facts)
     cost = max(compute_cpu_share(facts.profile, _RELOCATING), facts.estimate_cost(relocated))
-    return cost * _count_more(facts) / relocated if relocated else 0.0
+    return cost * _count_additional_pages(facts) / relocated if relocated else 0.0
 
 
 def _describe_relocations(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the pages that the dynamic linker touches, and the files that have most of them."""
-    relocated = _count_relocated(facts)
-    before = "" if facts.before is None else f"{_count_relocated(facts.before):,} → "
-    files = _rank_files(facts)
+    relocated = _count_relocated_pages(facts)
+    before = "" if facts.before is None else f"{_count_relocated_pages(facts.before):,} → "
+    files = _rank_relocated_files(facts)
     size = format_amount(relocated * facts.page_size)
     return (
         f"the dynamic linker touches {before}{relocated:,} pages ({size}) of data of the program and its libraries, "
@@ -71,13 +71,15 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what fits the file with most of them: the program itself, or a library."""
-    library = ".so" in _rank_files(facts)[0][0]
-    link = "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"
-    if not library:
-        link = "link the program statically or without -pie, so that its own addresses are known at link time"
+    """Return the remedies for the file with the most relocated pages: the program itself, or a library."""
+    is_library = ".so" in _rank_relocated_files(facts)[0][0]
+    link_text = (
+        "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"
+    )
+    if not is_library:
+        link_text = "link the program statically or without -pie, so that its own addresses are known at link time"
     return (
-        Remedy(text=link),
+        Remedy(text=link_text),
         Remedy(text="keep addresses out of large constant tables: offsets or arrays of characters need no relocation"),
         Remedy(text="use one process that keeps running or forks, instead of one process for each task"),
     )

@@ -18,7 +18,7 @@ _FIRST_TOUCHES = (Touch.FIRST, Touch.AFTER_FORK)
 def _count_mapped_again(facts: Facts) -> int:
     """Return how many first touches of a process were on pages of shared memory that another one had touched.
 
-    Known only if each fault was recorded.
+    0 unless each fault was recorded, because a part of them does not show it.
     """
     if facts.anatomy.period != 1:
         return 0

@@ -28,8 +28,8 @@ def _is_start_cold(facts: Facts) -> bool:
     """Return whether most of the major faults are gone when the files are in memory, which was measured."""
     if _is_read_ahead_off(facts):
         return False
-    cold, warm = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
-    return bool(cold) and warm is not None and 2 * warm <= (cold or 0)
+    cold_faults, warm_faults = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
+    return bool(cold_faults) and warm_faults is not None and 2 * warm_faults <= (cold_faults or 0)
 
 
 def _estimate_warm_start_saving(facts: Facts) -> float | None:
@@ -37,19 +37,19 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
 
     Both are measured once, so one alone can be chance: another program's work, or the wait for a processor.
     """
-    before, after = _read_warm(facts, "elapsed"), facts.profile.value("elapsed")
-    if not before or not after:
+    warm_seconds, cold_seconds = _read_warm(facts, "elapsed"), facts.profile.value("elapsed")
+    if not warm_seconds or not cold_seconds:
         return None
-    return min(1 - before / after, facts.storage_wait / after)
+    return min(1 - warm_seconds / cold_seconds, facts.storage_wait / cold_seconds)
 
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the major faults and the elapsed time with and without the files in memory."""
-    cold, warm = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
-    before, after = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
+    cold_faults, warm_faults = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
+    warm_seconds, cold_seconds = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
     return (
-        f"{cold:,.0f} major faults when its files are not in memory, {warm:,.0f} when they are; "
-        f"{format_quantity(after, 's')} instead of {format_quantity(before, 's')}",
+        f"{cold_faults:,.0f} major faults when its files are not in memory, {warm_faults:,.0f} when they are; "
+        f"{format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
         f"threads waited {format_quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
@@ -57,12 +57,12 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     """Return what shortens a cold start: of the program's image, or of the files that it reads."""
-    image_faults, data_faults = (_count_major(facts, is_image=is_image) for is_image in (True, False))
-    smaller = Remedy(
+    image_faults, data_faults = (_count_major_file_faults(facts, is_image=is_image) for is_image in (True, False))
+    smaller_binary = Remedy(
         text="make the binary smaller (-Os, fewer libraries), or order its functions as the start uses them"
     )
     return (
-        *([smaller] if image_faults >= data_faults else []),
+        *([smaller_binary] if image_faults >= data_faults else []),
         Remedy(text="read its files into memory before it starts (posix_fadvise WILLNEED, vmtouch)"),
         Remedy(text="keep the files in memory (mlock), if the start must never wait"),
     )
@@ -85,12 +85,12 @@ def _is_memory_short(facts: Facts) -> bool:
     A limit alone says nothing: it can be far away. A cold case evicts its files before it starts, so there only memory
     that was swapped out counts, and files that the warm start read again as well.
     """
-    swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED_MEMORY)
+    was_swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED_MEMORY)
     if "warm" in facts.profile.references:
         refaults = facts.profile.value(_SWAP_REFAULTS) or _read_warm(facts, _FILE_REFAULTS) or 0
     else:
         refaults = _count_refaults(facts)
-    return _count_major_faults(facts) > 0 and (swapped or refaults > 0)
+    return _count_major_faults(facts) > 0 and (was_swapped or refaults > 0)
 
 
 def _estimate_memory_saving(facts: Facts) -> float:
@@ -116,7 +116,7 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def _count_major(facts: Facts, *, is_image: bool) -> int:
+def _count_major_file_faults(facts: Facts, *, is_image: bool) -> int:
     """Return the major faults in the program's image, or in the other files that it maps."""
     return sum(
         site.faults
@@ -127,10 +127,10 @@ def _count_major(facts: Facts, *, is_image: bool) -> int:
 
 def _is_read_ahead_off(facts: Facts) -> bool:
     """Return whether a mapped file is read page by page, and the program advised so or did not before the change."""
-    major = _count_major(facts, is_image=False)
+    major = _count_major_file_faults(facts, is_image=False)
     if major < MIN_SINGLE_READS or 2 * major < sum(site.faults for site in facts.anatomy.major_sites):
         return False
-    if facts.before is not None and MIN_READ_GROWTH * _count_major(facts.before, is_image=False) > major:
+    if facts.before is not None and MIN_READ_GROWTH * _count_major_file_faults(facts.before, is_image=False) > major:
         return False
     return facts.count_advice(_ADVICE) > 0 or facts.before is not None
 
@@ -143,8 +143,8 @@ def _estimate_read_ahead_saving(facts: Facts) -> float | None:
 
 def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the major faults before and after, the advice, and the line that reads."""
-    major, sites = _count_major(facts, is_image=False), facts.anatomy.major_sites
-    before = "" if facts.before is None else f"{_count_major(facts.before, is_image=False):,} → "
+    major, sites = _count_major_file_faults(facts, is_image=False), facts.anatomy.major_sites
+    before = "" if facts.before is None else f"{_count_major_file_faults(facts.before, is_image=False):,} → "
     files = sorted({site.file for site in sites if site.file})[:3]
     advice = facts.count_advice(_ADVICE)
     return (

@@ -70,7 +70,7 @@ THREAD_PER_TASK = Rule(
 )
 
 
-def _count_more_arena_pages(facts: Facts) -> int:
+def _count_additional_arena_pages(facts: Facts) -> int:
     """Return by how many pages arenas are touched for the first time more than before; 0 without a side before."""
     if facts.before is None:
         return 0
@@ -85,17 +85,17 @@ def _has_more_arenas(facts: Facts) -> bool:
     """
     if facts.before is None or facts.anatomy.threads <= facts.before.anatomy.threads:
         return False
-    more, growth = _count_more_arena_pages(facts), facts.faults - facts.before.faults
+    additional_pages, growth = _count_additional_arena_pages(facts), facts.faults - facts.before.faults
     return (
         identify_allocator(facts.profile) is Allocator.GLIBC
-        and more >= MIN_ARENA_PAGES
-        and growth <= 2 * more
-        and more <= 2 * growth
+        and additional_pages >= MIN_ARENA_PAGES
+        and growth <= 2 * additional_pages
+        and additional_pages <= 2 * growth
     )
 
 
 def _estimate_arena_saving(facts: Facts) -> float:
-    return facts.estimate_cost(_count_more_arena_pages(facts))
+    return facts.estimate_cost(_count_additional_arena_pages(facts))
 
 
 def _describe_arenas(facts: Facts) -> tuple[str, ...]:

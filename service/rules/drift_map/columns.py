@@ -55,7 +55,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def find(self, committed_at: datetime) -> int:
+    def find_column(self, committed_at: datetime) -> int:
         """Return the column of a commit that was not measured: that of its time."""
         return _find_column(self.starts, committed_at)
 
@@ -71,11 +71,11 @@ def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
     if len(commits) <= max_columns:
         column_of = {commit.id: index for index, commit in enumerate(commits)}
         return Columns(Unit.COMMIT, tuple(commit.committed_at for commit in commits), column_of, tuple(commits))
-    first = min(commit.committed_at for commit in commits)
-    last = max(commit.committed_at for commit in commits)
+    first_time = min(commit.committed_at for commit in commits)
+    last_time = max(commit.committed_at for commit in commits)
     periods = [unit for unit in Unit if unit is not Unit.COMMIT]
-    unit = next((unit for unit in periods if _count_periods(unit, first, last) <= max_columns), Unit.YEAR)
-    start, count = _number_period(unit, first), _count_periods(unit, first, last)
+    unit = next((unit for unit in periods if _count_periods(unit, first_time, last_time) <= max_columns), Unit.YEAR)
+    start, count = _number_period(unit, first_time), _count_periods(unit, first_time, last_time)
     step = -(-count // max_columns)
     starts = tuple(_find_start(unit, start + index) for index in range(0, count, step))
     return Columns(
@@ -88,26 +88,26 @@ def _find_column(starts: Sequence[datetime], committed_at: datetime) -> int:
     return max(bisect_right(starts, committed_at) - 1, 0)
 
 
-def _count_periods(unit: Unit, first: datetime, last: datetime) -> int:
-    return _number_period(unit, last) - _number_period(unit, first) + 1
+def _count_periods(unit: Unit, first_time: datetime, last_time: datetime) -> int:
+    return _number_period(unit, last_time) - _number_period(unit, first_time) + 1
 
 
 def _number_period(unit: Unit, moment: datetime) -> int:
     """Return the number of the period that a moment lies in; successive periods have successive numbers."""
-    at = moment.astimezone(UTC)
+    utc_moment = moment.astimezone(UTC)
     match unit:
         case Unit.HOUR:
-            return at.toordinal() * 24 + at.hour
+            return utc_moment.toordinal() * 24 + utc_moment.hour
         case Unit.WEEK:
-            return (at.toordinal() - 1) // 7  # the first day of the calendar is a Monday
+            return (utc_moment.toordinal() - 1) // 7  # the first day of the calendar is a Monday
         case Unit.MONTH:
-            return at.year * 12 + at.month - 1
+            return utc_moment.year * 12 + utc_moment.month - 1
         case Unit.QUARTER:
-            return (at.year * 12 + at.month - 1) // 3
+            return (utc_moment.year * 12 + utc_moment.month - 1) // 3
         case Unit.YEAR:
-            return at.year
+            return utc_moment.year
         case _:
-            return at.toordinal()
+            return utc_moment.toordinal()
 
 
 def _find_start(unit: Unit, number: int) -> datetime:

@@ -15,7 +15,7 @@ from service.rules.drift_map.columns import Columns
 
 MAX_STEP = 4
 """The sizes that can be told apart: below 1 %, below 10 %, below 100 %, and more."""
-_FROM_ZERO = math.log(1e9)
+_MOVE_FROM_ZERO = math.log(1e9)
 """The move of a change from or to zero: nothing moves further."""
 _FURTHER_ROWS_WEIGHT = 0.5
 """What an event weighs in the rows that do not lead it."""
@@ -191,16 +191,16 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     ranked = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading))
     # The cells are filled of those rows alone that can be shown: of ten thousand drifts, few are in them.
     rows = [_fill_row(*entry) for entry in ranked[: max_rows + 1]]
-    shown = _count_fitting(rows, max_rows, max_bars)
-    if shown == len(ranked) - 1:  # a row for one other case is better spent on the case itself
-        shown = len(ranked)
+    n_shown = _count_fitting(rows, max_rows, max_bars)
+    if n_shown == len(ranked) - 1:  # a row for one other case is better spent on the case itself
+        n_shown = len(ranked)
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows[:shown]:
+    for row in rows[:n_shown]:
         groups.setdefault((row.subject, row.workload), []).append(row)
     return DriftMap(
         columns=columns,
-        groups=[Group(subject, workload, of_group) for (subject, workload), of_group in groups.items()],
-        others=_join_rows(ranked[shown:]) if shown < len(ranked) else None,
+        groups=[Group(subject, workload, rows_of_group) for (subject, workload), rows_of_group in groups.items()],
+        others=_join_rows(ranked[n_shown:]) if n_shown < len(ranked) else None,
         leading=leading,
     )
 
@@ -210,7 +210,7 @@ def compute_move(before: float, after: float) -> float:
     if before == after:
         return 0.0
     factor = after / before if before else 0.0
-    return min(abs(math.log(factor)), _FROM_ZERO) if 0 < factor < math.inf else _FROM_ZERO
+    return min(abs(math.log(factor)), _MOVE_FROM_ZERO) if 0 < factor < math.inf else _MOVE_FROM_ZERO
 
 
 def compute_factor(drift: MapDrift) -> float:
@@ -228,8 +228,8 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     """Return the leading drift of each event, by the event's id: the one that the event's headline speaks of."""
     leading: dict[str, MapDrift] = {}
     for drift in drifts:
-        first = leading.setdefault(drift.event, drift)
-        if first is not drift and _rank_in_event(drift) > _rank_in_event(first):
+        leading_so_far = leading.setdefault(drift.event, drift)
+        if leading_so_far is not drift and _rank_in_event(drift) > _rank_in_event(leading_so_far):
             leading[drift.event] = drift
     return leading
 
@@ -266,18 +266,18 @@ def _fill_row(name: RowName, drifts: Iterable[MapDrift]) -> Row:
 
 def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
     """Return how many of the first rows have room: at least one."""
-    bars = 0
+    n_bars = 0
     for index, row in enumerate(rows[:max_rows]):
-        bars += row.bars
-        if index and bars > max_bars:
+        n_bars += row.bars
+        if index and n_bars > max_bars:
             return index
     return min(len(rows), max_rows)
 
 
 def _join_rows(entries: Sequence[tuple[RowName, Sequence[MapDrift]]]) -> Row:
     """Return one row that counts the drifts of several."""
-    joined = Row("", "", "", cases=len(entries))
+    joined_row = Row("", "", "", cases=len(entries))
     for _, drifts in entries:
         for drift in drifts:
-            joined.add(drift)
-    return joined
+            joined_row.add(drift)
+    return joined_row

@@ -24,37 +24,37 @@ class AssembledEvents:
     ----------
     members
         The drifts of each event that has any, in the order of the history.
-    returned
+    returned_drifts
         Ids of the drifts with which an event came back.
-    new
+    new_events
         Names of the new events.
     origins
         The stored events that each new one was split off from.
-    merged
+    merged_into
         The event that each merged one ended in.
     transitions
         When each event was resolved and when it came back.
-    seen_in
+    events_of_series
         The events of each series.
     """
 
     members: dict[str, list[LocatedDrift]] = field(default_factory=lambda: defaultdict(list))
-    returned: set[str] = field(default_factory=set)
-    new: list[str] = field(default_factory=list)
+    returned_drifts: set[str] = field(default_factory=set)
+    new_events: list[str] = field(default_factory=list)
     origins: dict[str, list[str]] = field(default_factory=dict)
-    merged: dict[str, str] = field(default_factory=dict)
+    merged_into: dict[str, str] = field(default_factory=dict)
     transitions: dict[str, list[Transition]] = field(default_factory=dict)
-    seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    events_of_series: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, KnownEvent]) -> AssembledEvents:
+def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str, KnownEvent]) -> AssembledEvents:
     """Assemble events from drifts.
 
     Parameters
     ----------
     drifts
         All current drifts of one subject.
-    stored
+    stored_events
         The stored events by their names, which new events must not reuse.
     """
     # Group the drifts.
@@ -62,33 +62,39 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
     for drift in drifts:
         by_series[drift.series].append(drift)
     resolutions = Resolutions(by_series)
-    came_back = {drift.drift_id: name for name, event in stored.items() for drift in event.drifts if drift.returned}
+    event_of_returned_drift = {
+        drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
+    }
     groups = group_drifts(drifts)
     # Find the stored event of each group.
-    returned_to = [
-        next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
+    returned_events = [
+        next(
+            (event_of_returned_drift[drift.drift_id] for drift in group if drift.drift_id in event_of_returned_drift),
+            None,
+        )
+        for group in groups
     ]
-    first = [group for group, event in zip(groups, returned_to, strict=True) if event is None]
-    matching = assign_stored_events(first, stored)
-    assembled = AssembledEvents(merged=matching.merged)
+    unassigned_groups = [group for group, event in zip(groups, returned_events, strict=True) if event is None]
+    matching = assign_stored_events(unassigned_groups, stored_events)
+    assembled = AssembledEvents(merged_into=matching.merged)
 
     # Groups of stored events.
-    for group, event in zip(groups, returned_to, strict=True):
+    for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
             _add_event(assembled, event, group, returned=True)
-    for group, event in zip(first, matching.events, strict=True):
+    for group, event in zip(unassigned_groups, matching.events, strict=True):
         if event is not None:
             _add_event(assembled, event, group)
     # Other groups: an event that comes back, or a new one.
-    for index, group in enumerate(first):
+    for index, group in enumerate(unassigned_groups):
         if matching.events[index] is not None:
             continue
-        event = _find_returning_event(group, assembled, resolutions, stored)
+        event = _find_returning_event(group, assembled, resolutions, stored_events)
         if event is not None:
             _add_event(assembled, event, group, returned=True)
             continue
-        event = _make_name(group, {*stored, *assembled.new})
-        assembled.new.append(event)
+        event = _make_name(group, {*stored_events, *assembled.new_events})
+        assembled.new_events.append(event)
         assembled.origins[event] = matching.origins.get(index, [])
         _add_event(assembled, event, group)
 
@@ -103,20 +109,20 @@ def _add_event(assembled: AssembledEvents, event: str, group: DriftGroup, *, ret
     """Add a group of drifts to an event, which may return by them."""
     assembled.members[event] += group
     for drift in group:
-        assembled.seen_in[drift.series][event] = None
+        assembled.events_of_series[drift.series][event] = None
     if returned:
-        assembled.returned |= {drift.drift_id for drift in group}
+        assembled.returned_drifts |= {drift.drift_id for drift in group}
 
 
 def _find_returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
-    stored: Mapping[str, KnownEvent],
+    stored_events: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that a group of drifts reopens; None if there is none."""
-    for event in assembled.seen_in[group[0].series]:
-        is_settled = event in stored and stored[event].state in _SETTLED_STATES
+    for event in assembled.events_of_series[group[0].series]:
+        is_settled = event in stored_events and stored_events[event].state in _SETTLED_STATES
         if not is_settled and does_event_return(group, assembled.members[event], resolutions):
             return event
     return None
@@ -124,7 +130,7 @@ def _find_returning_event(
 
 def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
-    start = min(drift.drift_id for drift in group)
+    first_drift = min(drift.drift_id for drift in group)
     return next(
-        name for n in range(len(used_names) + 1) if (name := hash_document(["event", start, n])) not in used_names
+        name for n in range(len(used_names) + 1) if (name := hash_document(["event", first_drift, n])) not in used_names
     )

@@ -39,33 +39,35 @@ def decide_automatically(
     units
         The unit of each series with a transition.
     """
-    added: list[LogEntry] = []
+    new_entries: list[LogEntry] = []
 
     def find_current_state() -> State:
-        return find_state_after(entry.action for entry in (*log, *added))
+        return find_state_after(entry.action for entry in (*log, *new_entries))
 
     # Transitions that the log lacks.
-    logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
-    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _get_key(change) in logged]
-    for change in transitions[max(ends_of_logged, default=0) :]:
-        fits = (
+    logged_transitions = {(entry.action, entry.commit) for entry in log if entry.by_service}
+    ends_of_logged_prefixes = [
+        end for end, transition in enumerate(transitions, start=1) if _get_key(transition) in logged_transitions
+    ]
+    for transition in transitions[max(ends_of_logged_prefixes, default=0) :]:
+        is_possible = (
             find_current_state() is State.FIXED
-            if change.action is Action.REOPEN
-            else get_next_state(find_current_state(), change.action)
+            if transition.action is Action.REOPEN
+            else get_next_state(find_current_state(), transition.action)
         )
-        if fits:
-            added.append(_build_entry(change, units))
+        if is_possible:
+            new_entries.append(_build_entry(transition, units))
     # The fix that the log ends with is another one now, or none.
-    fix = _find_standing_fix(log)
-    if not added and fix is not None and find_current_state() is State.FIXED:
+    standing_fix = _find_standing_fix(log)
+    if not new_entries and standing_fix is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
-            if _get_key(transitions[-1]) not in logged:
-                added.append(_build_entry(transitions[-1], units))
-        elif (Action.FIX, fix.commit) not in {_get_key(change) for change in transitions}:
-            added.append(
+            if _get_key(transitions[-1]) not in logged_transitions:
+                new_entries.append(_build_entry(transitions[-1], units))
+        elif (Action.FIX, standing_fix.commit) not in {_get_key(transition) for transition in transitions}:
+            new_entries.append(
                 LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed the event is no longer found.")
             )
-    return added
+    return new_entries
 
 
 def build_certainty_entry(
@@ -89,8 +91,8 @@ def build_certainty_entry(
     """
     if was_certain and not is_certain:
         reason = reasons[0] if reasons else "The drifts were detected again, and now belong to other events."
-        others = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
-        return LogEntry(Action.WITHDRAW, by_service=True, reason=reason + others)
+        others_clause = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
+        return LogEntry(Action.WITHDRAW, by_service=True, reason=reason + others_clause)
     if is_certain and state is State.WITHDRAWN:
         return LogEntry(Action.REOPEN, by_service=True, reason="The event is certain again.")
     return None
@@ -99,21 +101,21 @@ def build_certainty_entry(
 def _find_standing_fix(log: Sequence[LogEntry]) -> LogEntry | None:
     """Return the service's decision that the event was fixed, if no later decision has replaced that one."""
     decisions = [entry for entry in log if entry.action not in {Action.ACKNOWLEDGE, Action.WITHDRAW}]
-    last = decisions[-1] if decisions else None
-    return last if last and last.by_service and last.action is Action.FIX else None
+    last_decision = decisions[-1] if decisions else None
+    return last_decision if last_decision and last_decision.by_service and last_decision.action is Action.FIX else None
 
 
-def _get_key(change: Transition) -> tuple[Action, str]:
-    return change.action, change.by.revision
+def _get_key(transition: Transition) -> tuple[Action, str]:
+    return transition.action, transition.drift.revision
 
 
-def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+def _build_entry(transition: Transition, units: Mapping[int | str, str]) -> LogEntry:
     """Return the log entry for the drift by which an event was fixed or came back."""
-    drift = change.by
+    drift = transition.drift
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
-    verb = "Undone" if change.action is Action.FIX else "The change came back"
+    verb = "Undone" if transition.action is Action.FIX else "The change came back"
     reason = f"{verb}: {levels}{_CAUSE_CLAUSES[drift.cause]}."
-    return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
+    return LogEntry(transition.action, by_service=True, reason=reason, commit=drift.revision)
 
 
 _CAUSE_CLAUSES = {

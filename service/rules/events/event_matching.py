@@ -67,19 +67,19 @@ _Score = tuple[int, int, int, int]
 and whether their locations overlap."""
 
 
-def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> CarriedEvents:
+def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]) -> CarriedEvents:
     """Assign each group the stored event that it has most in common with.
 
     Equal drifts count most, then drifts of one series whose commits carry the same patch, then drifts of one series at
     the same location or of commits with the same author and title, then the same location.
     """
-    scores = _score_pairs(groups, stored)
+    scores = _score_pairs(groups, stored_events)
     matching = CarriedEvents([None] * len(groups))
     group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
         (index, event), score = entry
-        return not stored[event].alive, tuple(-part for part in score), stored[event].age, index
+        return not stored_events[event].alive, tuple(-part for part in score), stored_events[event].age, index
 
     ranked = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked:
@@ -87,50 +87,52 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
             matching.events[index] = event
             group_of_event[event] = index
     for (index, event), score in ranked:
-        if not any(score[:3]) or not stored[event].alive:
+        if not any(score[:3]) or not stored_events[event].alive:
             continue
         if matching.events[index] is None:
             matching.origins.setdefault(index, []).append(event)
         elif event not in group_of_event:
-            target = matching.events[index]
-            assert target is not None
-            matching.merged.setdefault(event, target)
+            merge_target = matching.events[index]
+            assert merge_target is not None
+            matching.merged.setdefault(event, merge_target)
     return matching
 
 
-def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
+def _score_pairs(
+    groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]
+) -> dict[tuple[int, str], _Score]:
     """Return how much each group has in common with each event, for the pairs that share anything."""
-    equal: Counter[tuple[int, str]] = Counter()
-    carried: Counter[tuple[int, str]] = Counter()
-    similar: Counter[tuple[int, str]] = Counter()
-    nearby: Counter[tuple[int, str]] = Counter()
-    by_drift, by_series, by_key = _build_indexes(stored)
+    n_equal: Counter[tuple[int, str]] = Counter()
+    n_same_patch: Counter[tuple[int, str]] = Counter()
+    n_similar: Counter[tuple[int, str]] = Counter()
+    overlaps: Counter[tuple[int, str]] = Counter()
+    by_drift, by_series, by_key = _build_indexes(stored_events)
     same_patch = _list_same_patches(groups, by_series)
-    recognised = {drift_id for pair in same_patch for drift_id in pair}
-    for index, group in enumerate(groups):
+    recognised_drifts = {drift_id for pair in same_patch for drift_id in pair}
+    for group_index, group in enumerate(groups):
         for drift in group:
             if drift.drift_id in by_drift:
-                equal[index, by_drift[drift.drift_id]] += 1
+                n_equal[group_index, by_drift[drift.drift_id]] += 1
             for event in {
                 event for event, other in by_series[drift.series] if (drift.drift_id, other.drift_id) in same_patch
             }:
-                carried[index, event] += 1
+                n_same_patch[group_index, event] += 1
             for event in {
                 event
                 for event, other in by_series[drift.series]
                 if may_be_same_drift(drift, other)
-                or (is_rewritten(drift, other) and not recognised & {drift.drift_id, other.drift_id})
+                or (is_rewritten(drift, other) and not recognised_drifts & {drift.drift_id, other.drift_id})
             }:
-                similar[index, event] += 1
+                n_similar[group_index, event] += 1
         low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)
         for event, stretch in by_key[group[0].key]:
             if do_overlap((low, high), stretch):
-                nearby[index, event] = 1
-    pairs = equal.keys() | carried.keys() | similar.keys() | nearby.keys()
-    return {pair: (equal[pair], carried[pair], similar[pair], nearby[pair]) for pair in pairs}
+                overlaps[group_index, event] = 1
+    pairs = n_equal.keys() | n_same_patch.keys() | n_similar.keys() | overlaps.keys()
+    return {pair: (n_equal[pair], n_same_patch[pair], n_similar[pair], overlaps[pair]) for pair in pairs}
 
 
-def _list_same_patches(groups: Iterable[DriftGroup], by_series: _Series) -> set[tuple[str, str]]:
+def _list_same_patches(groups: Iterable[DriftGroup], by_series: _DriftsBySeries) -> set[tuple[str, str]]:
     """Return the pairs of a drift and a former one whose commits carry the same patch, by the ids of the drifts."""
     return {
         (drift.drift_id, other.drift_id)
@@ -141,16 +143,16 @@ def _list_same_patches(groups: Iterable[DriftGroup], by_series: _Series) -> set[
     }
 
 
-_Series = dict[int | str, list[tuple[str, LocatedDrift]]]
-_Keys = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
+_DriftsBySeries = dict[int | str, list[tuple[str, LocatedDrift]]]
+_RangesByKey = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
-def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
+def _build_indexes(stored_events: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _DriftsBySeries, _RangesByKey]:
     """Index the stored events by drift, by series, and by cause with the stretch that all their drifts share."""
     by_drift: dict[str, str] = {}
-    by_series: _Series = defaultdict(list)
-    by_key: _Keys = defaultdict(list)
-    for event, entry in stored.items():
+    by_series: _DriftsBySeries = defaultdict(list)
+    by_key: _RangesByKey = defaultdict(list)
+    for event, entry in stored_events.items():
         drifts = [drift for drift in entry.drifts if not drift.returned]
         for drift in drifts:
             by_drift[drift.drift_id] = event

@@ -49,35 +49,35 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     If some of it is a fact, the rest says that it is not yet one. If nothing is, the event says so:
     :attr:`EventSummary.full_headline`.
     """
-    first = choose_leading_drift(drifts)
-    same_direction = [drift for drift in drifts if drift.direction is first.direction]
-    opposite = [drift for drift in drifts if drift.direction is not first.direction]
-    text = f"{_describe_change(first)} in {first.case}"
+    leading_drift = choose_leading_drift(drifts)
+    same_direction = [drift for drift in drifts if drift.direction is leading_drift.direction]
+    opposite = [drift for drift in drifts if drift.direction is not leading_drift.direction]
+    headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
     if len(same_direction) > 1:
-        largest = _find_largest(same_direction, first.metric)
-        goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
+        largest = _find_largest(same_direction, leading_drift.metric)
+        goes_further = largest.metric == leading_drift.metric and abs(largest.change) > abs(leading_drift.change)
         largest_elsewhere = (
-            f", up to {_describe_change(largest)} in {largest.case}{_mark_provisional(largest, first)}"
+            f", up to {_describe_change(largest)} in {largest.case}{_mark_provisional(largest, leading_drift)}"
             if goes_further
             else ""
         )
-        text += f" and {len(same_direction) - 1:,} more{largest_elsewhere}"
+        headline += f" and {len(same_direction) - 1:,} more{largest_elsewhere}"
     if opposite:
-        largest = _find_largest(opposite, first.metric)
-        word = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
-        widest = (
-            f"{len(opposite):,} {word}, up to {_describe_change(largest)}"
+        largest = _find_largest(opposite, leading_drift.metric)
+        better_or_worse = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
+        opposite_clause = (
+            f"{len(opposite):,} {better_or_worse}, up to {_describe_change(largest)}"
             if len(opposite) > 1
-            else f"{word}: {_describe_change(largest)}"
+            else f"{better_or_worse}: {_describe_change(largest)}"
         )
-        text += f"; {widest} in {largest.case}{_mark_provisional(largest, first)}"
-    return replace_no_break_spaces(text)
+        headline += f"; {opposite_clause} in {largest.case}{_mark_provisional(largest, leading_drift)}"
+    return replace_no_break_spaces(headline)
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:
     """Describe what the drift that represents an event is worth in CPU time; empty if that is unknown."""
-    worth = choose_leading_drift(drifts).price
-    return worth.sentence if worth else ""
+    price = choose_leading_drift(drifts).price
+    return price.sentence if price else ""
 
 
 def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ()) -> dict[str, Any]:
@@ -90,26 +90,26 @@ def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ())
     recurrences
         The drifts with which it came back.
     """
-    first = choose_leading_drift(drifts)
-    every = [*drifts, *recurrences]
+    leading_drift = choose_leading_drift(drifts)
+    all_drifts = [*drifts, *recurrences]
     return {
-        "direction": first.direction.value,
-        "within_budget": first.direction is Direction.REGRESSION
-        and all(drift.within_budget for drift in every if drift.direction is Direction.REGRESSION),
+        "direction": leading_drift.direction.value,
+        "within_budget": leading_drift.direction is Direction.REGRESSION
+        and all(drift.within_budget for drift in all_drifts if drift.direction is Direction.REGRESSION),
         "headline": write_headline(drifts),
         "price": describe_price(drifts),
-        "revision": first.revision,
-        "previous_revision": first.good,
-        "first_bad": first.bad,
-        "title": first.title,
-        "blamed": first.blamed,
-        "author": first.author,
-        "n_drifts": len(every),
-        "pairs": first.evidence.pairs,
-        "n_series": len({drift.series_id for drift in every if drift.series_id}),
-        "candidates": [candidate.model_dump(mode="json") for candidate in first.candidates],
-        "candidates_known": first.candidates_known,
-        "settings": [setting.model_dump(mode="json") for setting in first.settings],
+        "revision": leading_drift.revision,
+        "previous_revision": leading_drift.good,
+        "first_bad": leading_drift.bad,
+        "title": leading_drift.title,
+        "blamed": leading_drift.blamed,
+        "author": leading_drift.author,
+        "n_drifts": len(all_drifts),
+        "pairs": leading_drift.evidence.pairs,
+        "n_series": len({drift.series_id for drift in all_drifts if drift.series_id}),
+        "candidates": [candidate.model_dump(mode="json") for candidate in leading_drift.candidates],
+        "candidates_known": leading_drift.candidates_known,
+        "settings": [setting.model_dump(mode="json") for setting in leading_drift.settings],
     }
 
 
@@ -130,18 +130,18 @@ def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
     return max(comparable, key=lambda drift: (abs(drift.change), compute_size(drift), drift.case, drift.id))
 
 
-def _mark_provisional(drift: Drift, first: Drift) -> str:
+def _mark_provisional(drift: Drift, leading_drift: Drift) -> str:
     """Return the words that a drift is suspected, where the first one in the sentence is certain."""
-    return " (suspected)" if drift.evidence.wants_rerun and not first.evidence.wants_rerun else ""
+    return " (suspected)" if drift.evidence.wants_rerun and not leading_drift.evidence.wants_rerun else ""
 
 
 def _describe_change(drift: Drift) -> str:
     """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
-    changed, title = format_difference(drift.change, drift.unit), metric(drift.metric).title
-    kind = title.removesuffix(drift.unit)
-    if kind == title:
-        text = f"{title} {changed}"
+    difference, title = format_difference(drift.change, drift.unit), metric(drift.metric).title
+    title_without_unit = title.removesuffix(drift.unit)
+    if title_without_unit == title:
+        text = f"{title} {difference}"
     else:
-        amount, space, unit = changed.partition("\N{NO-BREAK SPACE}")
-        text = f"{amount}{space}{kind.lower()}{unit}"
+        amount, space, unit = difference.partition("\N{NO-BREAK SPACE}")
+        text = f"{amount}{space}{title_without_unit.lower()}{unit}"
     return text if drift.percent is None else f"{text} ({format_percent(drift.percent)})"

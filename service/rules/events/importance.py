@@ -72,15 +72,19 @@ def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     proven
         Whether a bisect has proven its commits.
     """
-    first = choose_leading_drift(drifts)
-    certain = any(not drift.evidence.wants_rerun for drift in drifts)
-    proven = proven or first.certainty is Certainty.PROVEN
+    leading_drift = choose_leading_drift(drifts)
+    is_certain = any(not drift.evidence.wants_rerun for drift in drifts)
+    proven = proven or leading_drift.certainty is Certainty.PROVEN
     return EventTerms(
         size=max(_rate_size(drift) for drift in drifts),
         price=max(_rate_price(drift) for drift in drifts),
         n_series=len({drift.series_id for drift in drifts if drift.series_id}),
         certainty=decide_certainty(
-            first.cause, len(first.candidates), certain=certain, all_known=first.candidates_known, proven=proven
+            leading_drift.cause,
+            len(leading_drift.candidates),
+            certain=is_certain,
+            all_known=leading_drift.candidates_known,
+            proven=proven,
         ),
     )
 
@@ -91,11 +95,11 @@ def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
     Only counts have a floor. If no two runs with the same bytes were measured, the floor is one fault if the cause is
     not settled, and zero otherwise: a single candidate or a proof explains even a change by one fault.
     """
-    settled = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
+    has_settled_cause = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
     return all(
         drift.kind is Kind.COUNT
         and metric(drift.metric).exact
-        and abs(drift.change) <= ((0 if settled else 1) if drift.floor is None else drift.floor)
+        and abs(drift.change) <= ((0 if has_settled_cause else 1) if drift.floor is None else drift.floor)
         for drift in drifts
     )
 

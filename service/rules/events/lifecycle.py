@@ -25,14 +25,18 @@ _KEEPING_OPEN = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
 
 def get_next_state(state: State, action: Action) -> State | None:
     """Return the state that a decision leads to; None if it is not possible in this state."""
-    states, after = _NEXT_STATES[action]
-    return after if state in states else None
+    allowed_states, next_state = _NEXT_STATES[action]
+    return next_state if state in allowed_states else None
 
 
 def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
     """Return the decisions that a person can make about an event in a state. An improvement is nothing to fix."""
-    never = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
-    return [action for action, (states, _) in _NEXT_STATES.items() if state in states and action not in never]
+    excluded_actions = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
+    return [
+        action
+        for action, (allowed_states, _) in _NEXT_STATES.items()
+        if state in allowed_states and action not in excluded_actions
+    ]
 
 
 def find_state_after(actions: Iterable[Action]) -> State:
@@ -43,8 +47,8 @@ def find_state_after(actions: Iterable[Action]) -> State:
     """
     state = State.NEW
     for action in actions:
-        after = get_next_state(state, action)
-        if after is None and state in CLOSED and action not in _KEEPING_OPEN:
-            after = _NEXT_STATES[action][1]
-        state = after or state
+        next_state = get_next_state(state, action)
+        if next_state is None and state in CLOSED and action not in _KEEPING_OPEN:
+            next_state = _NEXT_STATES[action][1]
+        state = next_state or state
     return state

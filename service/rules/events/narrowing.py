@@ -42,18 +42,18 @@ def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> di
     document
         As :func:`service.rules.events.headline.summarise_drifts` returns it.
     """
-    described = dict(document)
+    narrowed_document = dict(document)
     candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
-    described.pop("only_builds", None)
+    narrowed_document.pop("only_builds", None)
     if result is not None and result.only_builds:
-        return described | {"only_builds": result.job}
+        return narrowed_document | {"only_builds": result.job}
     if result is None or not result.proven:
-        return described
+        return narrowed_document
     commits = list(dict.fromkeys(commit for culprit in result.culprits for commit in culprit.candidates))
     if not set(commits) <= candidates.keys():
-        return described
+        return narrowed_document
     culprits = [candidates[commit] for commit in commits]
-    return described | {
+    return narrowed_document | {
         "blamed": _name_culprits(result.culprits, culprits),
         "culprits": [culprit.model_dump(mode="json") for culprit in culprits],
         "bisect": result.job,

@@ -20,22 +20,24 @@ class Transition:
     """The drift by which an event was resolved (fix) or came back (reopen)."""
 
     action: Action
-    by: LocatedDrift
+    drift: LocatedDrift
 
 
 class Resolutions:
-    """What became of each step of some series. Each step is followed once: many events are compared with it."""
+    """Which drifts undid and repeated each step of some series. Computed once a step, as many events ask for it."""
 
     def __init__(self, series: Mapping[int | str, Sequence[LocatedDrift]]) -> None:
         """Take all current drifts of each series."""
         self._series = {name: sorted(drifts, key=lambda drift: drift.order) for name, drifts in series.items()}
-        self._of: dict[str, tuple[Transition, ...]] = {}
+        self._transitions_of_step: dict[str, tuple[Transition, ...]] = {}
 
-    def list_undoing(self, step: LocatedDrift) -> tuple[Transition, ...]:
-        """Return the drifts that undo a step of a series and repeat it, in turn."""
-        if step.drift_id not in self._of:
-            self._of[step.drift_id] = tuple(_list_undoing_drifts(step, self._series.get(step.series, ())))
-        return self._of[step.drift_id]
+    def list_transitions_of_step(self, step: LocatedDrift) -> tuple[Transition, ...]:
+        """Return the fixes and the returns of a step of a series, in turn."""
+        if step.drift_id not in self._transitions_of_step:
+            self._transitions_of_step[step.drift_id] = tuple(
+                _list_transitions_of_step(step, self._series.get(step.series, ()))
+            )
+        return self._transitions_of_step[step.drift_id]
 
 
 def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> list[Transition]:
@@ -49,18 +51,18 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
     members
         The drifts of the event.
     """
-    first = _map_first_drifts_by_series(members)
-    affected = set(first)
+    first_drifts = _map_first_drifts_by_series(members)
+    affected_series = set(first_drifts)
     event_transitions: list[Transition] = []
-    for transition in _list_transitions_in_order(first, resolutions):
+    for transition in _list_transitions_in_order(first_drifts, resolutions):
         if transition.action is Action.FIX:
-            affected.discard(transition.by.series)
-            if not affected:
+            affected_series.discard(transition.drift.series)
+            if not affected_series:
                 event_transitions.append(transition)
         else:
-            if not affected:
+            if not affected_series:
                 event_transitions.append(transition)
-            affected.add(transition.by.series)
+            affected_series.add(transition.drift.series)
     return event_transitions
 
 
@@ -69,43 +71,49 @@ def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolu
     members = tuple(members)
     group = tuple(drift for drift in group if not drift.is_suite_shift)
     transitions = _list_transitions_in_order(_map_first_drifts_by_series(members), resolutions)
-    repeating = {transition.by.drift_id for transition in transitions if transition.action is Action.REOPEN}
-    if not all(drift.drift_id in repeating for drift in group):
+    repeating_drifts = {transition.drift.drift_id for transition in transitions if transition.action is Action.REOPEN}
+    if not all(drift.drift_id in repeating_drifts for drift in group):
         return False
-    reopening = {
-        transition.by.drift_id
+    reopening_drifts = {
+        transition.drift.drift_id
         for transition in list_transitions(members, resolutions)
         if transition.action is Action.REOPEN
     }
-    return any(drift.drift_id in reopening for drift in group)
+    return any(drift.drift_id in reopening_drifts for drift in group)
 
 
-def _list_transitions_in_order(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+def _list_transitions_in_order(
+    first_drifts: Mapping[int | str, LocatedDrift], resolutions: Resolutions
+) -> list[Transition]:
     """Return the fixes and recurrences of each series' first drift, in the order of the history."""
-    transitions = [transition for step in first.values() for transition in resolutions.list_undoing(step)]
-    return sorted(transitions, key=lambda transition: transition.by.order)
+    transitions = [
+        transition for step in first_drifts.values() for transition in resolutions.list_transitions_of_step(step)
+    ]
+    return sorted(transitions, key=lambda transition: transition.drift.order)
 
 
-def _list_undoing_drifts(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
-    """Yield the drifts of a series, which are given in order, that undo one of its steps and repeat it, in turn."""
-    standing: list[LocatedDrift] = []
-    undone_by: LocatedDrift | None = None
+def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
+    """Yield a fix for each drift of a series that undoes a step, and a return for each that repeats it, in turn."""
+    standing_steps: list[LocatedDrift] = []
+    undoing_drift: LocatedDrift | None = None
     for drift in drifts:
         if not drift.worse:
-            remaining = _list_remaining(standing, drift)
-            if step in standing and step not in remaining:
-                undone_by = drift
+            remaining_steps = _list_remaining(standing_steps, drift)
+            if step in standing_steps and step not in remaining_steps:
+                undoing_drift = drift
                 yield Transition(Action.FIX, drift)
-            standing = remaining
-        elif undone_by is not None and _is_near(drift.after, undone_by.after + (step.after - step.before), step):
-            undone_by = None
-            standing.append(step)
+            standing_steps = remaining_steps
+        elif undoing_drift is not None and _is_near(
+            drift.after, undoing_drift.after + (step.after - step.before), step
+        ):
+            undoing_drift = None
+            standing_steps.append(step)
             yield Transition(Action.REOPEN, drift)
         else:
-            standing.append(drift)
+            standing_steps.append(drift)
 
 
-def _list_remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
+def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: LocatedDrift) -> list[LocatedDrift]:
     """Return the regressions of a series that remain after an improvement.
 
     The level alone does not decide: when a large step is undone, the level is better than before each smaller step that
@@ -113,16 +121,18 @@ def _list_remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> l
     steps together, if it leads back to where they began; or else all steps, if it leads to a level better than before
     any of them.
     """
-    for index in reversed(range(len(standing))):
-        step = standing[index]
-        if _is_near(better.before - better.after, step.after - step.before, step):
-            return [*standing[:index], *standing[index + 1 :]]
-    for index in reversed(range(len(standing))):
-        if _is_near(better.after, standing[index].before, standing[index]):
-            return list(standing[:index])
-    if standing and (better.after < standing[0].before) == (standing[0].before < standing[0].after):
+    for index in reversed(range(len(standing_steps))):
+        step = standing_steps[index]
+        if _is_near(improvement.before - improvement.after, step.after - step.before, step):
+            return [*standing_steps[:index], *standing_steps[index + 1 :]]
+    for index in reversed(range(len(standing_steps))):
+        if _is_near(improvement.after, standing_steps[index].before, standing_steps[index]):
+            return list(standing_steps[:index])
+    if standing_steps and (improvement.after < standing_steps[0].before) == (
+        standing_steps[0].before < standing_steps[0].after
+    ):
         return []
-    return list(standing)
+    return list(standing_steps)
 
 
 def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
@@ -133,8 +143,8 @@ def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
 
 def _map_first_drifts_by_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
     """Return the first regression of each series."""
-    first: dict[int | str, LocatedDrift] = {}
+    first_drifts: dict[int | str, LocatedDrift] = {}
     for drift in sorted(members, key=lambda drift: drift.order):
         if drift.worse and not drift.is_suite_shift:
-            first.setdefault(drift.series, drift)
-    return first
+            first_drifts.setdefault(drift.series, drift)
+    return first_drifts

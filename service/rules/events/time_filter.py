@@ -22,12 +22,12 @@ def parse_since(text: str, now: datetime) -> datetime:
     ValueError
         If it stands for no time; the text says what would.
     """
-    word = text.strip().lower()
-    if ago := _AGO_TEXT.fullmatch(word):
-        return now - timedelta(hours=int(ago[1]) * _HOURS_OF_UNIT[ago[2]])
-    if word in DAYS:
+    lower_text = text.strip().lower()
+    if duration := _AGO_TEXT.fullmatch(lower_text):
+        return now - timedelta(hours=int(duration[1]) * _HOURS_OF_UNIT[duration[2]])
+    if lower_text in DAYS:
         today = now.astimezone(UTC).date()
-        days_passed = (today.weekday() - DAYS.index(word)) % len(DAYS) or len(DAYS)
+        days_passed = (today.weekday() - DAYS.index(lower_text)) % len(DAYS) or len(DAYS)
         return datetime.combine(today - timedelta(days=days_passed), time(), UTC)
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -44,11 +44,11 @@ def describe_since(text: str) -> str:
     text
         As :func:`parse_since` takes it, or ``visit`` for the reader's last visit.
     """
-    word = text.strip().lower()
-    if word == "visit":
+    lower_text = text.strip().lower()
+    if lower_text == "visit":
         return "since your last visit"
-    if ago := _AGO_TEXT.fullmatch(word):
-        number = int(ago[1])
-        unit = _UNIT_NAMES[ago[2]]
+    if duration := _AGO_TEXT.fullmatch(lower_text):
+        number = int(duration[1])
+        unit = _UNIT_NAMES[duration[2]]
         return f"in the last {unit}" if number == 1 else f"in the last {number} {unit}s"
-    return f"since {word.capitalize() if word in DAYS else text.strip()}"
+    return f"since {lower_text.capitalize() if lower_text in DAYS else text.strip()}"

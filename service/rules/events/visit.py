@@ -31,11 +31,11 @@ class Visit:
     seen_at: datetime
 
 
-def find_visit_at(stored: Visit | None, now: datetime) -> Visit:
+def find_visit_at(stored_visit: Visit | None, now: datetime) -> Visit:
     """Return the visit to which a request belongs; the stored one if nothing is to be written."""
-    if stored is None:
+    if stored_visit is None:
         return Visit(None, now)
-    time_passed = now - stored.seen_at
+    time_passed = now - stored_visit.seen_at
     if time_passed >= MIN_PAUSE:
-        return Visit(stored.seen_at, now)
-    return Visit(stored.since, now) if time_passed >= STORED_PRECISION else stored
+        return Visit(stored_visit.seen_at, now)
+    return Visit(stored_visit.since, now) if time_passed >= STORED_PRECISION else stored_visit

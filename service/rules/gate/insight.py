@@ -17,7 +17,7 @@ from service.text.markdown import format_code
 _MAX_STACKS = 3
 _MAX_FRAMES = 4
 """How many of the innermost functions of a stack are shown."""
-_NAME, _LONGEST = 40, 300
+_MAX_NAME_LENGTH, _MAX_STACK_LENGTH = 40, 300
 """Characters of a function's name, and of a stack with all of them."""
 
 
@@ -30,7 +30,7 @@ class Insight:
     """The title of the weightiest finding; empty if no rule applies."""
     price: str
     """What the change of the faults is worth in CPU time; empty if that was not measured."""
-    grown: tuple[tuple[int, str], ...]
+    growing_stacks: tuple[tuple[int, str], ...]
     """The increase in faults and the stack they come from, the largest first."""
 
 
@@ -38,14 +38,14 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case by the profile of its head, compared with that of its base where there is one."""
     findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
-    grown = [
+    growing_stacks = [
         (stack.change.growth, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.growth > 0
     ]
-    return Insight(case, findings[0].title if findings else "", _describe_price(before, after), tuple(grown))
+    return Insight(case, findings[0].title if findings else "", _describe_price(before, after), tuple(growing_stacks))
 
 
 def _format_stack(frames: Sequence[Frame]) -> str:
-    names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_MAX_FRAMES:])
+    names = " › ".join(shorten_name(frame.function, _MAX_NAME_LENGTH) for frame in frames[-_MAX_FRAMES:])
     own_line = find_own_line(frames)
     return f"{names}, in {own_line}" if own_line else names
 
@@ -70,11 +70,14 @@ def format_insights(insights: Iterable[Insight]) -> str:
     for insight in insights:
         case = format_code(insight.case)
         if insight.diagnosis:
-            parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _LONGEST)}.\n\n")
+            parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _MAX_STACK_LENGTH)}.\n\n")
         if insight.price:
             parts.append(f"The price of the change in faults of {case}: {insight.price}.\n\n")
-        if insight.grown:
+        if insight.growing_stacks:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
-            parts += [f"| +{faults:,} | {format_code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]
+            parts += [
+                f"| +{faults:,} | {format_code(stack, _MAX_STACK_LENGTH)} |\n"
+                for faults, stack in insight.growing_stacks
+            ]
             parts.append("\n")
     return "".join(parts)

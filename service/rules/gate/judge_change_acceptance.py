@@ -32,7 +32,11 @@ def _is_stricter(before: str, after: str) -> bool:
         return True
     if before.endswith("%") != after.endswith("%"):
         return False
-    return (old := _parse_number(before)) is not None and (new := _parse_number(after)) is not None and new <= old
+    return (
+        (old_number := _parse_number(before)) is not None
+        and (new_number := _parse_number(after)) is not None
+        and new_number <= old_number
+    )
 
 
 def _adds_only(before: str, after: str) -> bool:

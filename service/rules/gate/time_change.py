@@ -9,7 +9,7 @@ from service.rules.fault_price import FaultCosts, Side, price_change
 from service.rules.gate.verdict import CaseOutcome, MetricOutcome
 from service.text.numbers import format_difference, format_move, format_percent
 
-_FELT = ("elapsed", "throughput", "task-clock")
+_TIME_METRICS = ("elapsed", "throughput", "task-clock")
 """The metrics that tell how long a program takes, those that a user notices first."""
 _MIN_SHARE = 0.01
 """The share of the CPU time from which a price is worth the room."""
@@ -24,10 +24,10 @@ def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
         The changed metric; it is not named again.
     """
     verdicts = {verdict.metric: verdict for verdict in case.comparison.metrics} if case.comparison else {}
-    if row.metric_verdict.metric in _FELT:
+    if row.metric_verdict.metric in _TIME_METRICS:
         return ""
-    moved = (verdicts[name] for name in _FELT if name in verdicts and _has_moved(verdicts[name]))
-    return next((describe_levels(verdict) for verdict in moved), "") or _describe_price(case, row.metric_verdict)
+    moved_times = (verdicts[name] for name in _TIME_METRICS if name in verdicts and _has_moved(verdicts[name]))
+    return next((describe_levels(verdict) for verdict in moved_times), "") or _describe_price(case, row.metric_verdict)
 
 
 def describe_levels(verdict: MetricVerdict) -> str:
@@ -59,5 +59,5 @@ def _make_side(report: Report, side: MeasuredSide, case: CaseOutcome) -> Side:
     is_base = report is case.case.base
     verdicts = case.comparison.metrics if case.comparison else ()
     levels = {verdict.metric: verdict.base.level if is_base else verdict.head.level for verdict in verdicts}
-    known = {name: level for name, level in levels.items() if level is not None}
-    return Side(side.level or 0, known, report.environment.settings)
+    known_levels = {name: level for name, level in levels.items() if level is not None}
+    return Side(side.level or 0, known_levels, report.environment.settings)

@@ -78,7 +78,7 @@ _ACCEPTABLE = {
 class Acceptance:
     """Somebody's decision to accept the change."""
 
-    by: str
+    author: str
     reason: str
 
 
@@ -174,16 +174,18 @@ class CaseOutcome:
     def failures(self) -> tuple[tuple[str, Failure], ...]:
         """The sides that could not be measured, and why; "base" where a side was skipped or quarantined."""
         sides = (("base", self.case.base), ("head", self.case.head))
-        failed = tuple((name, side.failure) for name, side in sides if side.failure and side.outcome is Outcome.FAILED)
-        if failed:
-            return failed
+        failed_sides = tuple(
+            (name, side.failure) for name, side in sides if side.failure and side.outcome is Outcome.FAILED
+        )
+        if failed_sides:
+            return failed_sides
         quarantined = self.case.base.quarantine or self.case.head.quarantine
         if quarantined:
             return (("base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])),)
         if self._is_skipped_because_of_head and self.case.head.failure:
             return (("head", self.case.head.failure),)
-        skipped = self.case.base.failure or self.case.head.failure
-        return (("base", skipped),) if skipped else ()
+        failure = self.case.base.failure or self.case.head.failure
+        return (("base", failure),) if failure else ()
 
     @property
     def first_failure(self) -> tuple[str, Failure] | None:
@@ -195,18 +197,18 @@ class CaseOutcome:
         """The outcome as one state."""
         if self.comparison is None:
             return self._state_without_comparison
-        counting = [verdict for verdict in self.comparison.metrics if verdict.counts]
-        directions = {verdict.direction for verdict in counting}
-        present = {
-            GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting),
-            GateState.OVER: any(verdict.over for verdict in counting),
+        counting_verdicts = [verdict for verdict in self.comparison.metrics if verdict.counts]
+        directions = {verdict.direction for verdict in counting_verdicts}
+        conditions = {
+            GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
+            GateState.OVER: any(verdict.over for verdict in counting_verdicts),
             GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
             GateState.HEAD_LACKS: any(outcome.lacks_head_samples for outcome in self.metrics),
             GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
             GateState.WITHIN: "regression" in directions,
             GateState.BETTER: "improvement" in directions,
         }
-        return next((state for state, holds in present.items() if holds), GateState.SAME)
+        return next((state for state, holds in conditions.items() if holds), GateState.SAME)
 
     @property
     def _state_without_comparison(self) -> GateState:
@@ -228,15 +230,17 @@ class CaseOutcome:
     def _is_disturbed(self) -> bool:
         """Whether a side was skipped, and not because the host lacks what both need."""
         sides = (self.case.base, self.case.head)
-        temporary = any(side.outcome is Outcome.SKIPPED and side.failure and side.failure.temporary for side in sides)
-        return temporary or self._is_skipped_because_of_head
+        has_temporary_failure = any(
+            side.outcome is Outcome.SKIPPED and side.failure and side.failure.temporary for side in sides
+        )
+        return has_temporary_failure or self._is_skipped_because_of_head
 
     @property
     def _is_skipped_because_of_head(self) -> bool:
         """Whether base was skipped only because head was: both would be for the same reason otherwise."""
         base, head = self.case.base, self.case.head
-        skipped = {base.outcome, head.outcome} == {Outcome.SKIPPED}
-        return skipped and bool(base.failure and head.failure and base.failure.message != head.failure.message)
+        are_both_skipped = {base.outcome, head.outcome} == {Outcome.SKIPPED}
+        return are_both_skipped and bool(base.failure and head.failure and base.failure.message != head.failure.message)
 
     @property
     def command(self) -> str:
@@ -287,8 +291,8 @@ class GateOutcome:
         """The state of the case that matters most."""
         states = {case.state for case in self.cases}
         # A case that head adds does not stand in for those by which it is judged.
-        judged = {case.state for case in self.cases if not case.case.added} or states
-        if judged <= {GateState.UNMEASURED} and GateState.HEAD_FAILED not in states:
+        judged_states = {case.state for case in self.cases if not case.case.added} or states
+        if judged_states <= {GateState.UNMEASURED} and GateState.HEAD_FAILED not in states:
             return GateState.NOTHING
         return min(states, key=list(GateState).index)
 
@@ -308,9 +312,9 @@ class GateOutcome:
         """The state as the verdict that a job outputs."""
         if self.state is GateState.NOTHING and self.report.may_be_unmeasured:
             return GateVerdict.UNDECIDED
-        text = _VERDICTS[self.state]
-        fails = text in {GateVerdict.FAILED, GateVerdict.REGRESSED}
-        return GateVerdict.UNDECIDED if self.changes_to_accept and not self.accepted and not fails else text
+        verdict = _VERDICTS[self.state]
+        is_failing = verdict in {GateVerdict.FAILED, GateVerdict.REGRESSED}
+        return GateVerdict.UNDECIDED if self.changes_to_accept and not self.accepted and not is_failing else verdict
 
     @property
     def needs_acceptance(self) -> bool:
@@ -351,14 +355,14 @@ class GateOutcome:
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
     """Return the outcome of a gate: every case is decided, and all cases share the error probability."""
-    count, at_tip = max(1, len(report.cases)), report.target in {None, report.base}
+    n_cases, is_base_at_tip = max(1, len(report.cases)), report.target in {None, report.base}
     cases = tuple(
         CaseOutcome(
             case,
-            interleaved.decide_comparison(case.build_request(count))
+            interleaved.decide_comparison(case.build_request(n_cases))
             if case.measured and not _is_quarantined(case)
             else None,
-            at_tip=at_tip,
+            at_tip=is_base_at_tip,
         )
         for case in report.cases
     )

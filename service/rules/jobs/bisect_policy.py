@@ -12,17 +12,17 @@ def offers_bisects(policy: BisectPolicy) -> bool:
     return policy is not BisectPolicy.OFF
 
 
-def may_comment_offer_bisect(policies: Iterable[BisectPolicy], commits: int) -> bool:
+def may_comment_offer_bisect(policies: Iterable[BisectPolicy], n_commits: int) -> bool:
     """Return whether the comment of a failing gate may offer a bisect.
 
     Parameters
     ----------
     policies
         Of the subjects that the gate measured.
-    commits
+    n_commits
         How many commits the pull request has: one needs no bisect.
     """
-    return commits > 1 and all(map(offers_bisects, policies))
+    return n_commits > 1 and all(map(offers_bisects, policies))
 
 
 def orders_bisects(policy: BisectPolicy) -> bool:

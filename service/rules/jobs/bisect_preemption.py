@@ -30,9 +30,9 @@ class OpenJob:
         Whether the service ordered it by itself.
     was_paused
         Whether the service has paused it.
-    withdrawn
+    is_withdrawn
         Whether the drift that it explains is no longer found.
-    settled
+    settled_reason
         Why its event no longer needs a bisect; empty if the event does, or if the bisect belongs to no event.
     """
 
@@ -43,8 +43,8 @@ class OpenJob:
     created_at: datetime
     by_service: bool
     was_paused: bool = False
-    withdrawn: bool = False
-    settled: str = ""
+    is_withdrawn: bool = False
+    settled_reason: str = ""
 
 
 def decide_actions(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, DueAction]:
@@ -59,18 +59,18 @@ def decide_actions(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now:
     for job in jobs:
         if not job.by_service:
             continue
-        why = _explain_pause(job, jobs, now)
-        if job.settled:
-            actions_by_job[job.id] = DueAction(Action.CANCEL, job.settled)
-        elif why and job.state is not State.PAUSED:
-            actions_by_job[job.id] = DueAction(Action.PAUSE, why)
-        elif job.was_paused and not why and job.host is not None and is_idle(job.host):
+        pause_reason = _explain_pause(job, jobs, now)
+        if job.settled_reason:
+            actions_by_job[job.id] = DueAction(Action.CANCEL, job.settled_reason)
+        elif pause_reason and job.state is not State.PAUSED:
+            actions_by_job[job.id] = DueAction(Action.PAUSE, pause_reason)
+        elif job.was_paused and not pause_reason and job.host is not None and is_idle(job.host):
             actions_by_job[job.id] = DueAction(Action.RESUME, "The host is idle again.")
     return actions_by_job
 
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
-    if job.withdrawn:
+    if job.is_withdrawn:
         return "The runs no longer show the drift."
     return "A job that somebody ordered for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
 

@@ -72,25 +72,30 @@ class OpenEvent:
     bisects: Sequence[OrderedBisect] = ()
 
 
-def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], now: datetime, runs_a_day: int) -> int:
+def count_allowed_runs(
+    policy: BisectPolicy, ordered_bisects: Iterable[OrderedBisect], now: datetime, runs_a_day: int
+) -> int:
     """Return how many runs the next bisect that the service orders by itself may take; 0 if it may order none.
 
     Parameters
     ----------
-    ordered
+    ordered_bisects
         The bisects of the subject that the service ordered by itself.
     """
-    recent = sorted(
-        (bisect for bisect in ordered if bisect.state.open or bisect.created_at > now - DAY),
+    recent_bisects = sorted(
+        (bisect for bisect in ordered_bisects if bisect.state.open or bisect.created_at > now - DAY),
         key=lambda bisect: bisect.created_at,
     )
-    is_stuck = len(recent) >= MAX_FRUITLESS_BISECTS and all(
-        bisect.fruitless for bisect in recent[-MAX_FRUITLESS_BISECTS:]
+    is_stuck = len(recent_bisects) >= MAX_FRUITLESS_BISECTS and all(
+        bisect.fruitless for bisect in recent_bisects[-MAX_FRUITLESS_BISECTS:]
     )
-    too_many = sum(bisect.state.open for bisect in recent) >= MAX_OPEN_BISECTS or len(recent) >= MAX_BISECTS_A_DAY
-    if not orders_bisects(policy) or too_many or is_stuck:
+    has_too_many = (
+        sum(bisect.state.open for bisect in recent_bisects) >= MAX_OPEN_BISECTS
+        or len(recent_bisects) >= MAX_BISECTS_A_DAY
+    )
+    if not orders_bisects(policy) or has_too_many or is_stuck:
         return 0
-    remaining = runs_a_day - sum(bisect.runs for bisect in recent)
+    remaining = runs_a_day - sum(bisect.runs for bisect in recent_bisects)
     return min(remaining, MAX_RUNS) if remaining >= min(MIN_RUNS, runs_a_day) else 0
 
 
@@ -118,14 +123,14 @@ def choose_drift_to_order(
     is_measurable
         Returns whether a host can measure the drift's case now.
     """
-    waiting = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
-    chosen = (
+    candidate_events = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
+    chosen_drifts = (
         choose_drift_to_bisect(event.drifts, is_measurable)
         or choose_drift_to_prove(event.drifts, is_measurable)
         or choose_drift_to_settle(event.drifts, is_measurable)
-        for event in waiting
+        for event in candidate_events
     )
-    return next((drift for drift in chosen if drift is not None), None)
+    return next((drift for drift in chosen_drifts if drift is not None), None)
 
 
 def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
@@ -134,8 +139,8 @@ def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Dri
     A single candidate needs no bisect; neither a commit nor a bisect explains a configuration change; and
     whether a suspected change is one has to be measured first.
     """
-    open_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
-    return _choose_cheapest([drift for drift in open_drifts if not drift.evidence.wants_rerun], is_measurable)
+    unexplained_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
+    return _choose_cheapest([drift for drift in unexplained_drifts if not drift.evidence.wants_rerun], is_measurable)
 
 
 def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
@@ -144,8 +149,10 @@ def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drif
     The only candidate of a range is not yet proven: other changes on the host between the two runs may have moved the
     level. Measuring both commits interleaved proves it.
     """
-    single = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]
-    return _choose_cheapest([drift for drift in single if not drift.evidence.wants_rerun], is_measurable)
+    single_candidate_drifts = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]
+    return _choose_cheapest(
+        [drift for drift in single_candidate_drifts if not drift.evidence.wants_rerun], is_measurable
+    )
 
 
 def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
@@ -161,7 +168,7 @@ def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 
 def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the measurable drift of a commit that takes the fewest runs: exact metrics and few candidates first."""
-    in_order = sorted(
+    cheapest_first = sorted(
         (drift for drift in drifts if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT),
         key=lambda drift: (
             not metric(drift.metric).exact,
@@ -171,7 +178,7 @@ def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], b
             drift.id,
         ),
     )
-    return next((drift for drift in in_order if is_measurable(drift)), None)
+    return next((drift for drift in cheapest_first if is_measurable(drift)), None)
 
 
 def estimate_drift_runs(drift: Drift) -> int | None:

@@ -13,7 +13,7 @@ MAX_DRIFTS = 10
 
 def list_questions_to_order(
     drifts: Iterable[Drift],
-    question: Callable[[Drift], ProfileQuestion | None],
+    build_question: Callable[[Drift], ProfileQuestion | None],
     is_answered: Callable[[ProfileQuestion], bool],
 ) -> list[ProfileQuestion]:
     """Return the profiles to order.
@@ -22,18 +22,23 @@ def list_questions_to_order(
     ----------
     drifts
         The newest first.
-    question
+    build_question
         Returns the profiles that would explain a drift, as a question; None if no job can be ordered for it.
     is_answered
         Returns whether the profiles were ordered before, with any result, or both exist.
     """
     by_subject: dict[str, list[ProfileQuestion]] = {}
     for drift in drifts:
-        order = question(drift) if can_be_profiled(drift) and is_confirmed_fault_drift(drift) else None
-        orders = by_subject.setdefault(drift.subject, [])
-        if order is not None and order not in orders and len(orders) < MAX_DRIFTS:
-            orders.append(order)
-    return [order for orders in by_subject.values() for order in orders if not is_answered(order)]
+        question = build_question(drift) if can_be_profiled(drift) and is_confirmed_fault_drift(drift) else None
+        questions_of_subject = by_subject.setdefault(drift.subject, [])
+        if question is not None and question not in questions_of_subject and len(questions_of_subject) < MAX_DRIFTS:
+            questions_of_subject.append(question)
+    return [
+        question
+        for questions_of_subject in by_subject.values()
+        for question in questions_of_subject
+        if not is_answered(question)
+    ]
 
 
 def can_be_profiled(drift: Drift) -> bool:

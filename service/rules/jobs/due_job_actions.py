@@ -37,7 +37,7 @@ class DueAction:
     """An action that is due, and the reason."""
 
     action: Action
-    why: str
+    reason: str
 
 
 def find_due_action(job: JobSnapshot, now: datetime) -> DueAction | None:
@@ -54,8 +54,8 @@ def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
         yield DueAction(Action.FAIL, f"The job measured more than the allowed {job.most_runs} runs.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
         yield DueAction(Action.LOSE, "The runner stopped sending heartbeats.")
-    limit = CLAIM_TIMEOUTS.get(job.backend)
-    if job.state is State.DISPATCHED and limit is not None and now >= job.changed_at + limit:
+    claim_timeout = CLAIM_TIMEOUTS.get(job.backend)
+    if job.state is State.DISPATCHED and claim_timeout is not None and now >= job.changed_at + claim_timeout:
         yield DueAction(Action.LOSE, "No runner claimed the job.")
     if job.backend is Backend.CALLER:
         return  # The caller carries the job out and starts it again without being asked.

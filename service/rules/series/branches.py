@@ -32,14 +32,14 @@ class Branches:
     @cached_property
     def is_linear(self) -> bool:
         """Whether each known commit has one child at most, and one parent: then there are no branches."""
-        seen: set[str] = set()
+        parents_so_far: set[str] = set()
         for parents in self._parents.values():
-            if len(parents) > 1 or (parents and parents[0] in seen):
+            if len(parents) > 1 or (parents and parents[0] in parents_so_far):
                 return False
-            seen.update(parents)
+            parents_so_far.update(parents)
         return True
 
-    def list_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+    def list_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
         """Return the commits of each living branch that has measured commits, those of the newest measured one first.
 
         A branch is living if a tag or a branch leads to it, or if it has the newest measured commit. Commits of which
@@ -47,40 +47,40 @@ class Branches:
 
         Parameters
         ----------
-        measured
+        measured_commits
             The measured commits, in the order in which they were measured; a commit may occur several times.
         """
-        key = tuple(dict.fromkeys(reversed(measured)))
+        key = tuple(dict.fromkeys(reversed(measured_commits)))
         if key not in self._histories:
-            self._histories[key] = self._find_histories(measured) if measured else ()
+            self._histories[key] = self._find_histories(measured_commits) if measured_commits else ()
         return self._histories[key]
 
-    def _find_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+    def _find_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
         """Return the commits of the newest measured branch, then those of each other living branch."""
-        newest = {commit: index for index, commit in enumerate(measured)}
-        tips = sorted(self._find_tips(newest), key=lambda commit: -newest[commit])
+        last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
+        tips = sorted(self._find_tips(last_measurement), key=lambda commit: -last_measurement[commit])
         main_history = collect_contained(self._parents, [tips[0]])
         living = main_history | collect_contained(self._parents, self._refs)
         branches = []
-        unconnected = main_history
+        main_branch = main_history
         for tip in tips[1:]:
             ancestors = collect_contained(self._parents, [tip])
             if not ancestors & main_history:
-                unconnected |= ancestors  # a part of the history between them is unknown
+                main_branch |= ancestors  # a part of the history between them is unknown
             elif tip in living or not self._refs:
                 branches.append(ancestors)
-        return (unconnected, *branches)
+        return (main_branch, *branches)
 
-    def _find_tips(self, measured: Collection[str]) -> list[str]:
+    def _find_tips(self, measured_commits: Collection[str]) -> list[str]:
         """Return the measured commits that no other measured commit descends from."""
         tips: list[str] = []
-        covered: set[str] = set()
+        ancestors: set[str] = set()
         for commit in reversed(list(self._parents)):
-            if commit in measured and commit not in covered:
+            if commit in measured_commits and commit not in ancestors:
                 tips.append(commit)
-            if commit in measured or commit in covered:
-                covered.update(self._parents[commit])
-        return tips or list(measured)
+            if commit in measured_commits or commit in ancestors:
+                ancestors.update(self._parents[commit])
+        return tips or list(measured_commits)
 
 
 def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
@@ -93,11 +93,11 @@ def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
         return arrange_trend(sorted_points)
     histories = branches.list_histories([point.revision for point in sorted_points])
     trends = [_arrange_history(sorted_points, history) for history in histories]
-    beside: list[Points] = [sequence for trend in trends for sequence in trend.beside]
-    beside += [trend.path for trend in trends[1:]]
-    living = frozenset().union(*histories)
-    former = tuple(point for point in sorted_points if point.revision not in living)
-    return Trend(trends[0].path, tuple(beside), former) if trends else Trend((), ())
+    other_sequences: list[Points] = [sequence for trend in trends for sequence in trend.beside]
+    other_sequences += [trend.path for trend in trends[1:]]
+    living_commits = frozenset().union(*histories)
+    former_points = tuple(point for point in sorted_points if point.revision not in living_commits)
+    return Trend(trends[0].path, tuple(other_sequences), former_points) if trends else Trend((), ())
 
 
 def _arrange_history(points: Sequence[PathPoint], history: frozenset[str]) -> Trend:

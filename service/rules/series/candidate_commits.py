@@ -13,8 +13,8 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    older = collect_contained(parents, [before], frozenset())
-    return collect_contained(parents, [after], older)
+    excluded = collect_contained(parents, [before], frozenset())
+    return collect_contained(parents, [after], excluded)
 
 
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
@@ -39,11 +39,11 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     contained = collect_contained(parents, [newer])
     if older in contained:
         return True
-    main_line = newer
-    while parents[main_line] and parents[main_line][0] in parents:
-        main_line = parents[main_line][0]
+    oldest_on_main_line = newer
+    while parents[oldest_on_main_line] and parents[oldest_on_main_line][0] in parents:
+        oldest_on_main_line = parents[oldest_on_main_line][0]
     index_of = {commit: index for index, commit in enumerate(parents)}
-    ends = [main_line, *(commit for commit in contained if not parents[commit])]
+    ends = [oldest_on_main_line, *(commit for commit in contained if not parents[commit])]
     return None if any(index_of[end] > index_of[older] for end in ends) else False
 
 
@@ -78,10 +78,10 @@ def collect_contained(
         The parents of each known commit.
     """
     contained: set[str] = set()
-    waiting = list(commits)
-    while waiting:
-        commit = waiting.pop()
+    to_visit = list(commits)
+    while to_visit:
+        commit = to_visit.pop()
         if commit in parents and commit not in contained and commit not in excluded:
             contained.add(commit)
-            waiting += parents[commit]
+            to_visit += parents[commit]
     return frozenset(contained)

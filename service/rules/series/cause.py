@@ -16,15 +16,15 @@ def find_cause(before: PathPoint, after: PathPoint) -> Cause:
     an upgraded library, the configuration has changed.
     """
     has_same_bytes = have_same_own_bytes(before.program_bytes, after.program_bytes)
-    other_revision = before.revision != after.revision and not has_same_bytes
-    systems = {before.program_bytes.system, after.program_bytes.system}
-    upgraded = has_same_bytes and "" not in systems and len(systems) > 1
-    other_environment = before.environment != after.environment or upgraded
-    if other_revision and other_environment:
+    is_other_revision = before.revision != after.revision and not has_same_bytes
+    system_digests = {before.program_bytes.system, after.program_bytes.system}
+    has_upgrade = has_same_bytes and "" not in system_digests and len(system_digests) > 1
+    is_other_environment = before.environment != after.environment or has_upgrade
+    if is_other_revision and is_other_environment:
         return Cause.BOTH
-    if other_environment:
+    if is_other_environment:
         return Cause.CONFIG
-    return Cause.COMMIT if other_revision else Cause.UNKNOWN
+    return Cause.COMMIT if is_other_revision else Cause.UNKNOWN
 
 
 def list_setting_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[SettingChange]:

@@ -32,15 +32,15 @@ def parse_revision(text: str) -> RevisionText:
     """Read a text as git does, as far as ``~`` and ``^`` go."""
     text = text.strip()
     match = _STEPS.search(text)
-    tail = match.group() if match else ""
+    suffix = match.group() if match else ""
     steps: list[int] = []
-    for sign, digits in _STEP.findall(tail):
+    for sign, digits in _STEP.findall(suffix):
         number = int(digits) if digits else 1
         if sign == "~":
             steps += [1] * min(number, MAX_STEPS)
         elif number:
             steps.append(number)
-    return RevisionText(text[: len(text) - len(tail)], tuple(steps[:MAX_STEPS]))
+    return RevisionText(text[: len(text) - len(suffix)], tuple(steps[:MAX_STEPS]))
 
 
 def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:

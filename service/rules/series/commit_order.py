@@ -25,22 +25,24 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
     are ignored. Commits that are their own ancestors, which git cannot create, come last.
     """
     by_hash = {entry.commit: entry for entry in commits}
-    waits_for = {entry.commit: len(by_hash.keys() & set(entry.parents)) for entry in by_hash.values()}
+    n_missing_parents = {entry.commit: len(by_hash.keys() & set(entry.parents)) for entry in by_hash.values()}
     children = defaultdict(list)
     for entry in by_hash.values():
         for parent in by_hash.keys() & set(entry.parents):
             children[parent].append(entry.commit)
 
-    ready = [(by_hash[commit].committed_at, commit) for commit, parents in waits_for.items() if parents == 0]
-    heapify(ready)
+    ready_commits = [
+        (by_hash[commit].committed_at, commit) for commit, n_missing in n_missing_parents.items() if n_missing == 0
+    ]
+    heapify(ready_commits)
     sorted_commits: list[str] = []
-    while ready:
-        _, commit = heappop(ready)
+    while ready_commits:
+        _, commit = heappop(ready_commits)
         sorted_commits.append(commit)
         for child in children[commit]:
-            waits_for[child] -= 1
-            if waits_for[child] == 0:
-                heappush(ready, (by_hash[child].committed_at, child))
+            n_missing_parents[child] -= 1
+            if n_missing_parents[child] == 0:
+                heappush(ready_commits, (by_hash[child].committed_at, child))
 
     in_cycles = by_hash.keys() - set(sorted_commits)
     return sorted_commits + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))
@@ -60,10 +62,10 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     """
     by_hash = {entry.commit: entry for entry in commits}
     sorted_commits = sort_by_history(by_hash.values())
-    later = set(sorted_commits)
+    remaining = set(sorted_commits)
     for commit, previous in zip(sorted_commits, [tip, *sorted_commits], strict=False):
         parents = set(by_hash[commit].parents)
-        if previous not in parents or parents & later:
+        if previous not in parents or parents & remaining:
             return None
-        later.remove(commit)
+        remaining.remove(commit)
     return sorted_commits

@@ -157,9 +157,11 @@ def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> lis
     )
     companions = []
     for name in names:
-        old, new = compute_median(before[name]), compute_median(after[name])
-        assert old is not None
-        assert new is not None
+        level_before, level_after = compute_median(before[name]), compute_median(after[name])
+        assert level_before is not None
+        assert level_after is not None
         entry = metric(name)
-        companions.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
+        companions.append(
+            Companion(metric=name, title=entry.title, unit=entry.unit, before=level_before, after=level_after)
+        )
     return companions

@@ -19,14 +19,14 @@ def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     measures
         The values that are drawn for each point, such as its level and the ends of its range; all of the same length.
     """
-    count = len(measures[0])
-    if count <= 2 * columns:
-        return list(range(count))
+    n_points = len(measures[0])
+    if n_points <= 2 * columns:
+        return list(range(n_points))
     selected: list[int] = []
     for column in range(columns):
-        indices = range(column * count // columns, (column + 1) * count // columns)
-        extreme = {pick(indices, key=measure.__getitem__) for measure in measures for pick in (min, max)}
-        selected += sorted(extreme)
+        indices = range(column * n_points // columns, (column + 1) * n_points // columns)
+        extremes = {pick(indices, key=measure.__getitem__) for measure in measures for pick in (min, max)}
+        selected += sorted(extremes)
     return selected
 
 

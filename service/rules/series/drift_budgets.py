@@ -27,15 +27,15 @@ def are_within_budget(
     """
     if budget is None:
         return [False] * len(drifts)
-    result = []
+    within_budget = []
     baseline: Number | None = None
     for drift in drifts:
         before, after = drift.change.before, drift.change.after
         baseline = before if baseline is None else baseline
-        worse = get_direction(drift, better) is Direction.REGRESSION
-        total = after - baseline
-        crept = (total > 0) == (after > before) and is_over(budget, baseline, total)
-        result.append(worse and not crept and not is_over(budget, before, after - before))
+        is_regression = get_direction(drift, better) is Direction.REGRESSION
+        total_change = after - baseline
+        exceeds_in_total = (total_change > 0) == (after > before) and is_over(budget, baseline, total_change)
+        within_budget.append(is_regression and not exceeds_in_total and not is_over(budget, before, after - before))
         if drift.change.rule == "expected":
             baseline = after
-    return result
+    return within_budget

@@ -21,7 +21,7 @@ from service.schemas.history import Cause, Direction, Number, SeriesHead
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
 """Runs at which a series is judged again, because an expected level begins there, with the levels before and after the
 step to it; None if a ramp led there."""
-_NONE: Baselines = MappingProxyType({})
+_NO_BASELINES: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
 """How many points show at which level a stretch ends."""
 
@@ -90,7 +90,7 @@ def is_exact_count(head: SeriesHead) -> bool:
     return head.kind is Kind.COUNT and metric(head.metric).exact
 
 
-def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -> list[SeriesDrift]:
+def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NO_BASELINES) -> list[SeriesDrift]:
     """Return the drifts of the trend's path, then of the sequences of runs beside it, each drift once.
 
     Parameters
@@ -101,8 +101,8 @@ def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -
     """
     drifts = list(_find_drifts_on_path(trend.path, is_exact, baselines))
     for sequence in trend.beside:
-        beside = _find_drifts_on_path(sequence, is_exact, baselines)
-        drifts += [drift for drift in beside if not any(drift.is_same_as(other) for other in drifts)]
+        drifts_beside_path = _find_drifts_on_path(sequence, is_exact, baselines)
+        drifts += [drift for drift in drifts_beside_path if not any(drift.is_same_as(other) for other in drifts)]
     return drifts
 
 
@@ -114,18 +114,18 @@ def get_direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Dir
 def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
     """Yield the level changes of a path as drifts, each with its cause and the range in which it lies."""
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
-    sequence = tuple(point for point in path if not point.is_reused)
-    changes = list(_find_level_changes(sequence, is_exact, baselines))
-    edges = [0, *(change.index for change in changes), len(sequence)]
+    measured_points = tuple(point for point in path if not point.is_reused)
+    changes = list(_find_level_changes(measured_points, is_exact, baselines))
+    edges = [0, *(change.index for change in changes), len(measured_points)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # If the position of the change is uncertain, everything that differs across that stretch is to blame.
-        outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
-        last, first = sequence[change.index - 1], sequence[change.index]
-        if is_exact and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):
+        outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
+        last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
+        if is_exact and is_uncertain(change.after - change.before, last_old.program_bytes, first_new.program_bytes):
             continue
         yield SeriesDrift(
-            old_points=sequence[start : change.index],
-            new_points=sequence[change.index : end],
+            old_points=measured_points[start : change.index],
+            new_points=measured_points[change.index : end],
             cause=find_cause(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
@@ -135,9 +135,9 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
-    """Yield the changes in each stretch between baselines; the expected step to a baseline is yielded as it was."""
-    cuts = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
-    for start, end in pairwise([0, *cuts, len(sequence)]):
+    """Yield the changes in each stretch between baselines, and the stored step to each baseline as expected."""
+    baseline_indices = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
+    for start, end in pairwise([0, *baseline_indices, len(sequence)]):
         changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
             # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
@@ -146,11 +146,11 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
         if end == len(sequence) and (nominated := _nominate_change(sequence[start:end], changes)):
             changes = [*changes, nominated]
         yield from (_shift_indices(change, start) for change in changes)
-        step = baselines[sequence[end].run_id] if end < len(sequence) else None
-        before = _find_level_before_step(sequence[start:end], *step) if step else None
-        if step and before is not None:
-            evidence = f"{before} → {step[1]}: expected, so later runs are judged from this level"
-            yield detect.LevelChange(end, before, step[1], end, end, "expected", evidence)
+        baseline_step = baselines[sequence[end].run_id] if end < len(sequence) else None
+        before = _find_level_before_step(sequence[start:end], *baseline_step) if baseline_step else None
+        if baseline_step and before is not None:
+            evidence = f"{before} → {baseline_step[1]}: expected, so later runs are judged from this level"
+            yield detect.LevelChange(end, before, baseline_step[1], end, end, "expected", evidence)
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
@@ -178,9 +178,9 @@ def nominate_newest(points: Points) -> Nomination | None:
     return nominate_change([point.value for point in points], [point.samples for point in points])
 
 
-def _shift_indices(change: detect.LevelChange, by: int) -> detect.LevelChange:
+def _shift_indices(change: detect.LevelChange, offset: int) -> detect.LevelChange:
     """Return a change with its indices moved by a number of points."""
-    return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
+    return replace(change, index=change.index + offset, low=change.low + offset, high=change.high + offset)
 
 
 def _find_level_before_step(stretch: Points, before: Number, after: Number) -> Number | None:
@@ -188,12 +188,12 @@ def _find_level_before_step(stretch: Points, before: Number, after: Number) -> N
 
     Runs that were added since may have moved the step, or split it in two.
     """
-    ends = [point.value for point in stretch[-_LAST_POINTS:]]
-    level = compute_median(ends)
+    last_values = [point.value for point in stretch[-_LAST_POINTS:]]
+    level = compute_median(last_values)
     assert level is not None
     if abs(level - before) < abs(level - after):
         return before
-    return level if level != after and len(set(ends)) == 1 else None
+    return level if level != after and len(set(last_values)) == 1 else None
 
 
 def _compute_spread(points: Iterable[PathPoint]) -> Number:

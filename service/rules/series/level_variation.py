@@ -27,16 +27,18 @@ def describe_level_variation(values: Sequence[Number]) -> str:
     """
     if not _does_return(values):
         return ""
-    times = Counter(values)
+    n_of_value = Counter(values)
     low, high = min(values), max(values)
-    if len(times) <= _MAX_NAMED_VALUES:
-        often = {value: "once" if times[value] == 1 else f"{times[value]:,} times" for value in sorted(times)}
-        counts = " or ".join(f"{value:,} ({frequency})" for value, frequency in often.items())
+    if len(n_of_value) <= _MAX_NAMED_VALUES:
+        frequency_of_value = {
+            value: "once" if n_of_value[value] == 1 else f"{n_of_value[value]:,} times" for value in sorted(n_of_value)
+        }
+        counts_clause = " or ".join(f"{value:,} ({frequency})" for value, frequency in frequency_of_value.items())
     else:
-        counts = f"{low:,} to {high:,}"
+        counts_clause = f"{low:,} to {high:,}"
     sentence = (
-        f"The counts of the {len(values):,} runs at this level go back and forth: {counts}. They differ by at most "
-        f"{high - low:,}; only a lasting step is a drift. Such variation comes from the program, its host or one "
+        f"The counts of the {len(values):,} runs at this level go back and forth: {counts_clause}. They differ by at "
+        f"most {high - low:,}; only a lasting step is a drift. Such variation comes from the program, its host or one "
         f"build; `faultwatch compare` measures two commits interleaved and shows whether they differ."
     )
     if len(values) < MIN_LEVEL_RUNS:
@@ -46,6 +48,6 @@ def describe_level_variation(values: Sequence[Number]) -> str:
 
 def _does_return(values: Sequence[Number]) -> bool:
     """Return whether a value comes back after another one."""
-    changed = [after for before, after in pairwise(values) if before != after]
-    visited = [*values[:1], *changed]
-    return len(set(visited)) < len(visited)
+    new_values = [after for before, after in pairwise(values) if before != after]
+    values_in_turn = [*values[:1], *new_values]
+    return len(set(values_in_turn)) < len(values_in_turn)

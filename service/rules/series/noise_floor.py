@@ -22,5 +22,5 @@ def calibrate_floor(points: Iterable[PathPoint]) -> Number | None:
     for point in points:
         if point.program_bytes.key and not point.is_reused:
             levels[point.environment, point.program_bytes.key].append(point.value)
-    spans = [max(values) - min(values) for values in levels.values() if len(values) > 1]
-    return min(max(spans), MAX_FLOOR_FAULTS) if spans else None
+    ranges = [max(values) - min(values) for values in levels.values() if len(values) > 1]
+    return min(max(ranges), MAX_FLOOR_FAULTS) if ranges else None

@@ -75,8 +75,8 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
         if detour:
             detours.append(detour)
     on_path = {point.run_id for point in path}
-    partly_off = [track for track in tracks if any(point.run_id not in on_path for point in track)]
-    return Trend(path, (*detours, *partly_off))
+    tracks_off_path = [track for track in tracks if any(point.run_id not in on_path for point in track)]
+    return Trend(path, (*detours, *tracks_off_path))
 
 
 def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
@@ -92,25 +92,25 @@ def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
 
     Returns the path, and the sequence that leads to the track if the path itself does not.
     """
-    shared = {point.position for point in path} & {point.position for point in track}
-    if not shared:
+    shared_positions = {point.position for point in path} & {point.position for point in track}
+    if not shared_positions:
         return _join_without_anchor(path, track)
-    first, anchor, last = min(shared), max(shared), track[-1].position
-    bridged = _cut_up_to(path, anchor) + _cut_from(track, anchor)
-    if path[-1].position <= last:
-        return bridged, ()
-    if _has_returned(path, track) and first < anchor:
-        up_to_anchor = tuple(point for point in track if first <= point.position <= anchor)
-        return _cut_up_to(path, first) + up_to_anchor + _cut_from(path, anchor), ()
-    return path, bridged
+    first_shared, anchor, last_on_track = min(shared_positions), max(shared_positions), track[-1].position
+    bridged_path = _cut_up_to(path, anchor) + _cut_from(track, anchor)
+    if path[-1].position <= last_on_track:
+        return bridged_path, ()
+    if _has_returned(path, track) and first_shared < anchor:
+        up_to_anchor = tuple(point for point in track if first_shared <= point.position <= anchor)
+        return _cut_up_to(path, first_shared) + up_to_anchor + _cut_from(path, anchor), ()
+    return path, bridged_path
 
 
 def _join_without_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
     if track[-1].position < path[0].position:
         return track + path, ()
-    bridged = _cut_up_to(path, track[0].position) + track
-    return (bridged, ()) if path[-1].position < track[-1].position else (path, bridged)
+    bridged_path = _cut_up_to(path, track[0].position) + track
+    return (bridged_path, ()) if path[-1].position < track[-1].position else (path, bridged_path)
 
 
 def _has_returned(path: Points, track: Points) -> bool:

@@ -30,14 +30,14 @@ _Difference = frozenset[tuple[str, frozenset[str | None]]]
 class _Evidence:
     """What was measured on both sides of a difference."""
 
-    equal: set[str] = field(default_factory=set)
+    equal_commits: set[str] = field(default_factory=set)
     """Commits whose counts are equal."""
-    unequal: bool = False
+    has_unequal_commit: bool = False
 
     @property
     def is_proof(self) -> bool:
         """Whether the difference is proven not to move the count."""
-        return not self.unequal and len(self.equal) >= MIN_COMMITS
+        return not self.has_unequal_commit and len(self.equal_commits) >= MIN_COMMITS
 
 
 def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str, str]:
@@ -48,18 +48,22 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
     points
         The points of one series of exact counts.
     settings
-        The settings of the environments of pools among theirs, and of further ones. Environments that are not in it
-        stand for themselves.
+        The settings of the environments that belong to pools; there may be more than the points have. Environments
+        that are not in it stand for themselves.
     """
     levels = _map_levels(points, settings)
-    pairs = [(one, other) for one, other in combinations(sorted(settings), 2) if _are_of_one_pool(one, other, settings)]
+    pairs = [
+        (first, second)
+        for first, second in combinations(sorted(settings), 2)
+        if _are_of_one_pool(first, second, settings)
+    ]
     evidence: dict[_Difference, _Evidence] = defaultdict(_Evidence)
-    differences = {(one, other): _find_difference(settings[one], settings[other]) for one, other in pairs}
-    for (one, other), difference in differences.items():
-        _compare_levels(levels.get(one, {}), levels.get(other, {}), evidence[difference])
-    alike = [pair for pair, difference in differences.items() if evidence[difference].is_proof]
-    apart = [pair for pair, difference in differences.items() if evidence[difference].unequal]
-    return _choose_stand_ins(alike, apart)
+    differences = {(first, second): _find_difference(settings[first], settings[second]) for first, second in pairs}
+    for (first, second), difference in differences.items():
+        _compare_levels(levels.get(first, {}), levels.get(second, {}), evidence[difference])
+    alike_pairs = [pair for pair, difference in differences.items() if evidence[difference].is_proof]
+    differing_pairs = [pair for pair, difference in differences.items() if evidence[difference].has_unequal_commit]
+    return _choose_stand_ins(alike_pairs, differing_pairs)
 
 
 def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, dict[str, set[Number]]]:
@@ -71,29 +75,33 @@ def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, di
     return levels
 
 
-def _are_of_one_pool(one: str, other: str, settings: Settings) -> bool:
-    return settings[one].get(POOL_SETTING) == settings[other].get(POOL_SETTING) is not None
+def _are_of_one_pool(first: str, second: str, settings: Settings) -> bool:
+    return settings[first].get(POOL_SETTING) == settings[second].get(POOL_SETTING) is not None
 
 
-def _find_difference(one: Mapping[str, str], other: Mapping[str, str]) -> _Difference:
-    names = (name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    return frozenset((name, frozenset((one.get(name), other.get(name)))) for name in names)
+def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Difference:
+    names = (name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    return frozenset((name, frozenset((first.get(name), second.get(name)))) for name in names)
 
 
-def _compare_levels(one: Mapping[str, set[Number]], other: Mapping[str, set[Number]], evidence: _Evidence) -> None:
-    """Add the commits that both sides have. A count that does not repeat on one side is no evidence."""
-    for commit in one.keys() & other.keys():
-        if one[commit] == other[commit] and len(one[commit]) == 1:
-            evidence.equal.add(commit)
-        elif one[commit].isdisjoint(other[commit]):
-            evidence.unequal = True
+def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[Number]], evidence: _Evidence) -> None:
+    """Add to the evidence what both environments measured. A count that does not repeat in one of them is none."""
+    for commit in first.keys() & second.keys():
+        if first[commit] == second[commit] and len(first[commit]) == 1:
+            evidence.equal_commits.add(commit)
+        elif first[commit].isdisjoint(second[commit]):
+            evidence.has_unequal_commit = True
 
 
-def _choose_stand_ins(alike: Iterable[tuple[str, str]], apart: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _choose_stand_ins(
+    alike_pairs: Iterable[tuple[str, str]], differing_pairs: Iterable[tuple[str, str]]
+) -> dict[str, str]:
     """Join environments that are alike into groups, and leave out groups in which two are apart."""
     groups: dict[str, set[str]] = {}
-    for one, other in alike:
-        joined = groups.get(one, {one}) | groups.get(other, {other})
-        groups |= dict.fromkeys(joined, joined)
-    broken = {name for one, other in apart if other in groups.get(one, ()) for name in groups[one]}
-    return {name: min(group) for name, group in groups.items() if name not in broken}
+    for first, second in alike_pairs:
+        joined_group = groups.get(first, {first}) | groups.get(second, {second})
+        groups |= dict.fromkeys(joined_group, joined_group)
+    contradicted = {
+        name for first, second in differing_pairs if second in groups.get(first, ()) for name in groups[first]
+    }
+    return {name: min(group) for name, group in groups.items() if name not in contradicted}

@@ -62,26 +62,30 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
-    """A proof whose ends lie on the trend: after ``first`` and up to ``last`` in the history."""
+class _ProofRange:
+    """A proof whose ends lie on the trend: after ``start_position`` and up to ``end_position`` in the history."""
 
-    first: int
-    last: int
+    start_position: int
+    end_position: int
     proof: Proof
 
-    def holds(self, other: _Span | SeriesDrift) -> bool:
-        """Return whether another span, or the range of a drift, lies within this one."""
-        first, last = _get_ends(other)
-        return self.first <= first and last <= self.last
+    def contains(self, other: _ProofRange | SeriesDrift) -> bool:
+        """Return whether another range, or the range of a drift, lies within this one."""
+        first, last = _get_positions(other)
+        return self.start_position <= first and last <= self.end_position
 
     def lies_within(self, drift: SeriesDrift) -> bool:
         """Return whether it lies within the range of a drift."""
-        return drift.after_position <= self.first and self.last <= drift.up_to_position
+        return drift.after_position <= self.start_position and self.end_position <= drift.up_to_position
 
 
-def _get_ends(span: _Span | SeriesDrift) -> tuple[int, int]:
+def _get_positions(proof_range: _ProofRange | SeriesDrift) -> tuple[int, int]:
     """Return the positions between which a proof or a drift lies."""
-    return (span.first, span.last) if isinstance(span, _Span) else (span.after_position, span.up_to_position)
+    return (
+        (proof_range.start_position, proof_range.end_position)
+        if isinstance(proof_range, _ProofRange)
+        else (proof_range.after_position, proof_range.up_to_position)
+    )
 
 
 def unify_proofs(proofs: Iterable[Proof], stand_ins: Mapping[str, str]) -> list[Proof]:
@@ -96,126 +100,150 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     as its cause. Pairs that differ where the runs show nothing are a drift as well.
     """
     points = trend.measured
-    spans = _locate_proofs(proofs, points)
-    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED]
-    refuting_spans = [span for span in spans if span.proof.verdict is Verdict.SAME]
-    narrowest = [
-        span
-        for span in changed
+    proof_ranges = _locate_proofs(proofs, points)
+    changed_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.verdict is Verdict.CHANGED]
+    refuting_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.verdict is Verdict.SAME]
+    narrowest_ranges = [
+        proof_range
+        for proof_range in changed_ranges
         if not any(
-            span is not inner and span.holds(inner) and span.proof.goes_up == inner.proof.goes_up for inner in changed
+            proof_range is not inner
+            and proof_range.contains(inner)
+            and proof_range.proof.goes_up == inner.proof.goes_up
+            for inner in changed_ranges
         )
     ]
-    settled: list[SeriesDrift] = []
-    used: list[_Span] = []
+    settled_drifts: list[SeriesDrift] = []
+    used_ranges: list[_ProofRange] = []
     for drift in drifts:
-        for result, span in _apply_proofs_to_drift(drift, drifts, [*narrowest, *refuting_spans], points):
-            settled.append(result)
-            used += [span] if span else []
-    for span in narrowest:
-        if span not in used and not any(
-            _overlaps_drift(span, drift) and _has_same_direction(span, drift) for drift in settled
+        for result, proof_range in _apply_proofs_to_drift(drift, drifts, [*narrowest_ranges, *refuting_ranges], points):
+            settled_drifts.append(result)
+            used_ranges += [proof_range] if proof_range else []
+    for proof_range in narrowest_ranges:
+        if proof_range not in used_ranges and not any(
+            _overlaps_drift(proof_range, drift) and _has_same_direction(proof_range, drift) for drift in settled_drifts
         ):
-            settled += _make_drifts(span, points)
-    return sorted(settled, key=lambda drift: drift.up_to_position)
+            settled_drifts += _make_drifts(proof_range, points)
+    return sorted(settled_drifts, key=lambda drift: drift.up_to_position)
 
 
-def is_covered(first: PathPoint, last: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
+def is_covered(first_point: PathPoint, last_point: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
     """Return whether pairs have shown that nothing worth a comparison changes between two points of a level."""
-    size = abs(first.value) * DEFAULT_RISE_PERCENT / 100
+    min_size = abs(first_point.value) * DEFAULT_RISE_PERCENT / 100
     return any(
-        span.proof.excludes(size) and span.proof.environment == first.environment
-        for span in _locate_proofs(proofs, points)
-        if span.first <= first.position and last.position <= span.last
+        proof_range.proof.excludes(min_size) and proof_range.proof.environment == first_point.environment
+        for proof_range in _locate_proofs(proofs, points)
+        if proof_range.start_position <= first_point.position and last_point.position <= proof_range.end_position
     )
 
 
-def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_Span]:
+def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]:
     """Return the proofs whose commits were measured in the same environment; the newest of each two commits."""
     positions: Mapping[tuple[str, str], int] = {(point.revision, point.environment): point.position for point in points}
-    newest: dict[tuple[int, int, str], _Span] = {}
+    newest_ranges: dict[tuple[int, int, str], _ProofRange] = {}
     for proof in sorted(proofs, key=lambda proof: proof.measured_at):
-        first = positions.get((proof.base, proof.environment))
-        last = positions.get((proof.head, proof.environment))
-        if first is None or last is None or first == last:
+        base_position = positions.get((proof.base, proof.environment))
+        head_position = positions.get((proof.head, proof.environment))
+        if base_position is None or head_position is None or base_position == head_position:
             continue
-        if first > last:
+        if base_position > head_position:
             proof = replace(  # noqa: PLW2901
                 proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
             )
-            first, last = last, first
-        newest[first, last, proof.environment] = _Span(first, last, proof)
-    return list(newest.values())
+            base_position, head_position = head_position, base_position
+        newest_ranges[base_position, head_position, proof.environment] = _ProofRange(
+            base_position, head_position, proof
+        )
+    return list(newest_ranges.values())
 
 
 def _apply_proofs_to_drift(
-    drift: SeriesDrift, drifts: Sequence[SeriesDrift], spans: Sequence[_Span], points: Points
-) -> Iterator[tuple[SeriesDrift, _Span | None]]:
+    drift: SeriesDrift, drifts: Sequence[SeriesDrift], proof_ranges: Sequence[_ProofRange], points: Points
+) -> Iterator[tuple[SeriesDrift, _ProofRange | None]]:
     """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it."""
     environment = drift.after.environment
     if drift.before.environment != environment:
         yield drift, None  # pairs in one environment say nothing about an environment change
         return
-    spans = [span for span in spans if span.proof.environment == environment]
-    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)]
+    proof_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.environment == environment]
+    confirming_ranges = [
+        proof_range
+        for proof_range in proof_ranges
+        if proof_range.proof.verdict is Verdict.CHANGED and _has_same_direction(proof_range, drift)
+    ]
     size = abs(drift.change.after - drift.change.before)
-    refuting_spans = [span for span in spans if span.proof.excludes(size)]
-    others = [span for span in spans if span.proof.verdict is Verdict.CHANGED and span not in changed] + refuting_spans
+    refuting_ranges = [proof_range for proof_range in proof_ranges if proof_range.proof.excludes(size)]
+    contradicting_ranges = [
+        proof_range
+        for proof_range in proof_ranges
+        if proof_range.proof.verdict is Verdict.CHANGED and proof_range not in confirming_ranges
+    ] + refuting_ranges
 
     # Pairs within its range that differ: each of them is a drift of its own.
-    inner = [span for span in changed if span.lies_within(drift)]
-    if inner:
-        for span in inner:
-            yield _build_proven_drift(drift, span, points, is_whole=len(inner) == 1), span
+    inner_ranges = [proof_range for proof_range in confirming_ranges if proof_range.lies_within(drift)]
+    if inner_ranges:
+        for proof_range in inner_ranges:
+            yield _build_proven_drift(drift, proof_range, points, is_whole=len(inner_ranges) == 1), proof_range
         return
 
     # Pairs around it, and around no other drift.
-    outer = [span for span in changed if span.holds(drift) and _is_alone(drift, span, drifts)]
-    if outer:
-        span = min(outer, key=lambda span: span.last - span.first)
+    outer_ranges = [
+        proof_range
+        for proof_range in confirming_ranges
+        if proof_range.contains(drift) and _is_alone(drift, proof_range, drifts)
+    ]
+    if outer_ranges:
+        proof_range = min(outer_ranges, key=lambda proof_range: proof_range.end_position - proof_range.start_position)
         yield (
-            _build_proven_drift(drift, span, points, is_whole=True)
+            _build_proven_drift(drift, proof_range, points, is_whole=True)
             if drift.change.wants_rerun
-            else _confirm_drift(drift, span),
-            span,
+            else _confirm_drift(drift, proof_range),
+            proof_range,
         )
         return
-    refuting = next((span for span in others if span.holds(drift) and _is_alone(drift, span, drifts)), None)
-    if refuting is None:
-        yield _narrow_drift(drift, refuting_spans), None
+    refuting_span = next(
+        (
+            proof_range
+            for proof_range in contradicting_ranges
+            if proof_range.contains(drift) and _is_alone(drift, proof_range, drifts)
+        ),
+        None,
+    )
+    if refuting_span is None:
+        yield _narrow_drift(drift, refuting_ranges), None
     elif not drift.change.wants_rerun:
-        words = f"; {refuting.proof.pairs} interleaved pairs of the two commits do not show it"
-        yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, words)), None
+        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show it"
+        yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, evidence_clause)), None
 
 
-def _has_same_direction(span: _Span, drift: SeriesDrift) -> bool:
-    return span.proof.goes_up == drift.goes_up
+def _has_same_direction(proof_range: _ProofRange, drift: SeriesDrift) -> bool:
+    return proof_range.proof.goes_up == drift.goes_up
 
 
-def _is_alone(drift: SeriesDrift, span: _Span, drifts: Sequence[SeriesDrift]) -> bool:
-    """Return whether a span overlaps no other drift."""
-    return not any(other is not drift and _overlaps_drift(span, other) for other in drifts)
+def _is_alone(drift: SeriesDrift, proof_range: _ProofRange, drifts: Sequence[SeriesDrift]) -> bool:
+    """Return whether the range of a proof overlaps no other drift."""
+    return not any(other is not drift and _overlaps_drift(proof_range, other) for other in drifts)
 
 
-def _overlaps_drift(span: _Span, drift: SeriesDrift) -> bool:
-    return span.first < drift.up_to_position and drift.after_position < span.last
+def _overlaps_drift(proof_range: _ProofRange, drift: SeriesDrift) -> bool:
+    return proof_range.start_position < drift.up_to_position and drift.after_position < proof_range.end_position
 
 
-def _append_evidence(change: LevelChange, words: str) -> LevelChange:
-    return replace(change, evidence=change.evidence + words)
+def _append_evidence(change: LevelChange, clause: str) -> LevelChange:
+    return replace(change, evidence=change.evidence + clause)
 
 
-def _confirm_drift(drift: SeriesDrift, span: _Span) -> SeriesDrift:
+def _confirm_drift(drift: SeriesDrift, proof_range: _ProofRange) -> SeriesDrift:
     """Return a drift that pairs have proven, without its doubt."""
-    change = _append_evidence(drift.change, f"; {_describe_pairs(span.proof)}")
-    return replace(drift, change=replace(change, wants_rerun=False), pairs=span.proof.pairs)
+    change = _append_evidence(drift.change, f"; {_describe_pairs(proof_range.proof)}")
+    return replace(drift, change=replace(change, wants_rerun=False), pairs=proof_range.proof.pairs)
 
 
 def _describe_pairs(proof: Proof) -> str:
     return f"{proof.pairs} interleaved pairs of the two commits differ, {format_change(proof.before, proof.after)}"
 
 
-def _build_proven_drift(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -> SeriesDrift:
+def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Points, *, is_whole: bool) -> SeriesDrift:
     """Return a drift as its pairs have proven it, between the two commits that they compared.
 
     Parameters
@@ -223,35 +251,35 @@ def _build_proven_drift(drift: SeriesDrift, span: _Span, points: Points, *, is_w
     is_whole
         Whether no other pairs have a part of the drift: then its levels are those of its runs.
     """
-    proof = span.proof
+    proof = proof_range.proof
     change = replace(_append_evidence(drift.change, f"; {_describe_pairs(proof)}"), wants_rerun=False)
     if drift.change.wants_rerun:
         change = replace(change, rule="paired", evidence=_describe_pairs(proof))
     if not is_whole:
         change = replace(change, before=proof.before, after=proof.after)
-    old, new = _split_points(points, span, drift)
+    old, new = _split_points(points, proof_range, drift)
     return replace(
         drift,
         old_points=old or drift.old_points,
         new_points=new or drift.new_points,
         cause=Cause.COMMIT,
-        after_position=span.first,
-        up_to_position=span.last,
+        after_position=proof_range.start_position,
+        up_to_position=proof_range.end_position,
         suspects=(proof.base, proof.head),
         change=change,
         pairs=proof.pairs,
     )
 
 
-def _split_points(points: Points, span: _Span, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
-    """Return the points up to the older commit of a span, and those from the newer one on, within those of a drift."""
+def _split_points(points: Points, proof_range: _ProofRange, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
+    """Return the points up to the older commit of a proof, and those from the newer one on, within those of a drift."""
     drift_points = drift.old_points + drift.new_points if drift else points
-    in_environment = sorted(
-        (point for point in drift_points if point.environment == span.proof.environment), key=_get_position
+    points_in_environment = sorted(
+        (point for point in drift_points if point.environment == proof_range.proof.environment), key=_get_position
     )
     return (
-        tuple(point for point in in_environment if point.position <= span.first),
-        tuple(point for point in in_environment if point.position >= span.last),
+        tuple(point for point in points_in_environment if point.position <= proof_range.start_position),
+        tuple(point for point in points_in_environment if point.position >= proof_range.end_position),
     )
 
 
@@ -259,25 +287,39 @@ def _get_position(point: PathPoint) -> tuple[int, datetime]:
     return point.position, point.measured_at
 
 
-def _narrow_drift(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
+def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) -> SeriesDrift:
     """Return a drift without the ends of its range between which pairs do not differ."""
-    first, last = drift.after_position, drift.up_to_position
-    old, new = drift.suspects
+    start, end = drift.after_position, drift.up_to_position
+    old_suspect, new_suspect = drift.suspects
     while True:
-        head = next((span for span in same if span.first <= first < span.last < last), None)
-        tail = next((span for span in same if first < span.first < last <= span.last), None)
-        if head:
-            first, old = head.last, head.proof.head
-        elif tail:
-            last, new = tail.first, tail.proof.base
+        covering_start = next(
+            (
+                proof_range
+                for proof_range in refuting_ranges
+                if proof_range.start_position <= start < proof_range.end_position < end
+            ),
+            None,
+        )
+        covering_end = next(
+            (
+                proof_range
+                for proof_range in refuting_ranges
+                if start < proof_range.start_position < end <= proof_range.end_position
+            ),
+            None,
+        )
+        if covering_start:
+            start, old_suspect = covering_start.end_position, covering_start.proof.head
+        elif covering_end:
+            end, new_suspect = covering_end.start_position, covering_end.proof.base
         else:
-            return replace(drift, after_position=first, up_to_position=last, suspects=(old, new))
+            return replace(drift, after_position=start, up_to_position=end, suspects=(old_suspect, new_suspect))
 
 
-def _make_drifts(span: _Span, points: Points) -> list[SeriesDrift]:
+def _make_drifts(proof_range: _ProofRange, points: Points) -> list[SeriesDrift]:
     """Return the drift that pairs have proven where the runs show none, if both commits have runs."""
-    proof = span.proof
-    old, new = _split_points(points, span)
+    proof = proof_range.proof
+    old, new = _split_points(points, proof_range)
     if not old or not new:
         return []
     evidence = _describe_pairs(proof)
@@ -287,8 +329,8 @@ def _make_drifts(span: _Span, points: Points) -> list[SeriesDrift]:
             old_points=old,
             new_points=new,
             cause=Cause.COMMIT,
-            after_position=span.first,
-            up_to_position=span.last,
+            after_position=proof_range.start_position,
+            up_to_position=proof_range.end_position,
             suspects=(proof.base, proof.head),
             change=change,
             pairs=proof.pairs,

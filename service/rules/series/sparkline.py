@@ -42,27 +42,29 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
     """
     if not values:
         return None
-    low, span = min(values), max(values) - min(values)
-    step = (WIDTH - 2 * _PAD_X) / max(1, len(values) - 1)
-    left = _PAD_X if len(values) > 1 else WIDTH / 2
-    y_scale = (HEIGHT - 2 * _PAD_Y) / (span or 1)
-    bottom = HEIGHT - _PAD_Y if span else HEIGHT / 2
+    low, value_range = min(values), max(values) - min(values)
+    x_step = (WIDTH - 2 * _PAD_X) / max(1, len(values) - 1)
+    first_x = _PAD_X if len(values) > 1 else WIDTH / 2
+    y_scale = (HEIGHT - 2 * _PAD_Y) / (value_range or 1)
+    lowest_y = HEIGHT - _PAD_Y if value_range else HEIGHT / 2
 
     def place_point(index: int) -> tuple[float, float]:
-        return round(left + index * step, 1), round(bottom - (values[index] - low) * y_scale, 1)
+        return round(first_x + index * x_step, 1), round(lowest_y - (values[index] - low) * y_scale, 1)
 
     indices = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
-    marks = [(*place_point(index), worse) for index, worse in _select_distinguishable(flagged, len(values))]
+    marks = [(*place_point(index), is_worse) for index, is_worse in _select_distinguishable(flagged, len(values))]
     return Sparkline(
         line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place_point, indices)),
         last=place_point(len(values) - 1),
-        worse="".join(f"M{x:g},{y - 4.5:g}l4.5,8h-9z" for x, y, worse in marks if worse),
-        better="".join(f"M{x:g},{y + 4.5:g}l4.5,-8h-9z" for x, y, worse in marks if not worse),
+        worse="".join(f"M{x:g},{y - 4.5:g}l4.5,8h-9z" for x, y, is_worse in marks if is_worse),
+        better="".join(f"M{x:g},{y + 4.5:g}l4.5,-8h-9z" for x, y, is_worse in marks if not is_worse),
         flagged=len(flagged),
     )
 
 
-def _select_distinguishable(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
+def _select_distinguishable(flagged: Sequence[tuple[int, bool]], n_values: int) -> list[tuple[int, bool]]:
     """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
-    slots = {(index * MAX_MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
-    return sorted((index, worse) for (_, worse), index in slots.items())
+    newest_in_slot = {
+        (index * MAX_MARKS // n_values, is_worse): index for index, is_worse in flagged if 0 <= index < n_values
+    }
+    return sorted((index, is_worse) for (_, is_worse), index in newest_in_slot.items())

@@ -40,7 +40,7 @@ def select_points_before(path: Points, last_change: int) -> Points:
     return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
 
 
-def has_enough_points(recent: Trend, start: int, last_change: int) -> bool:
+def has_enough_points(newest_trend: Trend, start: int, last_change: int) -> bool:
     """Return whether the newest points of a series decide as all of its points would.
 
     If they share one environment, the end of the path consists of them, regardless of the earlier points. The decision
@@ -48,15 +48,15 @@ def has_enough_points(recent: Trend, start: int, last_change: int) -> bool:
 
     Parameters
     ----------
-    recent
+    newest_trend
         The points of the revisions from a position on.
     start
         That position.
     last_change
         The position of the last drift.
     """
-    points = recent.path
-    if recent.beside or len({point.environment for point in points}) > 1:
+    points = newest_trend.path
+    if newest_trend.beside or len({point.environment for point in points}) > 1:
         return False
     return last_change >= start or len(points) > MAX_HISTORY_POINTS
 
@@ -73,9 +73,9 @@ def describe_suite_shift(
 ) -> Drift:
     """Return a shift as the API describes it. It has no level of its own, so its levels count from zero."""
     before, after = ends
-    entry = metric(suite.metric)
-    blamed = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")
-    worse = (shift.shift > 0) == (entry.better == "lower")
+    metric_entry = metric(suite.metric)
+    blamed_commit = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")
+    is_regression = (shift.shift > 0) == (metric_entry.better == "lower")
     return Drift(
         id=identity,
         series_id=NO_SERIES,
@@ -84,13 +84,13 @@ def describe_suite_shift(
         case=f"{shift.benchmarks} cases together",
         workload="",
         metric=suite.metric,
-        unit=entry.unit,
-        kind=entry.kind,
+        unit=metric_entry.unit,
+        kind=metric_entry.kind,
         cause=find_cause(before, after),
-        direction=Direction.REGRESSION if worse else Direction.IMPROVEMENT,
+        direction=Direction.REGRESSION if is_regression else Direction.IMPROVEMENT,
         revision=after.revision,
-        title=blamed.title,
-        author=blamed.author,
+        title=blamed_commit.title,
+        author=blamed_commit.author,
         committed_at=committed_at,
         previous_revision=before.revision,
         candidates=list(candidates),

@@ -18,12 +18,12 @@ _MAX_SIZE_DIFFERENCE = 0.5
 
 
 def explain_withdrawals(
-    former: Sequence[Drift],
-    current: Sequence[Drift],
+    former_drifts: Sequence[Drift],
+    current_drifts: Sequence[Drift],
     points: Iterable[PathPoint],
-    rewritten: Iterable[PathPoint] = (),
+    rewritten_points: Iterable[PathPoint] = (),
     *,
-    judged: bool = True,
+    is_judged: bool = True,
 ) -> dict[str, str]:
     """Return why each certain drift no longer stands, in one sentence, by the drift's id.
 
@@ -32,43 +32,47 @@ def explain_withdrawals(
 
     Parameters
     ----------
-    former
+    former_drifts
         The drifts of a series as they were detected before.
-    current
+    current_drifts
         Its drifts as they are detected now.
     points
         The points that are judged now.
-    rewritten
+    rewritten_points
         The points of branches that were rewritten since.
-    judged
+    is_judged
         Whether the workload still has the series judged.
     """
     sorted_points = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
-    certain_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
-    rewritten_runs = {point.run_id for point in rewritten}
+    certain_ids = {drift.id for drift in former_drifts if not drift.evidence.wants_rerun}
+    rewritten_runs = {point.run_id for point in rewritten_points}
     reasons: dict[str, str] = {}
-    for drift in former:
-        same_drifts = [other for other in current if _is_same(drift, other)]
+    for drift in former_drifts:
+        same_drifts = [other for other in current_drifts if _is_same(drift, other)]
         if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same_drifts):
             continue
-        if not judged:
+        if not is_judged:
             reasons[drift.id] = "The workload no longer judges this metric."
         elif same_drifts:
             reasons[drift.id] = f"The drift is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
-            new = [other for other in current if other.id not in certain_ids]
+            new_drifts = [other for other in current_drifts if other.id not in certain_ids]
             is_rewritten = not rewritten_runs.isdisjoint({drift.run_before, drift.run_after})
             reasons[drift.id] = (
-                _explain_rewriting(drift, new) if is_rewritten else _explain_withdrawal(drift, new, sorted_points)
+                _explain_rewriting(drift, new_drifts)
+                if is_rewritten
+                else _explain_withdrawal(drift, new_drifts, sorted_points)
             )
     return reasons
 
 
-def _explain_rewriting(drift: Drift, new: Iterable[Drift]) -> str:
+def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
     """Return that the branch was rewritten, and where the same change lies now."""
-    moved_drift = _find_moved(drift, new)
-    moved = "" if moved_drift is None else f" The same change is now found at commit {moved_drift.revision[:12]}."
-    return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved}"
+    moved_drift = _find_moved_drift(drift, new_drifts)
+    moved_clause = (
+        "" if moved_drift is None else f" The same change is now found at commit {moved_drift.revision[:12]}."
+    )
+    return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved_clause}"
 
 
 def _is_same(drift: Drift, other: Drift) -> bool:
@@ -88,7 +92,7 @@ def _list_commits(drift: Drift) -> set[str]:
     return {candidate.commit for candidate in drift.candidates}
 
 
-def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Sequence[PathPoint]) -> str:
     """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
     # Its runs are gone.
     runs = {point.run_id for point in points}
@@ -96,7 +100,7 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
     # It is detected at another commit.
-    moved_drift = _find_moved(drift, new)
+    moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
         return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
     # Unprepared files explain it.
@@ -104,15 +108,15 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     after = [point for point in points if point.environment == drift.environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
     first_new = next(index for index, point in enumerate(after) if point.run_id == drift.run_after)
-    old, new_level = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
-    if drift.kind is Kind.COUNT and _is_explained(drift, old, new_level):
+    old_points, new_points = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
+    if drift.kind is Kind.COUNT and _is_explained_by_unprepared_files(drift, old_points, new_points):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
     # Later runs contradict it.
-    later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
-    if later and _is_level_back(drift, later):
+    later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
+    if later_points and _is_level_back(drift, later_points):
         return (
-            f"Later runs contradict it: {_list_runs(later)} after it, at {_format_level(later)}. The level before it "
-            f"was {format_level(drift.before)}."
+            f"Later runs contradict it: {_list_runs(later_points)} after it, at {_format_level(later_points)}. The "
+            f"level before it was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
@@ -120,16 +124,16 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
         return f"Later runs contradict it: {_list_runs(runs_between)} between the two sides, at {levels}."
     return (
         f"With {len(points):,} runs, the series varies too much to show the change: "
-        f"{_format_range(old)} before it, {_format_range(new_level)} after it."
+        f"{_format_range(old_points)} before it, {_format_range(new_points)} after it."
     )
 
 
-def _find_moved(drift: Drift, new: Iterable[Drift]) -> Drift | None:
+def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None:
     """Return the new certain drift that is the former one at another commit."""
     return next(
         (
             other
-            for other in new
+            for other in new_drifts
             if other.direction is drift.direction
             and not other.evidence.wants_rerun
             and abs(other.change - drift.change) <= _MAX_SIZE_DIFFERENCE * abs(drift.change)
@@ -138,16 +142,18 @@ def _find_moved(drift: Drift, new: Iterable[Drift]) -> Drift | None:
     )
 
 
-def _is_explained(drift: Drift, old: Sequence[PathPoint], new: Sequence[PathPoint]) -> bool:
+def _is_explained_by_unprepared_files(
+    drift: Drift, old_points: Sequence[PathPoint], new_points: Sequence[PathPoint]
+) -> bool:
     """Return whether faults in unprepared files explain the change now, and did not when it was detected."""
-    ends = old[-1].program_bytes, new[0].program_bytes
-    change = _compute_median(new) - _compute_median(old)
+    ends = old_points[-1].program_bytes, new_points[0].program_bytes
+    change = _compute_median(new_points) - _compute_median(old_points)
     return is_uncertain(change, *ends) and not is_uncertain(drift.change, *ends)
 
 
-def _is_level_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
+def _is_level_back(drift: Drift, later_points: Sequence[PathPoint]) -> bool:
     """Return whether later runs are nearer to the level before the drift than to the one after it."""
-    level = _compute_median(later)
+    level = _compute_median(later_points)
     return abs(level - drift.before) < abs(level - drift.after)
 
 

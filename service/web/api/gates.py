@@ -75,7 +75,7 @@ def post(json_data: GateReport) -> GateAnswer:
         passed=finding.passed,
         judge=gate_verdict_text.describe_judge(finding, make_plain),
         sentence=gate_verdict_text.describe_gate_verdict(finding, make_plain),
-        summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
+        summary=comment_text.build_comment(finding, links, max_bytes=_MAX_SUMMARY_BYTES),
         comparisons=tuple(case_.comparison for case_ in finding.cases),
         findings=list_findings(finding),
     )

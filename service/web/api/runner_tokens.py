@@ -48,14 +48,14 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     github = forge_worker.forges.get(ForgeKind.GITHUB) if forge_worker else None
     if github is None:
         raise make_not_found("GitHub App for this service")
-    from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App
+    from service.forges.github.client import CALL_ERRORS  # noqa: PLC0415 - only where there is an App
     from service.forges.github.forge import GithubForge  # noqa: PLC0415
 
     assert isinstance(github, GithubForge)
 
     try:
         answer = github.client.request_runner_token(json_data.repository, json_data.purpose)
-    except Failure as error:
+    except CALL_ERRORS as error:
         message = getattr(error, "message", "") or type(error).__name__
         detail = (
             f"GitHub did not create a token: {message}. The App needs the permission administration: write for "

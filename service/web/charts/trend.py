@@ -24,8 +24,8 @@ from service.rules.series.setting_words import (
 )
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
-from service.web.charts.plot import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
-from service.web.charts.slots import Slots
+from service.web.charts.axis_slots import Slots
+from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
 Links = Callable[[UUID], str]
 

@@ -15,7 +15,7 @@ from service.web.charts.badge import Badge, build_events_badge, build_series_bad
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.series_chart import find_series
 from service.web.problems import ProblemError
-from service.web.rendering.visible_text import make_visible
+from service.web.rendering.escape_for_pages import escape_invisible_characters
 
 bp = make_page_blueprint("sharing")
 
@@ -33,7 +33,7 @@ def open_events(subject: str, format_: str) -> ResponseReturnValue:
     """Show how many events of a subject wait for a decision, as a badge."""
     with get_database().reading() as session:
         if subjects.find_subject_entry(session, subject) is None:
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {make_visible(subject)}.")
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {escape_invisible_characters(subject)}.")
         waiting = events.list_page(session, EventFilter(subject=subject, open=True), 1, 0).total
     return _render_badge(build_events_badge(waiting), format_)
 

@@ -27,8 +27,8 @@ from service.web.charts.drift_map import DrawnMap, NamedEvents, choose_linked_ce
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import not_modified
+from service.web.rendering.escape_for_pages import escape_invisible_characters
 from service.web.rendering.page_formats import Page, Table, page
-from service.web.rendering.visible_text import make_visible
 
 bp = make_page_blueprint("drift_map")
 
@@ -169,7 +169,7 @@ def _find_subject(session: Session, name: str | None) -> int | None:
         return None
     row = shared_rows.find_subject(session, name)
     if row is None:
-        raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {make_visible(name)}.")
+        raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {escape_invisible_characters(name)}.")
     return row.id
 
 

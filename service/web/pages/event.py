@@ -19,7 +19,7 @@ from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events.headline import choose_leading_event_drift
-from service.rules.expected_runs import has_imported
+from service.rules.further_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
 from service.schemas.triage import (

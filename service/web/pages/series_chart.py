@@ -15,7 +15,7 @@ from service.store.events import event_drifts
 from service.store.series import series as series_store
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database, is_published
-from service.web.charts.plot import Plots, Window
+from service.web.charts.chart_points import Plots, Window
 from service.web.charts.trend import Chart, build_chart
 from service.web.row_ids import MAX_ROW_ID
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.adoption.detection import propose_builds
+from runner.adoption.build_system_detection import propose_builds
 from runner.adoption.proposal import RunProposal
 from runner.adoption.version_from_git import describe_version
 from runner.adoption.workload_text import render_workload

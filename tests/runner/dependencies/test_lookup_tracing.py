@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_lookups import Lookups
 from runner.dependencies.lookup_tracing import LookupTracer
+from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.execute import execute
 from runner.system.paused import pause_descendants
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_lookups import Lookups
+from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles
 from runner.perf.faults_by_file import FaultsByFile, FileFaults

@@ -186,7 +186,7 @@ def test_a_group_that_counted_fewer_faults_than_its_processes_took_has_no_count(
     state = ProcessState(huge_pages="never")
     # One of them takes fewer faults than the sum, both together more.
     done = count_processes(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
-    assert done.group["cgroup:pgfault"].status is status
+    assert done.group_readings["cgroup:pgfault"].status is status
 
 
 def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_do(programs: Path) -> None:

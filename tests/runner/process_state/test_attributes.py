@@ -11,10 +11,10 @@ from runner.errors import FaultwatchError
 from runner.process_state import system_calls
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
-from runner.process_state.attribute import Attribute
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_policy import MemoryPolicy
 from runner.process_state.niceness import Niceness
+from runner.process_state.process_attribute import Attribute
 from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
 from runner.system.cpu_list import parse_cpus

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runner.process_state import system_calls
-from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePagePolicy, HugePages
+from runner.process_state.process_attribute import can_apply
 from runner.process_state.process_state import ProcessState
 from runner.system.tree import Tree
 

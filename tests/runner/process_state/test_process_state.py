@@ -10,7 +10,7 @@ import pytest
 from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.process_state import system_calls
 from runner.process_state.address_layout import Layout
-from runner.process_state.attribute import can_apply
+from runner.process_state.process_attribute import can_apply
 from runner.process_state.process_state import ProcessState
 from runner.process_state.stack_limit import STACK_LIMIT_BYTES, StackLimit
 

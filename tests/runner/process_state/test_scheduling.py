@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from runner.process_state.attribute import can_apply
+from runner.process_state.process_attribute import can_apply
 from runner.process_state.scheduling import RoundRobin
 
 

@@ -58,7 +58,7 @@ def start(database: Database, config: Config, monkeypatch: pytest.MonkeyPatch) -
 def assert_idle(scheduler: BackgroundScheduler) -> None:
     """Wait until each task has run."""
     deadline = time.monotonic() + PATIENCE
-    while any(entry.running or entry.due < time.monotonic() for entry in scheduler._entries.values()):
+    while any(entry.running or entry.due < time.monotonic() for entry in scheduler._states.values()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

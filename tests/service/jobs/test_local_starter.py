@@ -36,7 +36,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("FAULTWATCH_HOST_LOCK", "/run/faultwatch.lock")
     ends: list[tuple[int, str]] = []
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
-    starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *end: ends.append(end))
+    starter = LocalStarter(tmp_path, database, by_token=False, on_ended=lambda *end: ends.append(end))
     starter.url = "http://127.0.0.1:1"
 
     starter._run_and_release(7)
@@ -59,7 +59,7 @@ def test_a_job_that_others_can_order_is_confined(
     monkeypatch.setattr(sys, "executable", str(shows_words))
     monkeypatch.setenv("PYTHONPATH", ".")
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
-    starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
+    starter = LocalStarter(tmp_path / "home", database, by_token=by_token, on_ended=lambda *_: None)
     monkeypatch.setattr(starter.__class__, "_issue_token_variable", lambda *_: {})
     starter._run_and_release(7)
     seen = starter.find_log_file(7).read_text().splitlines()
@@ -88,13 +88,13 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     monkeypatch.setattr(sys, "executable", program(tmp_path / "waits", waits))
     home = tmp_path / "home"
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
-    starter = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
+    starter = LocalStarter(home, database, by_token=False, on_ended=lambda *_: None)
     assert not starter.is_waiting(7)
 
     thread = threading.Thread(target=starter._run_and_release, args=(7,))
     thread.start()
     wait_until(lambda: starter.find_log_file(7).exists() and starter.find_log_file(7).read_text())
-    after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
+    after_restart = LocalStarter(home, database, by_token=False, on_ended=lambda *_: None)
     assert starter.is_waiting(7)
     assert after_restart.is_waiting(7)
     (tmp_path / "free").touch()
@@ -113,7 +113,7 @@ def test_one_job_runs_at_a_time_once_the_service_listens(
     waits = f"while ! test -e {tmp_path}/free-$6; do sleep 0.02; done"
     monkeypatch.setattr(sys, "executable", program(tmp_path / "waits", waits))
     scheduler = JobScheduler(database)
-    starter = LocalStarter(tmp_path, database, by_token=False, ended=scheduler.handle_ended_process)
+    starter = LocalStarter(tmp_path, database, by_token=False, on_ended=scheduler.handle_ended_process)
     scheduler.starters[Backend.LOCAL] = starter
     first, second = (
         scheduler.order(JobOrder(question=QUESTION.model_copy(update={"revision": revision})), REQUESTER)[0].id
@@ -144,7 +144,7 @@ def test_a_job_whose_process_cannot_be_started_leaves_room_for_others(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
-    starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *_: pytest.fail("it had no process"))
+    starter = LocalStarter(tmp_path, database, by_token=False, on_ended=lambda *_: pytest.fail("it had no process"))
     starter.url = "http://127.0.0.1:1"
     starter.start(Job.model_construct(id=7, question=QUESTION, asked_by="mara"))
     wait_until(starter.has_room)
@@ -156,7 +156,7 @@ def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
 ) -> None:
     monkeypatch.setattr(LocalStarter, "_run_and_release", lambda *_: None)
     job = Job.model_construct(id=7, question=QUESTION, asked_by="service")
-    starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)
+    starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, on_ended=lambda *_: None)
     starter.start(job)
     (line,) = capsys.readouterr().out.splitlines()
     assert line == (

@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from runner.contract import Case, Report
 from service.config.notifications import NotificationSettings
 from service.notify import delivery
-from service.pipeline import detect_suite_shifts
+from service.pipeline import detect_suite_shifts, judging_schedule
 from service.store.engine.database import Database
 from service.store.events import deliveries
+from service.store.models import Series
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import JEMALLOC, OTHER_CASE, commit
@@ -90,3 +92,17 @@ def test_a_shift_of_a_whole_suite_is_one_event_found_from_one_run(api: Api, data
     assert (event["cause"], event["direction"]) == ("commit", "regression")
     whole = [drift for drift in api.get(f"/events/{event['id']}")["drifts"] if drift["series_id"] is None]
     assert [round(drift["change"]) for drift in whole] == [2]
+
+
+def test_a_suite_is_checked_for_a_shift_once_all_its_series_are_judged(api: Api, database: Database) -> None:
+    chance = random.Random(7)
+    take_in(api, [report for number in range(1, 13) for report in suite(number, chance)])
+    detect_suite_shifts.detect_shifts(database)
+    take_in(api, suite(13, chance, shift=2))
+    with database.writing() as session:
+        session.execute(update(Series).values(version=Series.version + 1))
+    detect_suite_shifts.detect_shifts(database)
+    assert not [event for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]
+    judging_schedule.judge_stale_series(database)
+    detect_suite_shifts.detect_shifts(database)
+    assert [event["cause"] for event in events(api) if event["confirmed"] and event["revision"] == commit(13)]

@@ -152,7 +152,7 @@ def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None
 
 @pytest.mark.parametrize("outcome", [Outcome.MEASURED, Outcome.FAILED])
 def test_a_doubtful_newest_run_is_measured_again_once_at_a_time_and_eight_times_at_most(outcome: Outcome) -> None:
-    doubtful = Orders(unsure=True)
+    doubtful = Orders(in_doubt=True)
     runs = stored(1, 2, 3)
     for _ in range(8):
         assert ordered(doubtful, runs, 1, 2, 3) == [(3, "rerun")]
@@ -174,7 +174,7 @@ def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:
 
 
 def test_the_level_that_fewer_runs_show_is_measured_again_eight_times_at_most() -> None:
-    young = Orders(unsure=True, revision_before=commit(1))
+    young = Orders(in_doubt=True, revision_before=commit(1))
     assert ordered(young, stored(1, 2, 3)) == [(1, "rerun")]
     assert ordered(young, stored(1, *[1] * 8, 2, 3)) == [(3, "rerun")]
     assert ordered(young, stored(2, 3) + stored(1, environment=JEMALLOC)) == [(3, "rerun")]
@@ -182,15 +182,15 @@ def test_the_level_that_fewer_runs_show_is_measured_again_eight_times_at_most() 
 
 
 def test_a_later_revision_tells_as_much_as_a_rerun() -> None:
-    assert ordered(Orders(unsure=True), stored(1, 2), 3) == [(3, "missing")]
+    assert ordered(Orders(in_doubt=True), stored(1, 2), 3) == [(3, "missing")]
 
 
 def test_another_environment_cannot_be_measured_again() -> None:
-    assert ordered(Orders(unsure=True), stored(1, 2, environment=JEMALLOC)) == []
+    assert ordered(Orders(in_doubt=True), stored(1, 2, environment=JEMALLOC)) == []
 
 
 def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_first() -> None:
-    elsewhere = Orders(elsewhere=frozenset(commit(number) for number in (1, 2, 9)))
+    elsewhere = Orders(measured_elsewhere=frozenset(commit(number) for number in (1, 2, 9)))
     assert ordered(elsewhere, [], 4, 5) == [(2, "cross_measurement"), (4, "missing"), (5, "missing")]
     assert ordered(elsewhere, stored(4), 5) == [(5, "missing")]
 

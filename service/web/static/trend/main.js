@@ -1,6 +1,6 @@
 // The trend chart of a series page: draws what the server laid out, and follows the controls around it.
 
-import { apart, point } from "./apart.js";
+import { apart, point } from "./small_multiples.js";
 import { configuration, points } from "./config.js";
 import { copying } from "./copy.js";
 import { walk } from "./keyboard.js";

@@ -11,14 +11,14 @@ from service.lab.schemas import Effect, LabCertainty
 
 
 def test_interleaved_counts_that_repeat_are_exact_to_the_fault() -> None:
-    found = compare_metric("minor-faults", Readings([500] * 24), Readings([499] * 24), interleaved=True, cells=30)
+    found = compare_metric("minor-faults", Readings([500] * 24), Readings([499] * 24), interleaved=True, n_cells=30)
     assert (found.change, found.certainty, found.effect) == (-1, LabCertainty.EXACT, Effect.BETTER)
 
 
 def test_interleaved_times_have_bounds_and_are_decided_by_them_alone() -> None:
     slow = [1.0 + number / 1000 for number in range(24)]
     faster = compare_metric(
-        "sys-time", Readings(slow), Readings([value / 2 for value in slow]), interleaved=True, cells=30
+        "sys-time", Readings(slow), Readings([value / 2 for value in slow]), interleaved=True, n_cells=30
     )
     assert faster.effect is Effect.BETTER
     assert faster.certainty is LabCertainty.INTERVAL
@@ -58,7 +58,7 @@ def test_runs_of_different_sessions_compare_in_counts_alone(name: str, cell: lis
 
 def test_what_does_not_compare_shows_its_level_and_the_reason() -> None:
     found = compare_metric(
-        "minor-faults", Readings([5, 5]), Readings([900, 900]), interleaved=True, comparable="other bytes"
+        "minor-faults", Readings([5, 5]), Readings([900, 900]), interleaved=True, objection="other bytes"
     )
     assert (found.level, found.certainty, found.effect, found.sentence) == (900, None, Effect.OPEN, "other bytes")
 
@@ -66,5 +66,5 @@ def test_what_does_not_compare_shows_its_level_and_the_reason() -> None:
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=40), st.integers(1, 119))
 def test_equal_sides_are_never_better_or_worse(values: list[float], cells: int) -> None:
     for name in ("minor-faults", "sys-time", "max-rss"):
-        found = compare_metric(name, Readings(values), Readings(values), interleaved=True, cells=cells)
+        found = compare_metric(name, Readings(values), Readings(values), interleaved=True, n_cells=cells)
         assert found.effect in {Effect.SAME, Effect.OPEN}

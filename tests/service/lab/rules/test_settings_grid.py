@@ -69,28 +69,30 @@ def test_the_name_of_the_allocator_only_follows_and_is_no_setting() -> None:
 
 
 def test_a_run_that_differs_in_anything_else_is_in_no_cell_and_is_named() -> None:
-    made = grid([run(1, JEMALLOC | {"kernel.release": "6.1"}, aside=True), run(2)], {PRELOAD: ["libjemalloc.so.2"]})
+    made = grid(
+        [run(1, JEMALLOC | {"kernel.release": "6.1"}, is_outside_history=True), run(2)], {PRELOAD: ["libjemalloc.so.2"]}
+    )
     empty = next(cell for cell in made.all_cells if not cell.default)
     assert empty.run is None
-    assert empty.differs == ("kernel.release",)
+    assert empty.other_differences == ("kernel.release",)
 
 
 def test_of_several_runs_the_one_beside_the_default_counts_even_if_it_is_older() -> None:
     session = uuid.UUID(int=7)
     runs = [
         run(1),
-        run(2, aside=True, session=session),
-        run(3, JEMALLOC, aside=True, session=session),
+        run(2, is_outside_history=True, session=session),
+        run(3, JEMALLOC, is_outside_history=True, session=session),
         run(4, JEMALLOC),
     ]
     cell = next(cell for cell in grid(runs).all_cells if not cell.default)
     assert cell.run is not None
-    assert cell.beside is not None
-    assert (cell.run.number, cell.beside.number) == (3, 2)
+    assert cell.interleaved_default is not None
+    assert (cell.run.number, cell.interleaved_default.number) == (3, 2)
 
 
 def test_a_failure_shows_unless_a_later_run_was_measured() -> None:
-    failed = {"outcome": Outcome.FAILED, "failure": "killed", "aside": True}
+    failed = {"outcome": Outcome.FAILED, "failure": "killed", "is_outside_history": True}
     first = next(c for c in grid([run(1), run(2, JEMALLOC, **failed)]).all_cells if not c.default)
     assert first.failed is not None
     second = next(c for c in grid([run(1), run(2, JEMALLOC, **failed), run(3, JEMALLOC)]).all_cells if not c.default)
@@ -121,7 +123,11 @@ def test_a_parameter_of_the_program_is_an_axis_only_if_it_is_chosen() -> None:
 
 
 def test_the_default_is_how_the_host_is_now_with_the_settings_of_the_history() -> None:
-    runs = [run(1), run(2, {"kernel.release": "6.13"}, aside=True), run(3, JEMALLOC, aside=True)]
+    runs = [
+        run(1),
+        run(2, {"kernel.release": "6.13"}, is_outside_history=True),
+        run(3, JEMALLOC, is_outside_history=True),
+    ]
     found = choose_default_run(runs, "small")
     assert found is not None
     assert found.number == 2
@@ -149,7 +155,7 @@ def test_no_run_is_in_a_cell_with_other_values_or_another_kernel(made: list[tupl
     runs = [run(0)]
     for number, (arenas, kernel, aside) in enumerate(made, 1):
         settings = {"kernel.release": kernel} | ({"variable.MALLOC_ARENA_MAX": arenas} if arenas else {})
-        runs.append(run(number, settings, aside=aside))
+        runs.append(run(number, settings, is_outside_history=aside))
     default = choose_default_run(runs, "small")
     assert default is not None
     for cell in grid(runs, {"variable.MALLOC_ARENA_MAX": ["1", "2"]}).all_cells:

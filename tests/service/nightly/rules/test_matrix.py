@@ -141,11 +141,11 @@ def test_only_what_the_detector_flagged_has_a_colour() -> None:
     before, after = point(100, 24), point(110)
     (row,) = build_grid([before, after], []).rows
     assert (row.cells[0].change, row.cells[0].flagged) == (10, False), "a difference alone may be noise"
-    (row,) = build_grid([before, after], [], flagged={after.run_id: True}).rows
+    (row,) = build_grid([before, after], [], level_starts={after.run_id: True}).rows
     assert row.cells[0].flagged
-    (row,) = build_grid([before, after], [], flagged={before.run_id: True}).rows
+    (row,) = build_grid([before, after], [], level_starts={before.run_id: True}).rows
     assert not row.cells[0].flagged, "that drift is older than both levels"
-    (row,) = build_grid([before, after], [], flagged={after.run_id: False}).rows
+    (row,) = build_grid([before, after], [], level_starts={after.run_id: False}).rows
     assert (row.cells[0].flagged, row.cells[0].provisional) == (False, True)
 
 
@@ -206,7 +206,9 @@ def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() 
         point(4, 48, environment="unknown", case_key="another", case="another"),
     ]
     of = {"plain": settings, "huge": huge, "upgraded": upgraded}
-    grid = build_grid(points, [], machines={name: select_machine_settings(held) for name, held in of.items()})
+    grid = build_grid(
+        points, [], machine_of_environment={name: select_machine_settings(held) for name, held in of.items()}
+    )
     assert [column.environments for column in grid.columns] == [("upgraded",), ("plain", "huge"), ("unknown",)]
     assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {
         "another": [None, None, 4],
@@ -222,7 +224,9 @@ SAME = {"library.a": "1"}, {"library.b": "2"}
 def merged_grid(*points: RecentPoint) -> NightlyGrid:
     """Return a grid in which the environments ``newer`` and ``older`` are of the same machine."""
     machines = dict(zip(("newer", "older"), map(select_machine_settings, SAME), strict=True))
-    return build_grid(points, [failed(24, case="broken", case_key="k3", environment="older")], machines=machines)
+    return build_grid(
+        points, [failed(24, case="broken", case_key="k3", environment="older")], machine_of_environment=machines
+    )
 
 
 def test_each_cell_of_a_column_says_in_which_of_its_environments_it_was_run() -> None:
@@ -250,7 +254,9 @@ def test_a_column_of_a_subject_has_no_environment_of_another_one() -> None:
 def test_the_level_of_an_environment_that_is_in_use_no_more_is_in_no_column() -> None:
     old = point(2, 24 * 60, environment="older", case="other", case_key="k2")
     grid = build_grid(
-        [point(1, environment="newer"), old], [], machines=dict.fromkeys(("newer", "older"), "the same machine")
+        [point(1, environment="newer"), old],
+        [],
+        machine_of_environment=dict.fromkeys(("newer", "older"), "the same machine"),
     )
     assert [column.environments for column in grid.columns] == [("newer",)]
     assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {"copy[mib=4]": [1], "other": [None]}

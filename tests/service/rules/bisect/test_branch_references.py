@@ -13,7 +13,7 @@ def graph(*rows: str) -> Graph:
 def references(of: Graph, old: str, measured=(), innocent=()) -> BranchReferences:
     suspects = of.collect_ancestry(of.bad) & ~of.collect_ancestry(old)
     harmless = sum(1 << of.index_of[commit] for commit in innocent)
-    return BranchReferences(of, old, suspects, measured, innocent=harmless, known=harmless)
+    return BranchReferences(of, old, suspects, measured, innocent_commits=harmless, known_effects=harmless)
 
 
 def test_a_commit_of_the_line_is_compared_with_the_older_end_and_one_of_a_branch_with_its_start():

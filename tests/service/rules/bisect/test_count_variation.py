@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.bisect.count_variation import choose_rules, compute_half_range, refuse_variation
+from service.rules.bisect.count_variation import apply_noise_rules_if_varying, compute_half_range, refuse_variation
 from service.rules.bisect.question import Observation, Question
 from tests.service.rules.bisect.histories import line
 
@@ -21,27 +21,27 @@ def run(commit: str, *samples: int) -> Observation:
 
 
 def test_a_count_that_varies_in_every_run_is_searched_by_the_rules_for_noise() -> None:
-    assert not choose_rules(QUESTION, [run("c0", *VARIED), run("c9", *VARIED)]).exact
+    assert not apply_noise_rules_if_varying(QUESTION, [run("c0", *VARIED), run("c9", *VARIED)]).exact
 
 
 def test_outliers_make_no_count_noisy() -> None:
     outliers = [run("c0", *[7] * 9, 500), run("c9", 7, 9, 7), *(run(f"c{place}", 7, 7) for place in range(1, 9))]
-    assert choose_rules(QUESTION, outliers) == QUESTION
+    assert apply_noise_rules_if_varying(QUESTION, outliers) == QUESTION
 
 
 def test_runs_outside_of_the_range_say_nothing_about_it() -> None:
-    assert choose_rules(QUESTION, [run("other", *VARIED), run("another", *VARIED)]).exact
+    assert apply_noise_rules_if_varying(QUESTION, [run("other", *VARIED), run("another", *VARIED)]).exact
 
 
 def test_what_varies_by_less_than_matters_repeats() -> None:
     runs = [run("c0", *VARIED), run("c9", *VARIED)]
-    assert choose_rules(QUESTION.model_copy(update={"least": 13}), runs).exact
-    assert not choose_rules(QUESTION.model_copy(update={"least": 12}), runs).exact
+    assert apply_noise_rules_if_varying(QUESTION.model_copy(update={"least": 13}), runs).exact
+    assert not apply_noise_rules_if_varying(QUESTION.model_copy(update={"least": 12}), runs).exact
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), counts), max_size=40))
 def test_a_count_whose_samples_agree_is_exact_whatever_it_does_between_commits(runs: list[tuple[int, int]]) -> None:
-    assert choose_rules(QUESTION, [run(f"c{place}", count, count) for place, count in runs]).exact
+    assert apply_noise_rules_if_varying(QUESTION, [run(f"c{place}", count, count) for place, count in runs]).exact
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(counts, min_size=1, max_size=9)), min_size=1, max_size=20))

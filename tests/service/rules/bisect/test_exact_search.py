@@ -128,7 +128,7 @@ def test_several_builds_side_by_side_take_fewer_turns():
     nodes = line(1000)
     truth = levels(nodes, {"c700": 5})
     seen, turns = [], 0
-    while isinstance(answer := search_exact(ask(nodes), seen, slots=3), Measure):
+    while isinstance(answer := search_exact(ask(nodes), seen, max_commits=3), Measure):
         seen += [Observation(commit=commit, value=truth[commit]) for commit in answer.commits]
         turns += 1
     assert answer.culprits[0].commit == "c700"

@@ -28,7 +28,7 @@ def decided(base: Callable[[random.Random], int], head: Callable[[random.Random]
     while more and len(pairs) < 400:
         pairs += [(base(chance), head(chance)) for _ in range(more)]
         decision = decide_count(pairs, ERROR)
-        more = decision.more
+        more = decision.remaining_pairs
     return decision
 
 
@@ -59,12 +59,12 @@ def test_a_change_in_some_executions_is_called_intermittent() -> None:
 def test_too_few_samples_are_the_same_only_where_the_workload_allows_no_more() -> None:
     pairs = [(7, 7)] * 5
     assert decide_count(pairs, ERROR).verdict is Verdict.NEEDS_MORE_RUNS
-    assert decide_count(pairs, ERROR, most=6).verdict is Verdict.NEEDS_MORE_RUNS
-    decision = decide_count(pairs, ERROR, most=5)
+    assert decide_count(pairs, ERROR, max_pairs=6).verdict is Verdict.NEEDS_MORE_RUNS
+    decision = decide_count(pairs, ERROR, max_pairs=5)
     assert decision.verdict is Verdict.SAME
     assert "fewer than 75 % of the executions" in decision.sentence
-    assert decide_count([(7, 8)] * 5, ERROR, most=5).verdict is Verdict.NEEDS_MORE_RUNS
-    assert decide_count([(7, 7)], ERROR, most=1).verdict is Verdict.NEEDS_MORE_RUNS
+    assert decide_count([(7, 8)] * 5, ERROR, max_pairs=5).verdict is Verdict.NEEDS_MORE_RUNS
+    assert decide_count([(7, 7)], ERROR, max_pairs=1).verdict is Verdict.NEEDS_MORE_RUNS
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=60), st.integers(1, 60))
@@ -73,7 +73,7 @@ def test_swapping_the_sides_mirrors_the_decision(pairs: list[tuple[int, int]], m
     mirror = decide_count([(head, base) for base, head in pairs], ERROR, most)
     assert (decision.verdict, decision.rule, decision.times) == (mirror.verdict, mirror.rule, mirror.times)
     assert decision.direction == -mirror.direction
-    assert (decision.verdict is Verdict.NEEDS_MORE_RUNS) == (decision.more > 0)
+    assert (decision.verdict is Verdict.NEEDS_MORE_RUNS) == (decision.remaining_pairs > 0)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
@@ -106,7 +106,7 @@ def look(pairs: list[tuple[int, int]], worth_proving: float | None) -> tuple[Met
         decision = decide_count(pairs[:count], ERROR, len(pairs), worth_proving)
         if decision.verdict is not Verdict.NEEDS_MORE_RUNS or count >= len(pairs):
             return decision, count
-        count = min(len(pairs), count + max(4, decision.more))
+        count = min(len(pairs), count + max(4, decision.remaining_pairs))
 
 
 def test_a_change_of_twenty_percent_is_refuted_long_before_one_of_one_percent() -> None:
@@ -117,8 +117,8 @@ def test_a_change_of_twenty_percent_is_refuted_long_before_one_of_one_percent() 
     pairs = {worth: np.median([count for _, count in looks]) for worth, looks in taken.items()}
     assert pairs[10] <= 20
     assert pairs[10] < pairs[1] < pairs[None]
-    assert {decision.excluded for decision, _ in taken[None]} == {None}
-    excluded = [float(decision.excluded or 0) for decision, _ in taken[10]]
+    assert {decision.excluded_change for decision, _ in taken[None]} == {None}
+    excluded = [float(decision.excluded_change or 0) for decision, _ in taken[10]]
     assert 990 < min(excluded) <= max(excluded) < 1010
     assert "a change by" in taken[10][0][0].sentence
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from service.rules.detect.noise import Noise
 from service.rules.detect.wander import find_needed_margin
 
-WHITE = Noise(sigma=10.0, rho=0.0, points=512, narrow=10.0)
+WHITE = Noise(sigma=10.0, rho=0.0, points=512, mode_sigma=10.0)
 SIZES = st.floats(0.1, 1000)
 
 

@@ -49,9 +49,9 @@ def test_a_week_that_begins_with_a_sunday_has_its_monday_before() -> None:
 
 def test_a_commit_that_was_not_measured_has_the_column_of_its_time() -> None:
     columns = divide_history(commits(200, timedelta(days=1)), 60)
-    assert columns.find(START - timedelta(days=900)) == 0
-    assert columns.find(START + timedelta(days=14)) == columns.column_of[14]
-    assert columns.find(START + timedelta(days=9000)) == len(columns) - 1
+    assert columns.find_column(START - timedelta(days=900)) == 0
+    assert columns.find_column(START + timedelta(days=14)) == columns.column_of[14]
+    assert columns.find_column(START + timedelta(days=9000)) == len(columns) - 1
 
 
 @given(

@@ -17,7 +17,9 @@ from tests.service.rules.events.made_drifts import config, located_drift
 def known_of(resolved: AssembledEvents) -> dict[str, KnownEvent]:
     """What is stored after a judging is what the next one knows."""
     return {
-        name: KnownEvent([replace(drift, returned=drift.drift_id in resolved.returned) for drift in members], age)
+        name: KnownEvent(
+            [replace(drift, returned=drift.drift_id in resolved.returned_drifts) for drift in members], age
+        )
         for age, (name, members) in enumerate(resolved.members.items())
     }
 
@@ -42,7 +44,7 @@ def test_series_that_show_it_later_join() -> None:
         [located_drift("a", 1)], [located_drift("a", 1), located_drift("b", 2), located_drift("c", 3, 4, 6)]
     )
     assert list(second.members) == list(first)
-    assert second.new == []
+    assert second.new_events == []
 
 
 def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() -> None:
@@ -64,7 +66,7 @@ def test_the_event_of_a_rewritten_commit_moves_to_the_commit_that_carries_the_sa
         replace(after, worse=False),
         replace(after, series=2),
     ):
-        assert assemble_events([other], gone).new != []
+        assert assemble_events([other], gone).new_events != []
 
 
 def test_the_event_of_an_amended_commit_moves_by_its_patch_whatever_its_title_is() -> None:
@@ -74,7 +76,7 @@ def test_the_event_of_an_amended_commit_moves_by_its_patch_whatever_its_title_is
     after = located_drift("z", 1, 20, change="Ann\nGrow the table", patch="1")
     assert list(assemble_events([after], gone).members) == [name]
     for other in (replace(after, patch="2"), replace(after, patch=""), replace(after, worse=False)):
-        assert assemble_events([other], gone).new != []
+        assert assemble_events([other], gone).new_events != []
 
 
 def test_the_events_of_commits_with_one_title_follow_their_patches_when_they_are_reordered() -> None:
@@ -92,7 +94,9 @@ def test_the_events_of_commits_with_one_title_follow_their_patches_when_they_are
     assert [drift.drift_id for drift in assembled.members[names["2"]]] == ["z2"]
     assert [drift.drift_id for drift in assembled.members[names["3"]]] == ["z4"], "by its author and title"
     assembled = assemble_events(after[1:], gone)
-    assert (list(assembled.members), assembled.merged) == ([names["2"]], {}), "the events of the others are their own"
+    assert (list(assembled.members), assembled.merged_into) == ([names["2"]], {}), (
+        "the events of the others are their own"
+    )
 
 
 def test_a_commit_of_the_same_title_is_another_while_the_first_is_still_found() -> None:
@@ -107,7 +111,7 @@ def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_ol
     first, second = again([both], parts)
     (old,) = first
     assert old in second.members
-    (new,) = second.new
+    (new,) = second.new_events
     assert second.origins[new] == [old]
 
 
@@ -116,25 +120,25 @@ def test_two_events_that_turn_out_to_be_one_are_merged() -> None:
         [located_drift("a", 1, 3), located_drift("b", 2, 9)], [located_drift("a", 1, 3, 9), located_drift("b", 2, 3, 9)]
     )
     (kept,) = second.members
-    assert second.merged == {name: kept for name in first if name != kept}
+    assert second.merged_into == {name: kept for name in first if name != kept}
 
 
 def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
     drifts = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100), located_drift("c", 1, 9)]
     resolved = assemble_events(drifts, {})
     assert [[drift.drift_id for drift in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
-    assert resolved.returned == {"c"}
+    assert resolved.returned_drifts == {"c"}
     _, second = again(drifts, drifts)
-    assert second.returned == {"c"}
-    assert second.new == []
+    assert second.returned_drifts == {"c"}
+    assert second.new_events == []
 
 
 def test_what_comes_back_after_it_was_expected_is_another_event() -> None:
     fixed = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100)]
     (event, *_) = assemble_events(fixed, {}).members
     _, second = again(fixed, [*fixed, located_drift("c", 1, 9)], {event: State.EXPECTED})
-    assert len(second.new) == 1
-    assert second.returned == set()
+    assert len(second.new_events) == 1
+    assert second.returned_drifts == set()
 
 
 def test_another_drift_of_the_same_series_is_another_event() -> None:
@@ -163,7 +167,7 @@ def test_nothing_is_lost_when_every_drift_is_found_with_another_id(
         name: {drift.drift_id.removeprefix("new/") for drift in members} for name, members in second.members.items()
     }
     assert names_after == names
-    assert (second.new, second.merged) == ([], {})
+    assert (second.new_events, second.merged_into) == ([], {})
 
 
 @given(steps, steps)

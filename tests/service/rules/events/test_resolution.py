@@ -11,7 +11,7 @@ def resolved(members: list[LocatedDrift], *others: LocatedDrift) -> list[tuple[s
     series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for drift in (*members, *others):
         series[drift.series].append(drift)
-    return [(turn.action.value, turn.by.drift_id) for turn in list_transitions(members, Resolutions(series))]
+    return [(turn.action.value, turn.drift.drift_id) for turn in list_transitions(members, Resolutions(series))]
 
 
 def back(drift: str, series: int, at: int, level: float = 100) -> LocatedDrift:

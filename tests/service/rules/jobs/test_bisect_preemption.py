@@ -59,13 +59,13 @@ def test_a_command_that_nobody_starts_does_not_stop_it_for_ever() -> None:
 
 
 def test_it_rests_while_its_drift_is_withdrawn() -> None:
-    assert decided(job(1, withdrawn=True)) == {1: Action.PAUSE}
-    assert decided(job(1, State.PAUSED, was_paused=True, withdrawn=True)) == {}
+    assert decided(job(1, is_withdrawn=True)) == {1: Action.PAUSE}
+    assert decided(job(1, State.PAUSED, was_paused=True, is_withdrawn=True)) == {}
     assert decided(job(1, State.PAUSED, was_paused=True)) == {1: Action.RESUME}
 
 
 def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
-    assert decided(job(1, settled="Its event is expected."), job(20)) == {1: Action.CANCEL}
+    assert decided(job(1, settled_reason="Its event is expected."), job(20)) == {1: Action.CANCEL}
 
 
 @given(
@@ -75,8 +75,8 @@ def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
             st.integers(1, 20),
             st.sampled_from([state for state in State if state.open]),
             was_paused=st.booleans(),
-            withdrawn=st.booleans(),
-            settled=st.sampled_from(["", "settled"]),
+            is_withdrawn=st.booleans(),
+            settled_reason=st.sampled_from(["", "settled"]),
             host=st.sampled_from([None, "lab-1", "lab-2"]),
         ),
         unique_by=lambda made: made.id,

@@ -75,7 +75,7 @@ def test_each_reason_is_named() -> None:
     assert why([], points(7, 9, 8, 9, 7, 9, 7, 9)) == (
         "With 8 runs, the series varies too much to show the change: 7 … 9 before it, 7 … 9 after it."
     )
-    assert explain_withdrawals([drift(6)], [], step, judged=False) == {
+    assert explain_withdrawals([drift(6)], [], step, is_judged=False) == {
         "d6": "The workload no longer judges this metric."
     }
 
@@ -114,7 +114,7 @@ some_drifts = st.lists(
 def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently(
     former: list[Drift], current: list[Drift], levels: list[int], judged: bool
 ) -> None:
-    reasons = explain_withdrawals(former, current, points(*levels), judged=judged)
+    reasons = explain_withdrawals(former, current, points(*levels), is_judged=judged)
     sure = {made.id for made in former if not made.evidence.wants_rerun}
     standing = {made.id for made in current if not made.evidence.wants_rerun}
     assert sure - standing >= reasons.keys()
@@ -124,4 +124,4 @@ def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently
             made.direction is o.direction and made.revision == o.revision and o.id in standing for o in current
         )
         assert (made.id in reasons) == (made.id in sure and not stands)
-    assert explain_withdrawals(current, current, points(*levels), judged=True) == {}
+    assert explain_withdrawals(current, current, points(*levels), is_judged=True) == {}

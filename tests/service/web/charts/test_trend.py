@@ -1,4 +1,4 @@
-from service.web.charts.plot import MAX_COLUMNS, Window
+from service.web.charts.chart_points import MAX_COLUMNS, Window
 from service.web.charts.trend import build_chart
 from tests.service import made_series
 

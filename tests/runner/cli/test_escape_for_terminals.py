@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli.escape_for_terminals import strip_terminal_commands
 from runner.cli.terminal import get_console, print_message
-from runner.cli.untrusted_text import strip_terminal_commands
 from tests.log_readers import commands_in
 from tests.runner.commands import faultwatch
 from tests.runner.http_stub import Answer, http_stub

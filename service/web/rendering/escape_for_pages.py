@@ -1,4 +1,4 @@
-"""Writes characters that nobody sees, but that move the text around them, as their code points.
+"""Escapes characters in pages that nobody sees, but that move the text around them: writes their code points.
 
 Titles, names and logs are untrusted, and escaping leaves such characters as they are: a direction override in the title
 of a commit would turn the rest of its line around.
@@ -19,18 +19,18 @@ _INVISIBLE_CHARACTER = re.compile(
 
 def register(app: Flask) -> None:
     """Replace invisible characters in all pages of an application."""
-    app.after_request(_make_response_visible)
+    app.after_request(_escape_response)
 
 
-def make_visible(source: str) -> str:
+def escape_invisible_characters(source: str) -> str:
     """Return the source of a page with such characters as ``[U+202E]``: text in HTML, attributes and JSON."""
     return _INVISIBLE_CHARACTER.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
 
 
-def _make_response_visible(response: Response) -> Response:
+def _escape_response(response: Response) -> Response:
     """Replace the invisible characters in a page that is about to be sent."""
     if response.mimetype == "text/html" and not response.is_streamed and not response.direct_passthrough:
         source = response.get_data(as_text=True)
         if _INVISIBLE_CHARACTER.search(source):
-            response.set_data(make_visible(source))
+            response.set_data(escape_invisible_characters(source))
     return response

@@ -1,4 +1,4 @@
-"""The file lookups of a command: what it asked the kernel about files."""
+"""The recorded file lookups of a command: what it asked the kernel about files, not what it was answered."""
 
 from typing import Literal, Self
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.detection import propose_builds
+from runner.adoption.build_system_detection import propose_builds
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.workload_text import render_workload
 from tests.runner.adoption.listings import listing

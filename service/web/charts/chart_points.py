@@ -15,7 +15,7 @@ from uuid import UUID
 from service.rules.series.downsample import find_extremes
 from service.schemas.history import SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number
-from service.web.charts.slots import Slots
+from service.web.charts.axis_slots import Slots
 
 MAX_COLUMNS = 250
 """Columns that a long series is thinned to."""

@@ -1,4 +1,4 @@
-"""Prepares the workbench of a command, and shows its warnings."""
+"""Sets up the measurements of a command: its workload, its turn on the host, its workbench; shows the warnings."""
 
 from collections.abc import Iterable
 from pathlib import Path

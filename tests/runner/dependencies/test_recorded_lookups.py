@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.dependencies.file_lookups import parse_lookups
+from runner.dependencies.recorded_lookups import parse_lookups
 
 
 def output(*lines: str, objection: str = "") -> bytes:

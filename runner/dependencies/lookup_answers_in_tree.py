@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from runner.contract.report import hash_document
 from runner.dependencies.digests import hash_built_file
-from runner.dependencies.file_lookups import Lookups
+from runner.dependencies.recorded_lookups import Lookups
 from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identify_file, open_regular
 

@@ -8,7 +8,7 @@ from runner.log_commands import break_commands
 _JOINER = "\N{WORD JOINER}"
 
 
-def make_visible(text: str) -> str:
+def escape_result_text(text: str) -> str:
     """Return a text on one line, in which nothing is invisible, mentions anybody, is a link or a CI command.
 
     Every control character, surrogate and direction mark is written as its code point, so that the result also has only

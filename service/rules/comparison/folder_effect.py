@@ -1,10 +1,10 @@
 """Decides whether a difference is due to head, or to the folder in which it was measured.
 
-Two programs that were answered the same of all that they asked should count the same. If they do not, that is a
-contradiction, and a measurement says what it is due to: base is built again in the place of head and executed there. If
-it counts as in its own place, the difference is one of the revisions: something that the watch has not seen. If it
-counts as head does, the place makes the difference. That excuses no more faults than other builds do: the path of a
-place is chosen with the commit, and a base whose builds look at it may count anything there.
+Two programs whose file lookups all had the same answers should count the same. If they do not, a measurement finds the
+cause: base is built again in the folder (the *place*) of head and executed there. If it counts as in its own folder,
+the difference is one of the revisions, by something that the recorded lookups do not show. If it counts as head does,
+the folder makes the difference. That excuses no more faults than other builds do: the path of the folder depends on the
+commit, and a program that reads this path may count anything there.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     """Return the verdict that takes base's counts in head's place into account, or that needs these counts."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
-    place = request.base.other_place
-    if place is None:
+    base_in_head_place = request.base.other_place
+    if base_in_head_place is None:
         sentence = f"{verdict.sentence} But both programs found the same files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
-    counts = place.counted.get(verdict.metric, ())
-    count = format_number(compute_median(counts) or 0)
-    match _find_source(counts, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+    counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
+    formatted_count = format_number(compute_median(counts_in_head_place) or 0)
+    match _find_cause(counts_in_head_place, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base also counts {count} when it is built and "
+                f"{verdict.sentence} Base also counts {formatted_count} when it is built and "
                 "executed in head's place, so both counts depend on the path or on the state of the files there."
             )
         case "place":
             sentence = (
-                f"Base also counts {count} when it is built and executed in head's "
+                f"Base also counts {formatted_count} when it is built and executed in head's "
                 f"place, so the path or the state of the files there makes the difference, not the revision. "
                 f"{verdict.sentence}"
             )
@@ -56,25 +56,33 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         case "content":
             sentence = (
                 f"{verdict.sentence} In head's place, base counts as before. No file that the program looked for "
-                f"differs, but something else in the tree does{_list_counts(place.differences)}."
+                f"differs, but something else in the tree does{_list_differences(base_in_head_place.differences)}."
             )
         case "unknown":
             sentence = f"{verdict.sentence} The count of base in head's place does not explain the difference."
     return verdict.model_copy(update={"sentence": sentence})
 
 
-def _find_source(
-    there: tuple[Number, ...], base: tuple[Number, ...], head: tuple[Number, ...]
+def _find_cause(
+    counts_in_head_place: tuple[Number, ...], base_counts: tuple[Number, ...], head_counts: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
     """Return the cause of a difference, according to the counts of base in head's place."""
-    like_head = decide_count(list(zip(there, head, strict=False)), FALSE_ALARM_PROBABILITY) if there else None
-    like_base = decide_count(list(zip(there, base, strict=False)), FALSE_ALARM_PROBABILITY) if there else None
-    if like_head is None or like_base is None:
+    comparison_with_head = (
+        decide_count(list(zip(counts_in_head_place, head_counts, strict=False)), FALSE_ALARM_PROBABILITY)
+        if counts_in_head_place
+        else None
+    )
+    comparison_with_base = (
+        decide_count(list(zip(counts_in_head_place, base_counts, strict=False)), FALSE_ALARM_PROBABILITY)
+        if counts_in_head_place
+        else None
+    )
+    if comparison_with_head is None or comparison_with_base is None:
         return "unknown"
-    if like_head.verdict is Verdict.SAME and like_base.verdict is Verdict.CHANGED:
+    if comparison_with_head.verdict is Verdict.SAME and comparison_with_base.verdict is Verdict.CHANGED:
         return "place"
-    return "content" if like_head.verdict is Verdict.CHANGED else "unknown"
+    return "content" if comparison_with_head.verdict is Verdict.CHANGED else "unknown"
 
 
-def _list_counts(differences: tuple[str, ...]) -> str:
+def _list_differences(differences: tuple[str, ...]) -> str:
     return f": {'; '.join(differences)}" if differences else ""

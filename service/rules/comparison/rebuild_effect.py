@@ -19,14 +19,14 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     """Return the verdict on a metric that takes further builds into account, or that needs further builds."""
     if not _may_be_build_difference(verdict, base, head):
         return verdict
-    before, after = (
+    base_levels, head_levels = (
         _list_levels(verdict.base.level, verdict.metric, base),
         _list_levels(verdict.head.level, verdict.metric, head),
     )
-    if min(before) <= max(after) and min(after) <= max(before):
+    if min(base_levels) <= max(head_levels) and min(head_levels) <= max(base_levels):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
-            f"much: base builds count {_list_counts(before)}, and head builds count {_list_counts(after)}."
+            f"much: base builds count {_list_counts(base_levels)}, and head builds count {_list_counts(head_levels)}."
         )
         changes = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
         return verdict.model_copy(update=changes)
@@ -34,11 +34,11 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         return verdict.model_copy(
             update={"sentence": f"{verdict.sentence} Base and head, built again, have the same bytes as before."}
         )
-    others = min(len(before), len(after)) - 1
-    if others < FURTHER_BUILDS:
+    n_further_builds = min(len(base_levels), len(head_levels)) - 1
+    if n_further_builds < FURTHER_BUILDS:
         sentence = f"{verdict.sentence} Further builds of both revisions must show the change, too."
         return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
-    sentence = f"{verdict.sentence} {others} further builds of each revision show it as well."
+    sentence = f"{verdict.sentence} {n_further_builds} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})
 
 
@@ -46,9 +46,9 @@ def _may_be_build_difference(verdict: MetricVerdict, base: Report, head: Report)
     """Return whether other builds of two revisions may explain a change."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
         return False
-    small = abs(verdict.change or 0) <= MAX_FAULTS_BETWEEN_BUILDS
-    one_build = have_same_own_bytes(read_program_bytes(base), read_program_bytes(head))
-    return small and not one_build and base.revision.commit != head.revision.commit
+    is_small = abs(verdict.change or 0) <= MAX_FAULTS_BETWEEN_BUILDS
+    is_same_build = have_same_own_bytes(read_program_bytes(base), read_program_bytes(head))
+    return is_small and not is_same_build and base.revision.commit != head.revision.commit
 
 
 def _list_levels(level: Number | None, name: str, report: Report) -> list[Number]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_lookups import Lookups
-from runner.dependencies.lookup_answers import AnsweredLookups, Place, answer_lookups
+from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, Place, answer_lookups
+from runner.dependencies.recorded_lookups import Lookups
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.execution.sandbox import Sandbox
 

@@ -7,7 +7,7 @@ from flask import Flask
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.web.rendering.visible_text import make_visible, register
+from service.web.rendering.escape_for_pages import escape_invisible_characters, register
 
 
 @given(st.text())
@@ -15,12 +15,12 @@ def test_what_a_reader_sees_stays(text: str) -> None:
     seen = "".join(
         char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Zl", "Zp"}
     )
-    assert make_visible(seen) == seen
+    assert escape_invisible_characters(seen) == seen
 
 
 @pytest.mark.parametrize("char", ["\u202e", "\u2066", "\u200b", "\x1b", "\x9b", "\r", "\x7f", "\U000e0041"])
 def test_what_a_reader_does_not_see_is_written_as_its_code_point(char: str) -> None:
-    assert make_visible(f"a{char}b") == f"a[U+{ord(char):04X}]b"
+    assert escape_invisible_characters(f"a{char}b") == f"a[U+{ord(char):04X}]b"
 
 
 def test_pages_alone_are_changed() -> None:
