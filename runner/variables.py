@@ -46,7 +46,7 @@ VARIABLES = (
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(
         "FAULTWATCH_POOL",
-        "The name in reports of a pool of machines that stand for each other, instead of `FAULTWATCH_HOST`.",
+        "The name of a pool of interchangeable machines, which reports contain instead of `FAULTWATCH_HOST`.",
         "none",
     ),
     Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),

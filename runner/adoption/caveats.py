@@ -16,12 +16,15 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     if tried.is_foreign:
         return f"`{run.command}` executes nothing that this project builds"
     if tried.prints_usage or run.only_describes_itself:
-        return f"this watches the start of `{run.command}` alone: it prints its usage or version"
+        return f"this measures only the start of `{run.command}`, which prints its usage or version"
     if run.stand_in_file:
-        return f"this watches `{run.command}`, whose file stands in for the input of its users"
+        return f"the file in `{run.command}` only stands in for the input of real users"
     if run.input_file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
-        return f"this watches hardly more than a start: without its input, `{run.command}` takes {added} fewer faults"
+        return (
+            f"this measures little more than the program's start: without its input, `{run.command}` takes {added} "
+            "fewer faults"
+        )
     if run.may_do_nothing and not run.is_test:
-        return f"this watches the start of `{run.command}` alone: it gets no input"
+        return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""

@@ -74,7 +74,7 @@ def assess_exactness(
 def _describe_next_step(*, is_server: bool) -> str:
     if is_server:
         return (
-            "Change [server] or [load] in `workload.toml`, and see what it does with `faultwatch measure --samples 10`."
+            "Change [server] or [load] in `workload.toml`, and check the effect with `faultwatch measure --samples 10`."
         )
     return (
         "Try such a setting with `faultwatch measure --env NAME=VALUE`, and keep it in `[run.environment]`, or in "

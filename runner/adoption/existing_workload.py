@@ -75,7 +75,7 @@ def choose_kept_workload(
     if not file.exists():
         return None
     print_message(f"{file} exists")
-    keep = file != top / WORKLOAD_FILE or confirm("Keep it, and measure it?", default=True)
+    keep = file != top / WORKLOAD_FILE or confirm("Keep this file and measure it?", default=True)
     return load_workload(file) if keep else None
 
 

@@ -206,9 +206,9 @@ def propose_listening_server(
     if speaks_http and (load := choose_load("http", address, find_generator)):
         return replace(server, load=load)
     endpoint_name = f"port {port}" if port else f"the socket {endpoint_text}"
-    missing_part = (
-        "no HTTP load generator is installed (ab, hey or wrk)" if speaks_http else "init does not know what loads it"
-    )
+    missing_part = "no HTTP load generator is installed (ab, hey or wrk)"
+    if not speaks_http:
+        missing_part = "init knows no load generator for it"
     return replace(server, obstacle=f"{run.command} listens on {endpoint_name}: it is a server, and {missing_part}")
 
 

@@ -31,7 +31,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
     asked_engines = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
     raise FaultwatchError(
         f"no running container is named {name!r}{asked_engines}",
-        "`podman ps` lists them, for each user apart; or pass the id of its process",
+        "`podman ps` lists the containers of the user who runs it; or pass the id of a process in the container",
     )
 
 

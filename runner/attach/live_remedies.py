@@ -74,7 +74,7 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
         elif name == "allocator":
             variables["LD_PRELOAD"] = _PRELOADED_LIBRARIES.get(value, f"lib{value}.so")
         elif name == "thp":
-            commands.append(f"echo {value} | sudo tee {_HUGE_PAGES_FILE}   # works at once, for all of the host")
+            commands.append(f"echo {value} | sudo tee {_HUGE_PAGES_FILE}   # takes effect at once, on the whole host")
         else:
             commands.append(f"{name}={value}")
     if tunables:

@@ -42,10 +42,11 @@ def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
     process = table.get(pid)
     if process is None:
         raise FaultwatchError(
-            f"there is no process {pid}", "`pgrep -a NAME` lists processes; a thread is not one, pass its process"
+            f"there is no process {pid}",
+            "`pgrep -a NAME` lists processes; for a thread, pass the id of its process",
         )
     if process.is_of_kernel:
-        raise FaultwatchError(f"{pid} is a thread of the kernel, [{process.name}]: it has no page faults of its own")
+        raise FaultwatchError(f"{pid} is a kernel thread, [{process.name}], and kernel threads have no page faults")
     return ProcessChoice(process, find_descendants(table, pid))
 
 

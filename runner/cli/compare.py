@@ -277,7 +277,7 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.activity(f"building {self.revision.commit[:10]} in the other revision's place")
+        self.activity(f"building {self.revision.commit[:10]} in the folder of the other revision")
         builder = self.workbench.builder
         with builder.build_in_other_place(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
             yield self._make_trial(case, rebuilt_tree, self.build_result.build)

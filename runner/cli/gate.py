@@ -45,7 +45,7 @@ from runner.subject.clone_completeness import find_complete_revision
         "--fresh",
         "remeasure_base",
         is_flag=True,
-        help="Measure base again, even if the service has a run of base in this environment.",
+        help="Measure the base again, even if the service has a run of it in this environment.",
     ),
     output_options,
     result_options,

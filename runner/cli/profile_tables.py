@@ -38,7 +38,7 @@ def show_profile(profile: Profile) -> None:
     console = Console()
     console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = PROFILE_SCOPES[profile.scope]
-    processes = f", one of {profile.processes} at once" if profile.processes > 1 else ""
+    processes = f", one of {profile.processes} processes that ran at the same time" if profile.processes > 1 else ""
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
     console.print(f"Profile of {scope}{processes}{overhead}. Profiles do not affect results.", style="dim")

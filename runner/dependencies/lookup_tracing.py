@@ -21,7 +21,7 @@ from runner.system.scratch import make_scratch_folder
 _SOURCE = Path(__file__).with_name("lookup_tracer.c")
 MAX_TRACED_CALLS = 20_000
 """Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
-_ASKS_TOO_OFTEN = "it asks about files too often"
+_ASKS_TOO_OFTEN = "it looks up files too often"
 
 
 class LookupTracer:

@@ -56,7 +56,7 @@ def check_canary(host: HostProbe) -> CheckResult:
         return make_unknown("cannot be checked while perf does not count")
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
-        return make_unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
+        return make_unknown(outcome.problem, "install a C compiler (cc) and perf 5.10 or later")
     if outcome.canary.holds:
         left_out_kinds = "".join(f"; no {kind}: {reason}" for kind, reason in outcome.canary.left_out.items())
         return make_ok(f"exact: {outcome.canary.finding}{left_out_kinds}")

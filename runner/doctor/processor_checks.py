@@ -30,7 +30,7 @@ def check_turbo(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the temperature."""
     value = cpu.read_turbo(host.tree)
     if value != "on":
-        return make_ok(value or "this system has no switch for it")
+        return make_ok(value or "this system has no setting for it")
     if host.tree.read_text(f"{_CPU}/intel_pstate/no_turbo") is not None:
         fix = f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
     else:

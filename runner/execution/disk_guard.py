@@ -116,9 +116,9 @@ def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
     if at_end.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
         return "left too little memory on the machine"
     if at_start.has_files and at_end.files < min(MIN_FREE_FILES, at_start.files // 2):
-        return "left too few free files (inodes) on the disk"
+        return "left too few free inodes on the disk"
     if at_start.has_files and at_start.files - at_end.files > MAX_FILES:
-        return f"made more than {MAX_FILES:,} files"
+        return f"created more than {MAX_FILES:,} files"
     return ""
 
 

@@ -51,7 +51,7 @@ def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[
     """Return readings without a value, with the reason why faults are not known by kind."""
     status, reason = Status.NOT_COUNTED, ""
     if processes > 1:
-        status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at once was watched"
+        status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at the same time was watched"
     elif faults is None:
         status, reason = Status.NOT_SUPPORTED, "no execution could be watched on this host"
     elif faults.lost:

@@ -219,7 +219,7 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResu
     """
     problem = problem or _describe_preload_failure(finished.error)
     if not problem and group.count_killed():
-        problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"
+        problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:
         limit_text = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limit_text}"

@@ -47,18 +47,18 @@ class BranchFiles(Struct):
         """
         if self.branch.startswith("-") or self._try_to_run("check-ref-format", self._ref) is None:
             raise FaultwatchError(
-                f"--store: {self.branch!r} is no name of a branch", "for example branch:faultwatch-data"
+                f"--store: {self.branch!r} is not a valid branch name", "write a name such as branch:faultwatch-data"
             )
         tips = self._list_tips()
         if not tips and not may_be_new:
             raise FaultwatchError(
                 f"there is no branch {self.branch}",
-                f"fetch it: git fetch {_REMOTE} {self.branch}, or let `faultwatch history --store` make it",
+                f"fetch it: git fetch {_REMOTE} {self.branch}, or let `faultwatch history --store` create it",
             )
         work_tree = self._read_output("for-each-ref", "--format=%(worktreepath)", self._ref).strip()
         if work_tree and may_be_new:
             raise FaultwatchError(
-                f"the branch {self.branch} is checked out in {work_tree}", "name a branch that nobody works on"
+                f"the branch {self.branch} is checked out in {work_tree}", "name a branch that is not checked out"
             )
         for tip in tips:
             marker = self._try_to_run("cat-file", "blob", f"{tip}:{MARKER}")

@@ -83,7 +83,8 @@ def check_marker(content: bytes, store_description: str) -> None:
         version = None
     if not isinstance(version, int):
         raise FaultwatchError(
-            f"{store_description}: {MARKER} is damaged", f"restore it: its content is {write_marker().decode()}"
+            f"{store_description}: {MARKER} is damaged",
+            f"restore the file with this content: {write_marker().decode()}",
         )
     if version > STORE_VERSION:
         raise FaultwatchError(

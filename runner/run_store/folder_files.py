@@ -47,7 +47,9 @@ class FolderFiles(Struct, frozen=True):
                     f"{self.folder} is not a store of runs"
                     if has_other_files
                     else f"there is no store of runs in {self.folder}",
-                    "name a new or an empty folder" if may_be_new else "`faultwatch history --store FOLDER` makes one",
+                    "name a new or an empty folder"
+                    if may_be_new
+                    else "create one with `faultwatch history --store FOLDER`",
                 )
             self.write(MARKER, write_marker())
         except OSError as error:

@@ -87,7 +87,7 @@ class RunStore(Struct, frozen=True):
             if names[text].fits(content):
                 yield names[text], content
             else:
-                self.warn(f"{self.files.description}: {text} is damaged and left out; delete it or restore it")
+                self.warn(f"{self.files.description}: {text} is damaged and was skipped; delete it or restore it")
 
     def finish(self) -> None:
         """Write what still waits."""
@@ -133,10 +133,10 @@ def open_store(
     """
     files: StoreFiles
     if not address:
-        raise FaultwatchError("--store names no place", "name a folder, or branch:NAME")
+        raise FaultwatchError("--store names neither a folder nor a branch", "name a folder, or branch:NAME")
     if is_branch(address):
         if repository is None:
-            raise FaultwatchError(f"{address}: this is no git repository", "run this in the repository, or pass --repo")
+            raise FaultwatchError(f"{address}: not a git repository", "run this in the repository, or pass --repo")
         files = make_branch_files(repository, address.removeprefix(_BRANCH))
     else:
         files = FolderFiles(Path(address).expanduser().absolute())

@@ -41,7 +41,7 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
         if sandbox:
             sandbox.change_owner(data)
     except OSError as error:
-        raise FaultwatchError(f"the folder {data} of the server cannot be made: {error.strerror}") from None
+        raise FaultwatchError(f"the folder {data} of the server cannot be created: {error.strerror}") from None
     # A path of a socket is limited to 107 bytes, so it cannot lie in the tree.
     folder = None if sandbox else Path(tempfile.mkdtemp(prefix="faultwatch-"))
     try:
@@ -70,4 +70,6 @@ def _find_free_port() -> int:
             except OSError:
                 continue
             return port
-    raise FaultwatchError(f"no free port was found from {_PORTS[0]} to {_PORTS[-1]}", "end what listens there")
+    raise FaultwatchError(
+        f"no free port was found from {_PORTS[0]} to {_PORTS[-1]}", "stop the programs that listen on these ports"
+    )

@@ -272,7 +272,7 @@ class Builder(Struct, frozen=True):
                 restore_original_tree(build_folder / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.report_repeated_build(f"the build in {build_folder} is repeated: {damage.what}")
+            self.report_repeated_build(f"repeating the build in {build_folder}: {damage.what}")
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:

@@ -74,7 +74,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
     merge_bases = repository.find_merge_bases(base, head)
     if tip in merge_bases:
         raise FaultwatchError(
-            f"{head} is contained in {base} already, so there is nothing to compare",
+            f"{head} is already contained in {base}, so there is nothing to compare",
             "put the target branch of the merge first, as in main..HEAD",
         )
     is_shallow = repository.is_shallow()

@@ -39,7 +39,7 @@ class MissingPart(NamedTuple):
     def remedy(self) -> str:
         """How to install it."""
         if self.packages is None:
-            return f"install the package that has {self.name}"
+            return f"install the package that provides {self.name}"
         return f"apt install {self.packages.debian}, or dnf install {self.packages.fedora}"
 
 

@@ -335,10 +335,12 @@ class Workload(Table):
         forbidden_keys = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
         if forbidden_keys:
             raise ValueError(
-                f"[run] {min(forbidden_keys)}: not allowed beside [server], which has its own command and [load]"
+                f"[run] {min(forbidden_keys)}: not allowed together with [server], which has its own command and [load]"
             )
         if taken_names := SERVER_PLACEHOLDERS & self.matrix.keys():
-            raise ValueError(f"[matrix] {min(taken_names)}: the runner gives it to the server; choose another name")
+            raise ValueError(
+                f"[matrix] {min(taken_names)}: the runner sets this name for the server; choose another one"
+            )
         return self
 
     def list_server_texts(self) -> tuple[str, ...]:
@@ -437,7 +439,7 @@ def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
         return
     if not list_server_placeholders(server) & {"port", "socket"}:
         raise FaultwatchError(
-            f"{file}: [server]: nothing says when it is ready",
+            f"{file}: [server] does not say when the server is ready",
             "use {port} or {socket} in its command, or add ready_log or ready_command",
         )
 

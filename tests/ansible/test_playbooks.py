@@ -168,9 +168,11 @@ def test_a_host_that_was_never_made_is_told_so(tmp_path: Path) -> None:
         yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [look, table, take]}])
     )
     said = run("ansible-playbook", "-i", str(tmp_path / "hosts.json"), str(tmp_path / "play.yml"), check=False)
-    row = "bench +runner +problem +it was never made, or was retired +ansible-playbook runner.yml makes it"
+    row = "bench +runner +problem +it was never set up, or was retired +run ansible-playbook runner.yml"
     assert re.search(row, said)
-    assert "bench was never made a service and a runner, or was retired: run site.yml first, or service.yml" in said
+    assert (
+        "bench was never set up as a service and a runner, or was retired: run site.yml first, or service.yml" in said
+    )
     assert "changed=0" in said
 
 

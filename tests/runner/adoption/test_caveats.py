@@ -16,15 +16,15 @@ def tried(command: str, **keys: Any) -> TriedCommand:
 @pytest.mark.parametrize(
     ("result", "caveat"),
     [
-        (tried("./x", may_do_nothing=True), "this watches the start of `./x` alone: it gets no input"),
+        (tried("./x", may_do_nothing=True), "this measures only the start of `./x`, because it gets no input"),
         (
             tried("./x --help", may_do_nothing=True),
-            "this watches the start of `./x --help` alone: it prints its usage or version",
+            "this measures only the start of `./x --help`, which prints its usage or version",
         ),
-        (tried("./x", prints_usage=True), "this watches the start of `./x` alone: it prints its usage or version"),
+        (tried("./x", prints_usage=True), "this measures only the start of `./x`, which prints its usage or version"),
         (
             tried("./x LICENSE", stand_in_file="LICENSE"),
-            "this watches `./x LICENSE`, whose file stands in for the input",
+            "the file in `./x LICENSE` only stands in for the input of real",
         ),
         (tried("python3 port.py", is_foreign=True), "`python3 port.py` executes nothing that this project builds"),
         (tried("./x tests/a.json", input_file="tests/a.json"), ""),
@@ -49,7 +49,8 @@ def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
 def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
     given = TriedCommand(RunProposal("./lz4 tests/skip.bin", input_file="tests/skip.bin"), (75, 75))
     assert describe_caveat(given, 72) == (
-        "this watches hardly more than a start: without its input, `./lz4 tests/skip.bin` takes 3 fewer faults"
+        "this measures little more than the program's start: without its input, `./lz4 tests/skip.bin` takes 3 fewer "
+        "faults"
     )
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 0) == ""

@@ -136,7 +136,7 @@ def test_a_port_that_only_the_program_knows_stays() -> None:
 def test_a_server_that_does_not_speak_http_is_told() -> None:
     run = listen("./srv 8080", "8080", 8080)
     assert run.load is None
-    assert run.obstacle == "./srv 8080 listens on port 8080: it is a server, and init does not know what loads it"
+    assert run.obstacle == "./srv 8080 listens on port 8080: it is a server, and init knows no load generator for it"
     assert '# command = "LOAD_GENERATOR {port}"' in list_example_lines(run)
 
 

@@ -263,7 +263,7 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = "./srv 80 listens on port 80: it is a server, and init does not know what loads it"
+    lacks = "./srv 80 listens on port 80: it is a server, and init knows no load generator for it"
     server = RunProposal("./srv {port}", program="./srv", obstacle=lacks)
     host = Host({})
     monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), run.obstacle) for run in runs])

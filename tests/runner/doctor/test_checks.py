@@ -125,7 +125,7 @@ def test_canary_that_is_silent_says_why(tmp_path: Path) -> None:
     host = made_up(tmp_path, count_canary=lambda home: CanaryOutcome(problem="there is no C compiler"))
     status, finding, remedy = found(host, "canary")
     assert (status, finding) == ("unknown", "there is no C compiler")
-    assert "perf of version 5.10" in remedy
+    assert "perf 5.10 or later" in remedy
 
 
 def test_layout(machine: Make) -> None:

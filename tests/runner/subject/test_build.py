@@ -355,7 +355,7 @@ def test_a_damaged_record_is_one_line_and_a_new_build(
     again, build = builder.build(repository, head, workload("cp source program"))
     assert not build.cached
     assert (again / "program").exists()
-    assert lines == [f"the build in {tree.parent} is repeated: its build.json is empty or damaged"]
+    assert lines == [f"repeating the build in {tree.parent}: its build.json is empty or damaged"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")

@@ -87,21 +87,21 @@ MISTAKES = [
     (
         "databases = ",
         "port = [1]\ndatabases = ",
-        r"\[matrix\] port: the runner gives it to the server; choose anoth",
+        r"\[matrix\] port: the runner sets this name for the server; choose anoth",
         False,
     ),
-    ("databases = ", "data = [1]\ndatabases = ", r"\[matrix\] data: the runner gives it to the server", False),
+    ("databases = ", "data = [1]\ndatabases = ", r"\[matrix\] data: the runner sets this name for the server", False),
     (
         "--port {port}",
         "--port 6379",
-        r"\[server\]: nothing says when it is ready.*use {port} or {socket} in its command, or add ready_",
+        r"\[server\] does not say when the server is ready.*use {port} or {socket} in its command, or add ready_",
         False,
     ),
     *(
         (
             "[server]",
             f"[run]\n{key} = {value}\n[server]",
-            rf"\[run\] {key}: not allowed beside \[server\], which has its own",
+            rf"\[run\] {key}: not allowed together with \[server\], which has its own",
             True,
         )
         for key, value in {
