@@ -42,8 +42,8 @@ class Product(Struct, frozen=True):
             Those of the history. What it measured in a sandbox is searched in one.
         """
         span = f"{drift.parent}..{drift.commit}"
-        words = ("bisect", str(self.workload), span, "--repo", str(self.repository), "--case", drift.case)
-        words = (*words, *(option for option in options if option == "--sandbox"))
+        sandbox = [option for option in options if option == "--sandbox"]
+        words = ("bisect", str(self.workload), span, "--repo", str(self.repository), "--case", drift.case, *sandbox)
         # Exit code 1: nothing was proven; the document says why.
         answer = json.loads(self._run("faultwatch", (*words, "--metric", drift.metric, "--json"), may_fail=True))
         found = answer["answer"]
