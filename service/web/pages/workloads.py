@@ -24,7 +24,7 @@ from service.web.rendering.page_formats import Page, Table, page
 bp = make_page_blueprint("workloads")
 
 _MAX_DRIFTS = 50
-_MAX_EVENTS = 25
+_MAX_EVENTS = 10
 _MAX_CHARTS = 8
 """Charts of one host."""
 _COMPANIONS = frozenset(list_shown_metrics(MetricView.COMPARISON))

@@ -32,8 +32,9 @@ def address(client: FlaskClient, definition: str = history.CASE.definition) -> s
 def test_the_drifts_of_a_case_are_listed_with_their_events(client: FlaskClient) -> None:
     text = read(client, address(client))
     assert "4 drifts" in text
-    for words in ("2,239 faults → 18,623 faults", "+16,384", "Hand memory back after each operation", "lab-1 new"):
+    for words in ("2,239 faults → 18,623 faults", "+16,384", "fixed 0505050505 Hand memory back after each operation lab-1"):
         assert words in text, text
+    assert "suspected: one of 2 commits, 0c0c0c0c0c…0d0d0d0d0d lab-1" in text, "no hash stands there twice"
     source = page(client, address(client))
     events = {event["id"] for event in client.get("/events.json?state=all").json["items"]}
     drifts = source[source.index('id="drifts"') : source.index('id="events"')]
@@ -50,7 +51,7 @@ def test_what_waits_for_a_decision_comes_first(own: FlaskClient) -> None:
     document = own.get(f"{address(own)}.json").json
     assert [drift["state"] for drift in document["drifts"]] == ["new", "new", "false_alarm", "fixed"]
     assert {event["state"] for event in document["events"][:2]} == {"new"}
-    assert "lab-1 false alarm" in read(own, address(own))
+    assert "% false alarm" in read(own, address(own))
 
 
 def test_small_charts_lead_to_the_series(client: FlaskClient) -> None:
