@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 
 from runner.contract.base import CommitHash
 from service.schemas.certainty import Certainty, decide_certainty
-from service.schemas.history import Candidate, Cause, Direction, FaultPrice, Number, SettingChange, View
+from service.schemas.history import Candidate, Cause, Direction, FaultPrice, ListedDrift, Number, SettingChange, View
 from service.text.cause_text import prefix_provisional
 
 Author = Annotated[
@@ -289,6 +289,22 @@ class EventDrift(View):
     silenced_until: datetime | None
     sentence: str
     price: FaultPrice | None
+
+
+class CaseDrift(ListedDrift):
+    """A drift as the page of its case lists it."""
+
+    event_id: str | None
+    """The event of the drift; None until the events are updated."""
+    state: State | None
+    """The state of that event."""
+
+
+class CaseDriftList(View):
+    """Drifts of one case, those that wait for a decision first."""
+
+    items: list[CaseDrift]
+    total: int
 
 
 class WithdrawnDrift(View):

@@ -38,7 +38,7 @@ RESULTS = {
 """Anonymous callers see these, reading."""
 FOR_ALL = {
     *("static", "vendor.file", "api.health.show", "access.form", "access.sign_in", "access.sign_out"),
-    *("api.actions.sign_in", "webhooks.receive"),
+    *("api.actions.sign_in", "webhooks.receive", "definitions.show"),
 }
 """These check for themselves who may do what, on every service."""
 WITH_TOKEN = {
