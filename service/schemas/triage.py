@@ -99,10 +99,12 @@ class Decision(View):
 
 
 class DecisionList(View):
-    """The log of an event, oldest first."""
+    """A page of the log of an event, oldest first."""
 
     items: list[Decision]
     total: int
+    limit: int
+    offset: int
 
 
 class Delivery(View):
@@ -121,10 +123,12 @@ class Delivery(View):
 
 
 class DeliveryList(View):
-    """The deliveries of an event, oldest first."""
+    """A page of the deliveries of an event, oldest first."""
 
     items: list[Delivery]
     total: int
+    limit: int
+    offset: int
 
 
 class DecisionRequest(BaseModel):
@@ -163,10 +167,12 @@ class SubjectEntry(View):
 
 
 class SubjectList(View):
-    """All subjects, by name."""
+    """A page of the subjects, by name."""
 
     items: list[SubjectEntry]
     total: int
+    limit: int
+    offset: int
 
 
 class SubjectChange(BaseModel):

@@ -295,7 +295,7 @@ def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: Fu
 
 def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
     """Return what the filters offer, each as the value in the address and the text that is shown."""
-    subject_names = [entry.name for entry in subjects.list_subjects(store).items]
+    subject_names = [entry.name for entry in subjects.list_subjects(store)]
     choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
         "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],

@@ -60,7 +60,7 @@ WITH_TOKEN = {
     *("jobs.index", "jobs.show", "bisect.index", "bisect.show", "api.jobs.index", "api.jobs.get", "api.jobs.log"),
     *("lab.show", "lab.order", "api.settings_lab.get"),
     *("matrix.show", "api.nightly_runs.get", "subjects.index", "api.subjects.index", "api.subjects.get"),
-    *("api.export.get", "api.revisions.get", "compare.between"),
+    *("api.export.get", "api.revisions.index", "api.silences.get", "compare.between"),
     # what writes, or has the service compute
     *("event.triage", "api.events.triage", "judged_series.index"),
     *("releases.index", "releases.choose", "releases.show"),
