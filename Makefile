@@ -36,7 +36,7 @@ test: system-tests ## Check everything: style, types, imports, tests
 
 # The tests of these folders decide, parse and write: none starts a service, a browser or a build.
 QUICK = tests/setup tests/docs $(addprefix tests/service/,rules config text lab nightly/rules releases) \
-	$(addprefix tests/runner/,adoption ci contract dependencies doctor environment gate_files host importing nightly perf \
+	$(addprefix tests/runner/,adoption contract dependencies doctor environment gate_files host importing nightly perf \
 	process_state profile schemas system workload)
 
 .PHONY: quick

@@ -142,7 +142,7 @@ def main() -> None:
     """Reduce what is stored at an address from before a time, as the command does."""
     os.nice(10)
     database = Database(sys.argv[1])
-    rule = RetentionRule(reduce=datetime.fromisoformat(sys.argv[2]))
+    rule = RetentionRule(reduce_before=datetime.fromisoformat(sys.argv[2]))
     print(apply_rule(database, rule, lambda done, total: progress(f"{done:,} of {total:,} runs reduced")))
     database.close()
 

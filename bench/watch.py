@@ -59,11 +59,11 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
     """Execute a program as before the samples; return its faults, and why it could not be followed."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     recorder = FaultsByFileRecorder()
-    with raise_priority(), LookupTracer(launched=True, counted=True) if watched else nullcontext() as tracer:
+    with raise_priority(), LookupTracer(is_launched=True, is_counted=True) if watched else nullcontext() as tracer:
         recording = Recording((), (recorder,), tracer)
         count_processes(program.command, directory=tree, state=state, timeout=60, recording=recording)
         faults = recorder.get_result()
-        return faults.total if faults else None, tracer.read_lookups().untraced if tracer else ""
+        return faults.total if faults else None, tracer.read_lookups().untraced_reason if tracer else ""
 
 
 def sample(program: Program, tree: Path) -> int:
@@ -77,14 +77,14 @@ def sample(program: Program, tree: Path) -> int:
 
 def build(script: str, tree: Path, *, watched: bool) -> None:
     """Build, watched or not."""
-    with LookupTracer(launched=False, counted=False) if watched else nullcontext() as tracer:
+    with LookupTracer(is_launched=False, is_counted=False) if watched else nullcontext() as tracer:
         words: Sequence[str] = ["sh", "-ec", script]
         done = execute(
             tracer.wrap_command(words) if tracer else words,
             directory=tree,
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
             timeout=600,
-            inherited=tracer.inherited if tracer else (),
+            inherited=tracer.inherited_descriptors if tracer else (),
         )
     if done.problem:
         sys.exit(f"`{script}` {done.problem}: {done.output}{done.error}")

@@ -49,7 +49,10 @@ def main(arguments: Sequence[str]) -> int:
     for file in pictures.save(product.home, (drift.case for drift in found.drifts if drift.is_large), charts):
         print(file, flush=True)
     if chosen.store:
-        stored.save(chosen.project, replace(found, drifts=tuple(_confirmed(product, drift) for drift in found.drifts)))
+        stored.save(
+            chosen.project,
+            replace(found, drifts=tuple(_confirmed(product, drift, target.options) for drift in found.drifts)),
+        )
         return 0
     lines = compare(stored.load(chosen.project), found)
     _show(found, lines)
@@ -119,10 +122,10 @@ def _documents(repository: Path, target: Target) -> set[str]:
     return {commit for commit, *names in commits if only_documents(names)}
 
 
-def _confirmed(product: Product, drift: Drift) -> Drift:
+def _confirmed(product: Product, drift: Drift, options: Sequence[str]) -> Drift:
     """Have a drift proven by the product, and count its commits by hand; leave a small one as it is."""
     if drift.is_large:
-        drift = product.prove(drift)
+        drift = product.prove(drift, options)
     return replace(
         drift, candidates=(), culprits=tuple(_counted(product, drift.case, culprit) for culprit in drift.culprits)
     )

@@ -33,10 +33,17 @@ class Product(Struct, frozen=True):
         document: dict[str, Any] = json.loads(self._run("faultwatch", words, may_fail=False))
         return document
 
-    def prove(self, drift: Drift) -> Drift:
-        """Search the commits that can have caused a drift; return it with those that did, and their proofs."""
+    def prove(self, drift: Drift, options: Sequence[str]) -> Drift:
+        """Search the commits that can have caused a drift; return it with those that did, and their proofs.
+
+        Parameters
+        ----------
+        options
+            Those of the history. What it measured in a sandbox is searched in one.
+        """
         span = f"{drift.parent}..{drift.commit}"
-        words = ("bisect", str(self.workload), span, "--repo", str(self.repository), "--case", drift.case)
+        sandbox = [option for option in options if option == "--sandbox"]
+        words = ("bisect", str(self.workload), span, "--repo", str(self.repository), "--case", drift.case, *sandbox)
         # Exit code 1: nothing was proven; the document says why.
         answer = json.loads(self._run("faultwatch", (*words, "--metric", drift.metric, "--json"), may_fail=True))
         found = answer["answer"]

@@ -26,7 +26,7 @@ _COMMAND = re.compile(
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters that Python holds for printable and that are shown as nothing, as variation selectors are."""
 _MAX_LINE_CHARACTERS = 4096
-"""How much of a line is looked at again when more of it comes."""
+"""How many of the last characters of a line are searched again when more of the line is written."""
 
 
 def break_commands(text: str) -> str:
@@ -39,13 +39,13 @@ def break_commands_in_json(document: str) -> str:
 
     Only its strings can contain commands, and the last character of one is never part of an escape sequence.
     """
-    hidden = _INVISIBLE.sub(lambda match: _escape_character(match[0]), document)
-    return _COMMAND.sub(lambda match: match[0][:-1] + _escape_character(match[0][-1]), hidden)
+    visible_document = _INVISIBLE.sub(lambda match: _escape_character(match[0]), document)
+    return _COMMAND.sub(lambda match: match[0][:-1] + _escape_character(match[0][-1]), visible_document)
 
 
-def _escape_character(letter: str) -> str:
-    units = letter.encode("utf-16-be")
-    return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
+def _escape_character(character: str) -> str:
+    utf16_bytes = character.encode("utf-16-be")
+    return "".join(f"\\u{utf16_bytes[index : index + 2].hex()}" for index in range(0, len(utf16_bytes), 2))
 
 
 def guard_stream(stream: TextIO) -> TextIO:
@@ -58,18 +58,25 @@ class _GuardedStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._line = ""
+        self._last_line = ""
         """What has been written of the last line."""
 
     def write(self, text: str) -> int:
         """Write text, with a space in each command; return how many characters there were to write."""
-        written = len(self._line)
-        whole = _INVISIBLE.sub("", self._line + text)
-        places = [max(match.end() - 1, written) for match in _COMMAND.finditer(whole) if match.end() > written]
-        parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
+        written_length = len(self._last_line)
+        whole_text = _INVISIBLE.sub("", self._last_line + text)
+        break_positions = [
+            max(match.end() - 1, written_length)
+            for match in _COMMAND.finditer(whole_text)
+            if match.end() > written_length
+        ]
+        parts = [
+            whole_text[start:end]
+            for start, end in zip([written_length, *break_positions], [*break_positions, len(whole_text)], strict=True)
+        ]
         line = " ".join(parts)
         self._stream.write(line)
-        self._line = (self._line + line).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
+        self._last_line = (self._last_line + line).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

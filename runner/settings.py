@@ -56,7 +56,7 @@ class Settings(Struct, frozen=True):
     pool: str = ""
 
     def __repr__(self) -> str:
-        """Without the token, which must not reach a log or a traceback."""
+        """Return a text without the token, which must not reach a log or a traceback."""
         return f"Settings(home={str(self.home)!r}, url={self.url!r}, host={self.host!r})"
 
     @property
@@ -109,7 +109,7 @@ def _read_limit(name: str, default: float) -> float | None:
     Raises
     ------
     FaultwatchError
-        If it is not a number, or negative.
+        The value is not a number, or is negative.
     """
     text = get_value(name) or str(default)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
@@ -125,7 +125,7 @@ def _read_url() -> str | None:
     Raises
     ------
     FaultwatchError
-        If it is not an HTTP address.
+        The value is not an HTTP address.
     """
     url = get_value("FAULTWATCH_URL") or None
     if url and not re.match(r"https?://[^/\s]", url):
@@ -139,7 +139,7 @@ def _read_token() -> str | None:
     Raises
     ------
     FaultwatchError
-        If its file cannot be read, or the content is not a token. The message does not contain it.
+        The file cannot be read, or the content is not a token. The message does not contain it.
     """
     text, source = get_value("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
     if not text and (file := get_value("FAULTWATCH_TOKEN_FILE")):

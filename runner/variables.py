@@ -14,11 +14,11 @@ class Variable(Struct, frozen=True):
     Attributes
     ----------
     name
-        Of the variable.
+        The name of the variable.
     meaning
         One or two sentences, in Markdown.
     default
-        What holds if the variable is not set, in Markdown.
+        What applies if the variable is not set, in Markdown.
     unit
         Unit of the value, and what it may be; empty for any text.
     """
@@ -46,7 +46,7 @@ VARIABLES = (
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(
         "FAULTWATCH_POOL",
-        "The name in reports of a pool of machines that stand for each other, instead of `FAULTWATCH_HOST`.",
+        "The name of a pool of interchangeable machines, which reports contain instead of `FAULTWATCH_HOST`.",
         "none",
     ),
     Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),
@@ -104,7 +104,7 @@ def get_value(name: str) -> str:
     Raises
     ------
     KeyError
-        If the table does not contain the variable.
+        The table does not contain the variable.
     """
     if name not in _NAMES:
         raise KeyError(name)

@@ -58,7 +58,9 @@ cli.add_command(config)
     metavar="FILE",
     help="File to which the port is written once the service listens.",
 )
-@click.option("--parent", type=click.IntRange(1, _MAX_PID), metavar="PID", help="Stop when this process ends.")
+@click.option(
+    "--parent", type=click.IntRange(1, _MAX_PID), metavar="PID", help="Stop the service when this process ends."
+)
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
     if parent is not None:

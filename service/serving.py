@@ -193,7 +193,7 @@ def _refuse_unwritable(file: Path) -> None:
         part.unlink()
     except OSError as error:
         raise ServiceError(
-            "The file of the port cannot be written",
+            "The port file cannot be written",
             f"{file} ({error.strerror})",
             "Name a file in a folder that this user may write to.",
         ) from error

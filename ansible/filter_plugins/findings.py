@@ -36,11 +36,11 @@ def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
     )
     kept = json.loads(spool["stdout"])
     if kept["waiting"] or kept["refused"]:
-        told = f"{len(kept['waiting'])} reports wait, {len(kept['refused'])} were refused"
+        told = f"{len(kept['waiting'])} reports are waiting and {len(kept['refused'])} were refused"
         found.append({"name": "spool", "status": "problem", "finding": told, "remedy": "faultwatch spool"})
     if admitted["stdout"] != "200":
-        told = f"it answers this host: {admitted['stdout']} {admitted['stderr']}".strip()
-        remedy = "see that the host reaches it, and that its token holds"
+        told = f"the service answers this host with {admitted['stdout']} {admitted['stderr']}".strip()
+        remedy = "check that the host reaches the service, and that its token is valid"
         found.append({"name": "service", "status": "problem", "finding": told, "remedy": remedy})
     return [{"host": host, **finding} for finding in found]
 
@@ -52,8 +52,8 @@ def setting_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> 
             yield {
                 "name": f"setting {name}",
                 "status": "mismatch",
-                "finding": f"declared {value!r}, held {held.get(name, 'nothing')!r}",
-                "remedy": "ansible-playbook tune.yml sets it again",
+                "finding": f"declared as {value!r}, but is {held.get(name, 'not set')!r}",
+                "remedy": "run ansible-playbook tune.yml",
             }
 
 

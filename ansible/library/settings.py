@@ -85,9 +85,9 @@ def main() -> None:
                 try:
                     write(path, wanted["value"])
                 except OSError as error:
-                    module.fail_json(f"{path} stays {value!r}, it does not take {wanted['value']!r}: {error.strerror}")
+                    module.fail_json(f"{path} is still {value!r}: {wanted['value']!r} was refused: {error.strerror}")
                 if read(path) != wanted["value"]:
-                    module.fail_json(f"{path} stays {value!r}, although it took {wanted['value']!r}")
+                    module.fail_json(f"{path} is still {value!r} after {wanted['value']!r} was written")
         if wanted["name"]:
             held[wanted["name"]] = wanted["shown"] or wanted["value"]
     module.exit_json(

@@ -16,13 +16,13 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
     # Few projects in other languages have a package.json for more than their documents.
     systems = [*systems, java, node, scripts]
-    found = [proposal for system in systems for proposal in system.propose(sources)]
+    unsorted = [proposal for system in systems for proposal in system.propose(sources)]
     # What is at the top is the project's usual build, and often the smallest: build files in folders are for packagers.
-    proposals = sorted(found, key=lambda proposal: proposal.depth)
+    proposals = sorted(unsorted, key=lambda proposal: proposal.depth)
     return [
         _add_version_variables(proposal, detect_version_from_git(sources, proposal.system)) for proposal in proposals
     ]
 
 
-def _add_version_variables(proposal: BuildProposal, read: VersionFromGit) -> BuildProposal:
-    return replace(proposal, git=read.git, environment={**proposal.environment, **read.variables})
+def _add_version_variables(proposal: BuildProposal, git_version: VersionFromGit) -> BuildProposal:
+    return replace(proposal, git=git_version.git, environment={**proposal.environment, **git_version.variables})

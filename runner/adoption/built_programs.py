@@ -22,7 +22,7 @@ _HEADER_BYTES = 20
 _EXECUTABLE, _SHARED = 2, 3
 _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
-"""An option that the library reads, in the program or in its shared library."""
+"""An option of Google Benchmark, whose name is in each program that contains the library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
 _GENERATED_FILES = {
     *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
@@ -43,12 +43,12 @@ class BuiltProgram(Struct, frozen=True):
     ----------
     name
         Its path in the tree.
-    google
+    uses_google_benchmark
         Whether it uses Google Benchmark.
     """
 
     name: str
-    google: bool = False
+    uses_google_benchmark: bool = False
 
 
 def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
@@ -59,8 +59,8 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
         name = os.path.relpath(entry.path, tree)
         if name in tracked_files or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
             continue
-        state = entry.stat(follow_symlinks=False)
-        if state.st_mode & stat.S_IXUSR and (program := _read_program(Path(entry.path), name)):
+        status = entry.stat(follow_symlinks=False)
+        if status.st_mode & stat.S_IXUSR and (program := _read_program(Path(entry.path), name)):
             programs.append(program)
     return sorted(programs, key=lambda program: program.name)
 
@@ -94,44 +94,51 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
             is_tracked = name in tracked_files
             if not (is_tracked and is_auxiliary(name)):
                 ranks[name] = _ServerRank(True, is_tracked, name.count("/"), name)
-    chosen: dict[str, str] = {}
+    chosen_programs: dict[str, str] = {}
     for name in sorted((name for name in ranks if not is_third_party(name)), key=ranks.__getitem__):
-        chosen.setdefault(PurePosixPath(name).name, name)
-    return list(chosen.values())
+        chosen_programs.setdefault(PurePosixPath(name).name, name)
+    return list(chosen_programs.values())
 
 
 def _is_candidate_name(name: str) -> bool:
     """Return whether a built file may be a program of the project, judging by its path."""
     path = PurePosixPath(name)
-    in_cargo = "target" in path.parts and "build" in path.parts
+    is_build_script = "target" in path.parts and "build" in path.parts
     return (
-        _GENERATED_FILES.isdisjoint(path.parts[:-1]) and ".so" not in path.suffixes and not in_cargo and " " not in name
+        _GENERATED_FILES.isdisjoint(path.parts[:-1])
+        and ".so" not in path.suffixes
+        and not is_build_script
+        and " " not in name
     )
 
 
 def _read_program(file: Path, name: str) -> BuiltProgram | None:
     """Return a file as a program that can be executed, with the benchmark library in it; None if it is none."""
     try:
-        with open_regular(file, links=False) as stream:
+        with open_regular(file, may_be_link=False) as stream:
             content = stream.read(_MAX_BYTES)
     except OSError:
         return None
     if len(content) < _HEADER_BYTES or content[:4] != b"\x7fELF":
         return None
-    (kind,) = struct.unpack_from("<H" if content[5] == 1 else ">H", content, 16)
-    begins = content[:4096]
-    if kind != _EXECUTABLE and not (kind == _SHARED and any(word in begins for word in _INTERPRETER)):
+    (elf_type,) = struct.unpack_from("<H" if content[5] == 1 else ">H", content, 16)
+    head = content[:4096]
+    if elf_type != _EXECUTABLE and not (elf_type == _SHARED and any(word in head for word in _INTERPRETER)):
         return None
     return BuiltProgram(name, _GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
 
 
 def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
-    """Return a sort key: benchmarks first, then the project's own program, others, examples, tests."""
+    """Return a sort key: first the rank, then how long and deep the name is.
+
+    The ranks: 0 benchmarks, 1 the program of the project's name, 2 others, 3 examples, 4 tests, 5 fuzzers, 6 those of
+    third parties.
+    """
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
         rank = 6
-    elif program.google or any("bench" in part for part in path.parts):
+    elif program.uses_google_benchmark or any("bench" in part for part in path.parts):
         rank = 0
     elif _normalize_name(path.name) == _normalize_name(project.lower()):
         rank = 1
@@ -159,20 +166,22 @@ def list_commands(programs: Iterable[BuiltProgram], sources: Sources) -> list[Ru
     runs: list[RunProposal] = []
     project = sources.name
     for program in sorted(programs, key=lambda program: _rank_program(program, project)):
-        start = program.name if "/" in program.name else f"./{program.name}"
-        if program.google:
+        start_command = program.name if "/" in program.name else f"./{program.name}"
+        if program.uses_google_benchmark:
             options = f"--benchmark_min_time={BENCHMARK_TIME} --benchmark_format=json"
-            runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
+            runs.append(RunProposal(f"{start_command} {options}", output="google-benchmark"))
             continue
         rank = _rank_program(program, project)[0]
-        runs.append(RunProposal(start, idle=rank != 0, test=rank == _TEST_PROGRAM_RANK))
+        runs.append(RunProposal(start_command, may_do_nothing=rank != 0, is_test=rank == _TEST_PROGRAM_RANK))
         inputs = list_inputs(sources, program.name) if 1 <= rank <= _TEST_PROGRAM_RANK else []
         runs += [
-            RunProposal(f"{start} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input=file)
+            RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
             for file in inputs
         ]
         if rank in {1, 2}:
             stand_ins = (file for file in list_stand_ins(sources) if file not in inputs)
-            runs += [RunProposal(f"{start} {file}", stand_in=file) for file in stand_ins]
-            runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]
+            runs += [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in stand_ins]
+            runs += [
+                RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
+            ]
     return runs

@@ -1,10 +1,10 @@
 """Says what a proposed command leaves unwatched, for the workload file and so for each gate. Pure."""
 
 from runner.adoption.command_choice import adds_little
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 
 
-def describe_caveat(tried: Tried, start_faults: int = 0) -> str:
+def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     """Return what the counts of a command do not show; empty if nothing is known against it.
 
     Parameters
@@ -13,15 +13,18 @@ def describe_caveat(tried: Tried, start_faults: int = 0) -> str:
         The faults of the program without its input; 0 if they are unknown.
     """
     run = tried.run
-    if tried.foreign:
+    if tried.is_foreign:
         return f"`{run.command}` executes nothing that this project builds"
-    if tried.usage or run.describes_only:
-        return f"this watches the start of `{run.command}` alone: it prints its usage or version"
-    if run.stand_in:
-        return f"this watches `{run.command}`, whose file stands in for the input of its users"
-    if run.input and adds_little(tried, start_faults):
+    if tried.prints_usage or run.only_describes_itself:
+        return f"this measures only the start of `{run.command}`, which prints its usage or version"
+    if run.stand_in_file:
+        return f"the file in `{run.command}` only stands in for the input of real users"
+    if run.input_file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
-        return f"this watches hardly more than a start: without its input, `{run.command}` takes {added} fewer faults"
-    if run.idle and not run.test:
-        return f"this watches the start of `{run.command}` alone: it gets no input"
+        return (
+            f"this measures little more than the program's start: without its input, `{run.command}` takes {added} "
+            "fewer faults"
+        )
+    if run.may_do_nothing and not run.is_test:
+        return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""

@@ -28,7 +28,7 @@ class CiFile(Struct, frozen=True):
         Whether it is a program.
     remark
         What remains to be done by hand, as a sentence; empty if nothing remains.
-    second
+    second_file
         Another file that the system needs; None if one is enough.
     """
 
@@ -42,8 +42,8 @@ class CiFile(Struct, frozen=True):
 def detect_ci(sources: Sources, remote: str = "") -> str:
     """Return the name of the CI system that a project uses, by its files, else by the address of its remote."""
     server = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
-    by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marks)]
-    by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.servers)]
+    by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)]
+    by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)]
     # If there are files of several CI systems, the URL decides.
     in_use = [system for system in by_server if system in by_file or not by_file] + by_file
     return in_use[0].name if in_use else SHELL.name
@@ -73,15 +73,15 @@ def render_ci_file(
     if name == NO_CI:
         return None
     system = CI_SYSTEMS[name]
-    location = system.place(sources.files)
+    location = system.choose_location(sources.files)
     text = _read_template(system.template)
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
     values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable), "ACTION": ACTION}
     second = None
-    if system.second:
-        second = CiFile(system.second.path, _fill_template(_read_template(system.second.template), values))
+    if system.second_file:
+        second = CiFile(system.second_file.path, _fill_template(_read_template(system.second_file.template), values))
     return CiFile(location.path, _fill_template(text, values), system.is_program, location.remark, second)
 
 

@@ -4,113 +4,135 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runner.adoption.proposal import RunProposal
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
-"""Examples that are tried, of which the one with the most faults does the most work."""
+"""How many examples are tried; the one with the most faults does the most work."""
 _MAX_WEAK_PROGRAMS = 3
-"""Programs that got no input of the project, of which the best is proposed."""
+"""How many programs without an input of the project are tried; the best is proposed."""
 _FIRST_WEAK_RANK = 2
 """The first rank of commands that got no work of the project's own."""
-_LEAST_WORK = 0.1
-"""Share of the faults of a start that an input has to add."""
+_MIN_ADDED_SHARE = 0.1
+"""The smallest share of the faults of a start that an input has to add, to be more than a start."""
 _SLOW_SECONDS = 2.0
 """Seconds of an execution after which it is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
 """Seconds of all commands that worked, each executed once, after which no better one is looked for."""
 
 
-def choose_best(tried: Sequence[Tried]) -> Tried | None:
+def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
     """Return the command to propose: of the best program, with a file if it reads one; None if none works.
 
     A program that was given work comes before one that got a stand-in or a test, and that before one that may only
     start. Of equals, one whose count repeats comes first, then the one that executes more of the project's code.
     """
-    programs: dict[str, list[Tried]] = {}
+    programs: dict[str, list[TriedCommand]] = {}
     for candidate in tried:
         if candidate.faults:
             programs.setdefault(_get_program_or_script(candidate.run), []).append(candidate)
     if not programs:
         return None
-    best = [_choose_best_of_program(results) for results in programs.values()]
-    first = min(best, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults))
-    if _is_example(first):
-        examples = [candidate for candidate in best if _is_example(candidate) and candidate.worked is first.worked]
+    best_of_programs = [_choose_best_of_program(results) for results in programs.values()]
+    best = min(
+        best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
+    )
+    if _is_example(best):
+        examples = [
+            candidate
+            for candidate in best_of_programs
+            if _is_example(candidate) and candidate.did_work is best.did_work
+        ]
         return min(examples, key=lambda example: (*_rank_steadiness(example), -min(example.faults)))
-    return first
+    return best
 
 
-def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
+def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     """Return the best of a program's commands that work: an input that it reads, else the first that does some work.
 
     A program has read a file if the tracer saw it open the file, and if its fault count with the file differs by more
     than the noise, which few executions do not show well. Those that only print their version or usage come last.
     """
-    working = sorted(results, key=lambda candidate: not candidate.worked)
+    working = sorted(results, key=lambda candidate: not candidate.did_work)
     first = next(
-        (candidate for candidate in working if not (candidate.run.stand_in or candidate.run.input)), working[0]
+        (candidate for candidate in working if not (candidate.run.stand_in_file or candidate.run.input_file)),
+        working[0],
     )
-    inputs = [candidate for candidate in working if candidate.run.input and candidate.worked]
-    read = [
-        candidate for candidate in inputs if candidate is first or not first.worked or _reads_more(candidate, first)
+    inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
+    reading = [
+        candidate for candidate in inputs if candidate is first or not first.did_work or _reads_more(candidate, first)
     ]
-    if read:
+    if reading:
         # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
-        start = min(first.faults) if first.worked and not first.run.input else 0
-        return min(read, key=lambda given: (adds_little(given, start), *_rank_steadiness(given), -min(given.faults)))
-    others = (candidate for candidate in working if candidate.worked and candidate is not first)
+        start_faults = min(first.faults) if first.did_work and not first.run.input_file else 0
+        return min(
+            reading,
+            key=lambda candidate: (
+                adds_little(candidate, start_faults),
+                *_rank_steadiness(candidate),
+                -min(candidate.faults),
+            ),
+        )
+    other_commands = (candidate for candidate in working if candidate.did_work and candidate is not first)
     alternative = next(
         (
             other
-            for other in others
-            if not other.run.input and (_reads_more(other, first) or _is_steadier(other, first))
+            for other in other_commands
+            if not other.run.input_file and (_reads_more(other, first) or _is_steadier(other, first))
         ),
         None,
     )
     if alternative:
         return alternative
-    return first if first.worked or not working[0].worked else working[0]
+    return first if first.did_work or not working[0].did_work else working[0]
 
 
-def _reads_more(given: Tried, alone: Tried) -> bool:
+def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
     """Return whether a program has read its file, compared with an execution that worked without it."""
-    return _opens_other_files(given, alone) and _have_distinct_counts(alone.faults, given.faults)
+    return _opens_other_files(with_input, without_input) and _have_distinct_counts(
+        without_input.faults, with_input.faults
+    )
 
 
-def _is_steadier(first: Tried, second: Tried) -> bool:
+def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether the count of the first command repeats, and that of the second varies."""
-    return len(set(first.faults)) == 1 < len(set(second.faults))
+    return len(set(first_command.faults)) == 1 < len(set(second_command.faults))
 
 
-def adds_little(given: Tried, start_faults: int) -> bool:
+def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
     """Return whether an input adds hardly anything to the faults of a start, if those are known (not 0)."""
-    return min(given.faults) - start_faults < start_faults * _LEAST_WORK
+    return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
 
 
-def count_start_faults(chosen: Tried, tried: Sequence[Tried]) -> int:
+def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:
     """Return the faults of a command's program without any input; 0 if that does not work."""
-    program = _get_program_or_script(chosen.run)
-    starts = (other for other in tried if other.faults and other.run.idle and not other.run.test)
-    return min((min(start.faults) for start in starts if _get_program_or_script(start.run) == program), default=0)
+    program = _get_program_or_script(chosen_command.run)
+    start_commands = (other for other in tried if other.faults and other.run.may_do_nothing and not other.run.is_test)
+    return min(
+        (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
+    )
 
 
-def is_given_work(tried: Tried) -> bool:
+def is_given_work(tried: TriedCommand) -> bool:
     """Return whether a command works that was given work by the project: a benchmark, or a program with an input."""
     return _rank(tried) < _FIRST_WEAK_RANK
 
 
-def _rank(tried: Tried) -> int:
-    """Return how promising a command is: 0 for a benchmark, and more for those that show less of the users' work."""
-    if not tried.worked:
-        return 5 if tried.foreign else 4
-    if tried.run.promising:
-        return 1 if tried.run.input else 0
-    return _FIRST_WEAK_RANK if tried.run.stand_in or tried.run.test else 3
+def _rank(tried: TriedCommand) -> int:
+    """Return how promising a command is, the best first.
+
+    The ranks: 0 a benchmark, 1 a program with an input, 2 one with a stand-in or a test, 3 one without an input, 4 one
+    that did no work, 5 one that executes nothing of the project.
+    """
+    if not tried.did_work:
+        return 5 if tried.is_foreign else 4
+    if tried.run.is_promising:
+        return 1 if tried.run.input_file else 0
+    return _FIRST_WEAK_RANK if tried.run.stand_in_file or tried.run.is_test else 3
 
 
-def _rank_steadiness(tried: Tried) -> tuple[bool, bool, bool]:
+def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
     """Return a sort key: first the commands that a gate can repeat, because they are quick and their count repeats.
 
     The faults of a shell that only opens a file for the program would be counted too.
@@ -118,7 +140,7 @@ def _rank_steadiness(tried: Tried) -> tuple[bool, bool, bool]:
     return " < " in tried.run.command, tried.seconds > _SLOW_SECONDS, len(set(tried.faults)) > 1
 
 
-def has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str) -> bool:
+def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_program: str) -> bool:
     """Return whether enough other programs than the next one worked, or enough programs were tried.
 
     One that was given work is enough. Others may be surpassed, as long as that is quick.
@@ -128,18 +150,22 @@ def has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str)
         for program, results in programs.items()
         if program != next_program
     }
-    best = [result for results in working.values() if results and (result := _choose_best_of_program(results)).worked]
-    if len(programs) > _MAX_PROGRAMS or any(map(is_given_work, best)):
+    best_of_programs = [
+        result for results in working.values() if results and (result := _choose_best_of_program(results)).did_work
+    ]
+    if len(programs) > _MAX_PROGRAMS or any(map(is_given_work, best_of_programs)):
         return True
     if sum(result.seconds for results in working.values() for result in results) > MAX_SECONDS:
-        return bool(best)
-    needed = _MAX_EXAMPLES + 1 if best and all(map(_is_example, best)) else _MAX_WEAK_PROGRAMS
-    return len(best) >= needed
+        return bool(best_of_programs)
+    needed_programs = (
+        _MAX_EXAMPLES + 1 if best_of_programs and all(map(_is_example, best_of_programs)) else _MAX_WEAK_PROGRAMS
+    )
+    return len(best_of_programs) >= needed_programs
 
 
-def _is_example(tried: Tried) -> bool:
+def _is_example(tried: TriedCommand) -> bool:
     """Return whether a command runs one of the project's many similar examples, without input."""
-    return tried.run.idle and bool(_EXAMPLE.search(_get_program_or_script(tried.run)))
+    return tried.run.may_do_nothing and bool(_EXAMPLE.search(_get_program_or_script(tried.run)))
 
 
 def _get_program_or_script(run: RunProposal) -> str:
@@ -151,12 +177,12 @@ def _get_program_or_script(run: RunProposal) -> str:
     return scripts[0] if scripts and not run.file else words[0]
 
 
-def _opens_other_files(first: Tried, second: Tried) -> bool:
+def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether two executions of a program may have opened different files of the build."""
-    return first.own_bytes != second.own_bytes or not first.own_bytes
+    return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
 
 
-def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:
     """Return whether the counts of two commands lie clearly apart."""
-    gap = max(min(first) - max(second), min(second) - max(first))
-    return gap > max(max(first) - min(first), max(second) - min(second))
+    gap = max(min(first_counts) - max(second_counts), min(second_counts) - max(first_counts))
+    return gap > max(max(first_counts) - min(first_counts), max(second_counts) - min(second_counts))

@@ -50,16 +50,16 @@ def assess_exactness(
     """
     low, high = int(min(counts)), int(max(counts))
     executions, remedy = "starts" if is_server else "executions", suggest_remedy(settings, is_server=is_server)
-    agreed = find_majority(counts)
+    majority = find_majority(counts)
     if low == high and len(counts) >= 2:
         return Exactness(
             True,
             (f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a drift."),
         )
-    if agreed and agreed[1] >= 2:
+    if majority and majority[1] >= 2:
         return Exactness(
             True,
-            f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} {executions}, {low:,} to {high:,} "
+            f"{int(majority[0]):,} minor faults in {majority[1]} of {len(counts)} {executions}, {low:,} to {high:,} "
             f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
             f"--samples 10`{'' if is_server else '; `--env` shows what moves the count'}. {remedy}",
         )
@@ -74,7 +74,7 @@ def assess_exactness(
 def _describe_next_step(*, is_server: bool) -> str:
     if is_server:
         return (
-            "Change [server] or [load] in `workload.toml`, and see what it does with `faultwatch measure --samples 10`."
+            "Change [server] or [load] in `workload.toml`, and check the effect with `faultwatch measure --samples 10`."
         )
     return (
         "Try such a setting with `faultwatch measure --env NAME=VALUE`, and keep it in `[run.environment]`, or in "

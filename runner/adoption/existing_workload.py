@@ -10,7 +10,7 @@ from runner.subject.workload_files import list_workload_files
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 
 _MAX_NAMED_FILES = 3
-"""The most files that a message names."""
+"""The largest number of files that a message names."""
 
 
 class Confirm(Protocol):
@@ -58,22 +58,24 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     files = list_workload_files(repository)
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(top)) for file in files[:_MAX_NAMED_FILES])
-        more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
+        remainder = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(
-            f"{top} has several workload files: {names}{more}", "choose one: faultwatch init WORKLOAD"
+            f"{top} has several workload files: {names}{remainder}", "choose one: faultwatch init WORKLOAD"
         )
     return files[0] if files else top / WORKLOAD_FILE
 
 
-def choose_kept_workload(file: Path, top: Path, confirm: Confirm, say: Callable[[str], None]) -> Workload | None:
+def choose_kept_workload(
+    file: Path, top: Path, confirm: Confirm, print_message: Callable[[str], None]
+) -> Workload | None:
     """Return the workload that the repository has; None if it has none, or if a new one shall replace it.
 
     Only a file at the top can be replaced by a new one.
     """
     if not file.exists():
         return None
-    say(f"{file} exists")
-    keep = file != top / WORKLOAD_FILE or confirm("Keep it, and measure it?", default=True)
+    print_message(f"{file} exists")
+    keep = file != top / WORKLOAD_FILE or confirm("Keep this file and measure it?", default=True)
     return load_workload(file) if keep else None
 
 

@@ -25,11 +25,11 @@ from runner.adoption.server_proposals import (
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.systems import scripts
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.execution.execute import TIMEOUT_WORDS, Finished, execute
+from runner.execution.execute import TIMEOUT_WORDS, ProgramResult, execute
 from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.measuring.measurement import measure_case
 from runner.measuring.preflight import Workbench
@@ -50,7 +50,7 @@ TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
 _MIN_SAMPLES = 3
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
-"""Lines of a log that say nothing: those with which pip surrounds an error."""
+"""Lines of a log that say nothing: empty ones, and those with which pip surrounds an error."""
 _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 """The folder of a build, which differs from one way to build to the next."""
 _MAX_PROBLEM_CHARACTERS = 300
@@ -69,9 +69,9 @@ _ASK_HTTP = (
 )
 """Asks for a page, in the network of the server, which only its own commands see."""
 _MIN_RANGE_RATIO = 10
-"""How many times narrower the range of a count is that variables are worth which do not make it repeat."""
+"""Variables that do not make a count repeat are worth setting if they make its range this many times narrower."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
-"""As long, and obeyed by nothing."""
+"""A variable that is as long as the one that is tried, and that nothing obeys."""
 
 
 class Progress(Protocol):
@@ -115,7 +115,7 @@ class FirstMeasurement:
             self.repository, self.revision.commit, self._make_workload(proposal, _PLACEHOLDER_RUN, TRIAL_SECONDS)
         )
 
-    def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+    def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
 
@@ -123,21 +123,21 @@ class FirstMeasurement:
             return _find_load_generator(name, programs)
 
         names = find_known_servers(tree, self.sources.files, programs)
-        servers = [run for name in names if (run := propose_known_server(name, find_generator))]
-        started = {run.program for run in servers}
-        services = [
+        server_proposals = [run for name in names if (run := propose_known_server(name, find_generator))]
+        server_programs = {run.program for run in server_proposals}
+        service_proposals = [
             run
             for run in list_service_runs(self.sources, [program.name for program in programs])
-            if run.program not in started
+            if run.program not in server_programs
         ]
-        commands = list_commands(programs, self.sources)
-        runs = [*servers, *services, *proposal.runs, *commands]
+        other_proposals = list_commands(programs, self.sources)
+        runs = [*server_proposals, *service_proposals, *proposal.runs, *other_proposals]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
-        return runs or scripts.list_runs(self.sources)
+        return runs or scripts.list_run_proposals(self.sources)
 
     def try_runs(
-        self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
-    ) -> Iterator[Tried]:
+        self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, show_progress: Callable[[str], None]
+    ) -> Iterator[TriedCommand]:
         """Execute commands, each a few times, until a program did some work; yield each result.
 
         Of programs that got no input several are tried, because the first may do hardly any work. A server is tried
@@ -145,33 +145,37 @@ class FirstMeasurement:
         If a program works without arguments, it is also tried with a file: it may only have started. If it fails with a
         file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
         """
-        programs: dict[str, list[Tried]] = {}
+        programs: dict[str, list[TriedCommand]] = {}
         for run in runs:
             program = get_program(run)
             arguments = run.command.split()[1:]
-            before = programs.get(program, [])
-            if any(result.run.is_server for result in before):
+            earlier_results = programs.get(program, [])
+            if any(result.run.is_server for result in earlier_results):
                 continue
             is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
-            if is_bare and any(result.faults for result in before):
+            if is_bare and any(result.faults for result in earlier_results):
                 continue
-            if run.idle and any(is_given_work(result) for result in before):
+            if run.may_do_nothing and any(is_given_work(result) for result in earlier_results):
                 continue
             if has_tried_enough(programs, program):
                 return
-            given = [result for result in before if result.run.input and result.faults]
-            is_enough = len(given) >= _MAX_INPUTS or sum(result.seconds for result in given) > MAX_SECONDS
-            if (run.input and is_enough) or (run.stand_in and any(result.worked for result in given)):
+            with_input = [result for result in earlier_results if result.run.input_file and result.faults]
+            is_enough = len(with_input) >= _MAX_INPUTS or sum(result.seconds for result in with_input) > MAX_SECONDS
+            if (run.input_file and is_enough) or (run.stand_in_file and any(result.did_work for result in with_input)):
                 continue
             candidates = [run]
-            kind_tried = any(bool(result.run.stand_in) is bool(run.stand_in) for result in before if result.run.file)
-            if run.file and not kind_tried:
+            is_kind_tried = any(
+                bool(result.run.stand_in_file) is bool(run.stand_in_file)
+                for result in earlier_results
+                if result.run.file
+            )
+            if run.file and not is_kind_tried:
                 candidates.append(redirect_file_to_input(run))
             for candidate in candidates:
-                say(f"trying {candidate.command}")
+                show_progress(f"trying {candidate.command}")
                 tried = self._try_program_or_server(proposal, candidate, tree)
                 if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
-                    tried = Tried(
+                    tried = TriedCommand(
                         candidate,
                         (),
                         "it does not use the file: it prints an error, or the same output as without the file",
@@ -181,10 +185,10 @@ class FirstMeasurement:
                 if tried.faults or tried.run.is_server:
                     break
 
-    def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+    def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself."""
-        if run.lacks:
-            return Tried(run, (), run.lacks)
+        if run.obstacle:
+            return TriedCommand(run, (), run.obstacle)
         if run.from_service_file:
             server = self._find_server(proposal, run, tree)
             return self._try_server(proposal, server, tree) if server else self._try_run(proposal, run, tree)
@@ -193,12 +197,12 @@ class FirstMeasurement:
             return self._try_server(proposal, server, tree)
         return tried
 
-    def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+    def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Start and load a server that was seen to listen."""
-        if run.lacks:
-            return Tried(run, (), run.lacks)
+        if run.obstacle:
+            return TriedCommand(run, (), run.obstacle)
         tried = self._try_run(proposal, run, tree)
-        return tried if tried.faults else Tried(run, (), f"{run.program} is a server: {tried.problem}")
+        return tried if tried.faults else TriedCommand(run, (), f"{run.program} is a server: {tried.problem}")
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command, and propose how to load it if it listens; None if it does not."""
@@ -207,10 +211,10 @@ class FirstMeasurement:
             return None
         if listener.port and str(listener.port) not in run.command:
             # Many services take their port from this variable.
-            other = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
-            other_port, other_listener = self._observe_command(proposal, other, tree)
+            with_port_variable = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
+            other_port, other_listener = self._observe_command(proposal, with_port_variable, tree)
             if other_listener and other_listener.port == _OTHER_PORT:
-                run, port, listener = other, other_port, other_listener
+                run, port, listener = with_port_variable, other_port, other_listener
         programs = find_built_programs(tree, self.sources.files)
         return propose_listening_server(
             run,
@@ -238,7 +242,7 @@ class FirstMeasurement:
         except ExecutionFailure:
             return 0, None
 
-    def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+    def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
         """Return a command with environment variables under which its count repeats, or at least varies much less.
 
         The libraries of a Python program start threads that few executions do not show: it gets a single one if that
@@ -251,31 +255,34 @@ class FirstMeasurement:
             return tried
         narrowest = tried
         for variables in self.list_variables(proposal, tried.run):
-            other = self._try_with_variables(variables, proposal, tried, tree)
-            if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
+            with_variables = self._try_with_variables(variables, proposal, tried, tree)
+            if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
                 is_unaffected = (
-                    self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults == other.faults
+                    self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults
+                    == with_variables.faults
                 )
-                return tried if is_unaffected else other
-            if other.faults and max(_compute_spread(other), 1) * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
-                narrowest = other
+                return tried if is_unaffected else with_variables
+            if with_variables.faults and max(_compute_spread(with_variables), 1) * _MIN_RANGE_RATIO <= _compute_spread(
+                narrowest
+            ):
+                narrowest = with_variables
         return narrowest
 
     def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[Mapping[str, str], ...]:
         """Return the sets of variables that may make a count repeat: by the build's tools, or what a script starts."""
-        started = {
+        started_tools = {
             tool
             for word in run.command.split()
             if word.endswith(".sh")
             for tool in VARIABLES_BY_TOOL
             if re.search(rf"(?<![\w.-]){tool}\s", self.sources.read_text(word))
         }
-        return list_stabilizing_variables({*started, *proposal.tools})
+        return list_stabilizing_variables({*started_tools, *proposal.tools})
 
     def _try_with_variables(
-        self, variables: Mapping[str, str], proposal: BuildProposal, tried: Tried, tree: Path
-    ) -> Tried:
+        self, variables: Mapping[str, str], proposal: BuildProposal, tried: TriedCommand, tree: Path
+    ) -> TriedCommand:
         return self._try_run(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
@@ -291,11 +298,13 @@ class FirstMeasurement:
         BuildFailure, FaultwatchError
             The revision does not build, or this host cannot measure.
         """
-        tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
-        usual = Sampling.from_workload(workload)
+        tree, new_build = self._workbench.builder.build(self.repository, self.revision.commit, workload)
+        default_sampling = Sampling.from_workload(workload)
         # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
-        max_samples = _MIN_SAMPLES if workload.server else max(usual.max_samples, _MIN_SAMPLES)
-        sampling = Sampling(min(max(usual.min_samples, _MIN_SAMPLES), max_samples), max_samples, usual.precision)
+        max_samples = _MIN_SAMPLES if workload.server else max(default_sampling.max_samples, _MIN_SAMPLES)
+        sampling = Sampling(
+            min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples), max_samples, default_sampling.precision
+        )
         progress.set_remaining(len(list_cases(workload)) * (sampling.min_samples + 1))
         return [
             measure_case(
@@ -305,7 +314,7 @@ class FirstMeasurement:
                 bench=self._workbench.bench,
                 subject=self.repository.name,
                 revision=self.revision,
-                build=build or built,
+                build=build or new_build,
                 sampling=sampling,
                 progress=progress.advance,
             )
@@ -316,12 +325,12 @@ class FirstMeasurement:
         """Return the workload that a text defines."""
         return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
 
-    def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+    def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Execute a proposed command a few times, and return its counts, or why it cannot be measured.
 
         A server is started once, which shows whether its load works.
         """
-        runs = 1 if run.load else _RUNS_PER_TRIAL
+        executions = 1 if run.load else _RUNS_PER_TRIAL
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         report = measure_case(
             workload,
@@ -330,55 +339,57 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(min_samples=runs, max_samples=runs),
+            sampling=Sampling(min_samples=executions, max_samples=executions),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            text = "" if run.output != "none" or run.load else self._execute_command(workload, tree).output
-            _, lack = find_missing_module(text)
-            if lack:
+            printed_text = "" if run.output != "none" or run.load else self._execute_command(workload, tree).output
+            _, error_line = find_missing_module(printed_text)
+            if error_line:
                 # It has started another program, and ignores that program's failure.
-                problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
-                return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
+                problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
+                return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             own_files = [file for file in report.files.mapped if file.own] if report.files else []
             maps_built_files = bool(own_files) or report.files is None or run.is_server
-            return Tried(
+            return TriedCommand(
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
-                usage=is_usage(text),
+                prints_usage=is_usage(printed_text),
                 own_bytes=report.files.own_bytes if report.files else "",
                 own_faults=sum(file.faults or 0 for file in own_files),
-                foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
+                is_foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
         if report.failure is None:
-            return Tried(run, (), "it was not measured")
+            return TriedCommand(run, (), "it was not measured")
         # A report says only in its message that a program ran out of time.
-        return Tried(run, (), report.failure.explained, timed_out=TIMEOUT_WORDS in report.failure.message)
+        return TriedCommand(run, (), report.failure.explained, timed_out=TIMEOUT_WORDS in report.failure.message)
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program reads its standard input: with a file, it acts differently and reports no error.
 
         Its fault count does not show this, because the faults of the shell that opens the file are counted too.
         """
-        nothing = replace(run, input="", stand_in=os.devnull)
-        runs = redirect_file_to_input(run), redirect_file_to_input(nothing)
-        first, second = (
+        without_content = replace(run, input_file="", stand_in_file=os.devnull)
+        runs = redirect_file_to_input(run), redirect_file_to_input(without_content)
+        with_file, with_nothing = (
             self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs
         )
-        differ = (first.status, first.output) != (second.status, second.output)
-        return differ and not (reports_error(first.output) and not reports_error(second.output))
+        differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
+        return differ and not (reports_error(with_file.output) and not reports_error(with_nothing.output))
 
-    def _execute_command(self, workload: Workload, tree: Path) -> Finished:
+    def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment
         restore_tree(tree)
-        if box := self._workbench.bench.sandbox:
+        if sandbox := self._workbench.bench.sandbox:
             return execute_confined(
-                bound.command, sandbox=box, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+                bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
             )
-        return execute(bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge=True)
+        return execute(
+            bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge_streams=True
+        )
 
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
@@ -394,7 +405,9 @@ def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
 def _speaks_http(server: ServerExecution, port: int) -> bool:
     """Return whether a server answers to HTTP at a port."""
     try:
-        return server.execute_beside(("bash", "-c", _ASK_HTTP, "ask", str(port)), _ANSWER_SECONDS).output == "HTTP/"
+        return (
+            server.run_in_server_network(("bash", "-c", _ASK_HTTP, "ask", str(port)), _ANSWER_SECONDS).output == "HTTP/"
+        )
     except ExecutionFailure:
         return False
 
@@ -405,7 +418,7 @@ def redirect_file_to_input(run: RunProposal) -> RunProposal:
     return replace(run, command=build_shell_command(f"exec {program} < {run.file}"))
 
 
-def _compute_spread(tried: Tried) -> int:
+def _compute_spread(tried: TriedCommand) -> int:
     return max(tried.faults) - min(tried.faults)
 
 

@@ -14,7 +14,7 @@ _INPUT_FOLDERS = tuple(
 )
 """Folders in which projects keep inputs of their programs, those that ask for the most work first."""
 _MIN_SUFFIX_LETTERS = 2
-_MAX_OF_ITS_KIND = 6
+_MAX_FILES_OF_KIND = 6
 _MAX_DATA_FILES = 2
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
 _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
@@ -47,7 +47,7 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
     """
     name = PurePosixPath(program).name.lower()
     ranked = [(_rank_folder(file), file) for file in sources.files if _may_be_input(file)]
-    own = sorted(
+    files_of_kind = sorted(
         (rank, file)
         for rank, file in ranked
         if _is_of_kind(file, name, sources.name.lower())
@@ -57,17 +57,17 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
         (rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS
     ]
     frequency = Counter(_get_kind(file) for _, file in kept_inputs)
-    data = sorted(kept_inputs, key=lambda place: (-frequency[_get_kind(place[1])], *place))
-    chosen = [*_select_spread_files(own), *data[:_MAX_DATA_FILES]]
-    return list(dict.fromkeys(file for _, file in chosen))
+    data_files = sorted(kept_inputs, key=lambda ranked_file: (-frequency[_get_kind(ranked_file[1])], *ranked_file))
+    selected = [*_select_spread_files(files_of_kind), *data_files[:_MAX_DATA_FILES]]
+    return list(dict.fromkeys(file for _, file in selected))
 
 
 def _select_spread_files(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return a few of many files, of the best folders: from the whole alphabet, because neighbours are alike."""
-    best = [place for place in ranked if place[0] == ranked[0][0]]
-    if len(best) <= _MAX_OF_ITS_KIND:
-        return ranked[:_MAX_OF_ITS_KIND]
-    return [best[number * len(best) // _MAX_OF_ITS_KIND] for number in range(_MAX_OF_ITS_KIND)]
+    best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
+    if len(best) <= _MAX_FILES_OF_KIND:
+        return ranked[:_MAX_FILES_OF_KIND]
+    return [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
 
 
 def _may_be_input(file: str) -> bool:

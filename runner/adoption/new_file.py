@@ -28,16 +28,16 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
         Its folder leads out of the work tree, or cannot be written.
     """
     file = _resolve_inside(top, name)
-    part = file.with_name(f".{file.name}.{read_own_name()}")
+    temporary_file = file.with_name(f".{file.name}.{read_own_name()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.chmod(0o755 if executable else 0o644)
-        rename_durably(part, file)
+        temporary_file.write_text(text, encoding="utf-8")
+        temporary_file.chmod(0o755 if executable else 0o644)
+        rename_durably(temporary_file, file)
     except OSError as error:
         raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "check the permissions") from None
     finally:
-        part.unlink(missing_ok=True)
+        temporary_file.unlink(missing_ok=True)
 
 
 def _resolve_inside(top: Path, name: str) -> Path:

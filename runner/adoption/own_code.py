@@ -32,5 +32,5 @@ def executes_own_code(sources: Sources, *, maps_built_files: bool) -> bool:
 def _find_main_language(sources: Sources) -> str:
     """Return the language in which most source files of a project are written; empty if there are none."""
     suffixes = (PurePosixPath(file).suffix.removeprefix(".") for file in sources.files if not is_third_party(file))
-    counted = Counter(_LANGUAGE_BY_SUFFIX[suffix] for suffix in suffixes if suffix in _LANGUAGE_BY_SUFFIX)
-    return next((language for language, _ in counted.most_common(1)), "")
+    counts = Counter(_LANGUAGE_BY_SUFFIX[suffix] for suffix in suffixes if suffix in _LANGUAGE_BY_SUFFIX)
+    return next((language for language, _ in counts.most_common(1)), "")

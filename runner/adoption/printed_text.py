@@ -7,7 +7,8 @@ _OPTION_LIST = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?comma
 """A line of a list of options or commands, or above it."""
 _HELP_HINT = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
 _MAX_LINES = 40
-"""Of usage, which may have a banner before it. A benchmark that explains itself prints more."""
+"""The largest number of lines that are taken for usage, with a banner before it. A benchmark that explains itself
+prints more."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _NO_TERMINAL = re.compile(
     r"inappropriate ioctl|not a (?:tty|terminal)|\bTERM\b.*\b(?:not set|unset|variable)|opening terminal", re.IGNORECASE

@@ -37,22 +37,22 @@ class RunProposal(Struct, frozen=True):
         A command line, relative to the build's directory.
     output
         The format in which the program reports its work.
-    idle
+    may_do_nothing
         Whether nothing suggests that the command does any work: it has no input and is not a benchmark.
-    stand_in
+    stand_in_file
         A file of the project that the program reads in place of a user's input; empty if there is none.
-    input
+    input_file
         A file that the project keeps as an input, such as a benchmark in the language that the program interprets.
     environment
         Variables of the measured process.
-    test
+    is_test
         Whether it is a test program or an example script of the project: it has its own input, but may not do the work
         that users wait for.
     program
         The program that the command starts; empty if it is the first word.
     load
         What loads the command, if it is a server.
-    lacks
+    obstacle
         Why a command that is a server cannot be measured, in a sentence; empty if nothing is known against it.
     ready_command
         A command line that succeeds as soon as a server is ready, if that is not when it listens on ``{port}``.
@@ -66,13 +66,13 @@ class RunProposal(Struct, frozen=True):
     command: str
     output: str = "none"
     environment: Mapping[str, str] = field(default_factory=dict)
-    idle: bool = False
-    stand_in: str = ""
-    input: str = ""
-    test: bool = False
+    may_do_nothing: bool = False
+    stand_in_file: str = ""
+    input_file: str = ""
+    is_test: bool = False
     program: str = ""
     load: LoadProposal | None = None
-    lacks: str = ""
+    obstacle: str = ""
     ready_command: str = ""
     stop_signal: str = ""
     from_service_file: bool = False
@@ -80,20 +80,20 @@ class RunProposal(Struct, frozen=True):
     @property
     def is_server(self) -> bool:
         """Whether it is known to be a server. Only then its command has placeholders, and its braces are escaped."""
-        return self.load is not None or bool(self.lacks)
+        return self.load is not None or bool(self.obstacle)
 
     @property
     def file(self) -> str:
         """The file of the project that the program gets; empty if it gets none."""
-        return self.input or self.stand_in
+        return self.input_file or self.stand_in_file
 
     @property
-    def promising(self) -> bool:
+    def is_promising(self) -> bool:
         """Whether the command probably does the work that users wait for, as a benchmark does."""
-        return not self.idle and not self.stand_in
+        return not self.may_do_nothing and not self.stand_in_file
 
     @property
-    def describes_only(self) -> bool:
+    def only_describes_itself(self) -> bool:
         """Whether the command only prints a version or the usage of the program."""
         return self.command.endswith((" --version", " --help"))
 
@@ -109,7 +109,7 @@ class BuildProposal(Struct, frozen=True):
         A command line; empty if nothing is built.
     tools
         Programs that the build needs.
-    least
+    min_versions
         The oldest version of each program with which the project builds.
     environment
         Variables of the build.
@@ -119,7 +119,7 @@ class BuildProposal(Struct, frozen=True):
         Whether the clone lacks submodules, so that the build must work without them.
     runs
         Commands that the sources suggest, the most promising first. Programs found in the built tree are added.
-    tests
+    builds_tests
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
     depth
         How many folders below the top its build file is: one at the top is more likely the project's usual build.
@@ -130,10 +130,10 @@ class BuildProposal(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[RunProposal, ...] = ()
-    least: Mapping[str, str] = field(default_factory=dict)
+    min_versions: Mapping[str, str] = field(default_factory=dict)
     git: bool = False
     incomplete: bool = False
-    tests: bool = False
+    builds_tests: bool = False
     depth: int = 0
 
 

@@ -75,13 +75,13 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
 
 
 class _KnownServer(Struct, frozen=True):
-    """How a server is started in the foreground, what it speaks, and how it is stopped.
+    """How a server is started in the foreground, which protocol it speaks, and how it is stopped.
 
     ``PROGRAM`` and ``FOLDER`` stand for the path of the program and for its folder.
     """
 
     command: str
-    speaks: str
+    protocol: str
     stop_signal: str = ""
     page: str = ""
 
@@ -160,20 +160,20 @@ def propose_known_server(program: str, find_generator: FindGenerator) -> RunProp
     start = get_start(program)
     command = server.command.replace("PROGRAM", start).replace("FOLDER", str(path.parent))
     run = RunProposal(command, program=start, stop_signal=server.stop_signal)
-    if load := choose_load(server.speaks, f"{_ADDRESS}{server.page}", find_generator):
+    if load := choose_load(server.protocol, f"{_ADDRESS}{server.page}", find_generator):
         return replace(run, load=load)
-    generators = ", ".join(load.command.split()[0] for load in _LOADS[server.speaks])
-    return replace(run, lacks=f"{start} is a server, and none of its load generators is installed: {generators}")
+    generators = ", ".join(load.command.split()[0] for load in _LOADS[server.protocol])
+    return replace(run, obstacle=f"{start} is a server, and none of its load generators is installed: {generators}")
 
 
 def propose_listening_server(
-    run: RunProposal, place: str, port: int, *, speaks_http: bool, find_generator: FindGenerator
+    run: RunProposal, endpoint_text: str, port: int, *, speaks_http: bool, find_generator: FindGenerator
 ) -> RunProposal:
     """Propose how to measure a program that was seen to listen.
 
     Parameters
     ----------
-    place
+    endpoint_text
         The port, or the path of a Unix socket, as its command line may name it.
     port
         The port; 0 for a socket.
@@ -182,21 +182,34 @@ def propose_listening_server(
     """
     placeholder = "port" if port else "socket"
     command, count = re.subn(
-        rf"(?<![\w./-]){re.escape(place)}(?![\w./-])" if not port else rf"(?<![\w.]){port}(?![\w.])",
+        rf"(?<![\w./-]){re.escape(endpoint_text)}(?![\w./-])" if not port else rf"(?<![\w.]){port}(?![\w.])",
         f"{{{placeholder}}}",
         escape_braces(run.command),
     )
     # A port that only the program knows stays the same, and its readiness is not seen in the command.
-    ready = "" if count else f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'" if port else f"test -S {shlex.quote(place)}"
+    ready_command = (
+        ""
+        if count
+        else f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
+        if port
+        else f"test -S {shlex.quote(endpoint_text)}"
+    )
     address = _ADDRESS if count else _ADDRESS.format(port=port)
     server = replace(
-        run, command=command, program=get_program(run), ready_command=escape_braces(ready), idle=False, stand_in=""
+        run,
+        command=command,
+        program=get_program(run),
+        ready_command=escape_braces(ready_command),
+        may_do_nothing=False,
+        stand_in_file="",
     )
     if speaks_http and (load := choose_load("http", address, find_generator)):
         return replace(server, load=load)
-    endpoint = f"port {port}" if port else f"the socket {place}"
-    lack = "no HTTP load generator is installed (ab, hey or wrk)" if speaks_http else "init does not know what loads it"
-    return replace(server, lacks=f"{run.command} listens on {endpoint}: it is a server, and {lack}")
+    endpoint_name = f"port {port}" if port else f"the socket {endpoint_text}"
+    missing_part = "no HTTP load generator is installed (ab, hey or wrk)"
+    if not speaks_http:
+        missing_part = "init knows no load generator for it"
+    return replace(server, obstacle=f"{run.command} listens on {endpoint_name}: it is a server, and {missing_part}")
 
 
 def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:
@@ -212,14 +225,14 @@ def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> L
 
 def list_example_lines(run: RunProposal) -> list[str]:
     """Return the tables to add for a server that init cannot load, as comments of a workload file."""
-    place = next((name for name in ("port", "socket") if f"{{{name}}}" in run.command), "")
-    load = LoadProposal(f"LOAD_GENERATOR {{{place}}}" if place else "LOAD_GENERATOR", operations=1000)
+    placeholder = next((name for name in ("port", "socket") if f"{{{name}}}" in run.command), "")
+    load = LoadProposal(f"LOAD_GENERATOR {{{placeholder}}}" if placeholder else "LOAD_GENERATOR", operations=1000)
     lines = format_server(run, load)
-    about = (
+    heading = (
         f"# {run.program} is a server. Replace `command` in [run] by these tables, with a load generator and the",
         f"# operations of one execution of it: {HOW_TO}",
     )
-    return [*about, *(f"# {line}" for line in lines if line)]
+    return [*heading, *(f"# {line}" for line in lines if line)]
 
 
 def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunProposal]:
@@ -258,13 +271,13 @@ def list_unit_commands(text: str) -> Iterator[list[str]]:
 
 def list_container_commands(text: str) -> Iterator[list[str]]:
     """Yield the command that a Dockerfile starts: its entry point with its arguments, else its arguments."""
-    last: dict[str, list[str]] = {"ENTRYPOINT": [], "CMD": []}
+    last_words: dict[str, list[str]] = {"ENTRYPOINT": [], "CMD": []}
     for line in _join_lines(text):
         instruction, _, value = line.strip().partition(" ")
-        if instruction.upper() in last:
-            last[instruction.upper()] = _split_container_words(value.strip())
-    entry, arguments = last["ENTRYPOINT"], last["CMD"]
-    yield [*entry, *arguments]
+        if instruction.upper() in last_words:
+            last_words[instruction.upper()] = _split_container_words(value.strip())
+    entry_point, arguments = last_words["ENTRYPOINT"], last_words["CMD"]
+    yield [*entry_point, *arguments]
     # An entry point is often a script that prepares the container.
     yield arguments
 
@@ -281,7 +294,7 @@ def list_exposed_ports(text: str) -> list[int]:
 def _list_port_variables(text: str) -> dict[str, str]:
     """Return the variables by which a Dockerfile tells its program an exposed port."""
     ports = {str(port) for port in list_exposed_ports(text)}
-    found: dict[str, str] = {}
+    port_variables: dict[str, str] = {}
     for line in _join_lines(text):
         instruction, _, value = line.strip().partition(" ")
         if instruction.upper() == "ENV":
@@ -289,8 +302,8 @@ def _list_port_variables(text: str) -> dict[str, str]:
                 r"\b([A-Z][A-Z0-9_]{0,50})[= ]\"?(\d{1,5})\b", value[:_MAX_COMMAND_CHARACTERS]
             ):
                 if port in ports:
-                    found[name] = port
-    return found
+                    port_variables[name] = port
+    return port_variables
 
 
 def _is_service_file(file: str) -> bool:

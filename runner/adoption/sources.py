@@ -10,7 +10,7 @@ from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 
 MAX_FILE_CHARACTERS = 256 * 1024
-"""Of a file that detection reads."""
+"""The largest part of a file that detection reads."""
 MAX_DEPTH = 2
 """How many folders below the top a build file may be."""
 
@@ -64,12 +64,12 @@ class Sources(Struct, frozen=True, dict=True):
 
         Files with an earlier name come first.
         """
-        places = sorted(
+        ranked_files = sorted(
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
             if PurePosixPath(file).name in names and file.count("/") <= MAX_DEPTH and not is_auxiliary(file)
         )
-        return [file for depth, _, file in places if depth == places[0][0]]
+        return [file for depth, _, file in ranked_files if depth == ranked_files[0][0]]
 
     @property
     def build_folder(self) -> str:

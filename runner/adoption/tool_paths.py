@@ -16,17 +16,17 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
     """Return the build with the folders of those of its tools that this host has in its ``PATH``."""
     home = home or Path.home()
     path = _get_path(build)
-    more = dict(build.environment)
+    environment = dict(build.environment)
     for tool in build.tools:
         file = _find_better_tool(build, tool, path.replace("{home}", str(home)))
         if file is None:
             continue
         path = f"{_make_portable(file.parent, home)}:{path}"
-        more["PATH"] = path
+        environment["PATH"] = path
         if rustup := _find_rustup_home(file, home):
             # Without it, rustup looks in HOME, which is the folder of the build.
-            more["RUSTUP_HOME"] = _make_portable(rustup, home)
-    return replace(build, environment=more)
+            environment["RUSTUP_HOME"] = _make_portable(rustup, home)
+    return replace(build, environment=environment)
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
@@ -37,21 +37,25 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
     path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
         installed = list_toolchains(tool, path) if tool in VERSION_ARGUMENT else []
-        used = choose_toolchain(installed, build.least.get(tool, ""))
-        if used is None:
+        toolchain = choose_toolchain(installed, build.min_versions.get(tool, ""))
+        if toolchain is None:
             continue
-        alternatives = [other for other in installed if other is not used]
-        description = f"{used}" + (
+        alternatives = [alternative for alternative in installed if alternative is not toolchain]
+        description = f"{toolchain}" + (
             f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
         )
-        least = build.least.get(tool, "")
-        lacks = "" if used.is_at_least(least) else f"the project requires {tool} {least}, but this host has {used}"
-        return (description if alternatives or lacks else ""), lacks
+        min_version = build.min_versions.get(tool, "")
+        shortfall = (
+            ""
+            if toolchain.is_at_least(min_version)
+            else f"the project requires {tool} {min_version}, but this host has {toolchain}"
+        )
+        return (description if alternatives or shortfall else ""), shortfall
     return "", ""
 
 
-def _describe_toolchain(other: Toolchain) -> str:
-    return f"{other.version or '(unknown version)'} at {other.file}"
+def _describe_toolchain(alternative: Toolchain) -> str:
+    return f"{alternative.version or '(unknown version)'} at {alternative.file}"
 
 
 def _get_path(build: BuildProposal) -> str:
@@ -62,9 +66,9 @@ def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None
     """Return a tool that the ``PATH`` of a build lacks, or a better version than its own; None if there is neither."""
     if tool not in VERSION_ARGUMENT:
         return find_tool_outside(tool, path)
-    used = choose_toolchain(list_toolchains(tool, path), build.least.get(tool, ""))
-    present = shutil.which(tool, path=path)
-    return None if used is None or (present and used.file.samefile(present)) else used.file
+    toolchain = choose_toolchain(list_toolchains(tool, path), build.min_versions.get(tool, ""))
+    present_file = shutil.which(tool, path=path)
+    return None if toolchain is None or (present_file and toolchain.file.samefile(present_file)) else toolchain.file
 
 
 def _find_rustup_home(tool: Path, home: Path) -> Path | None:
@@ -72,9 +76,16 @@ def _find_rustup_home(tool: Path, home: Path) -> Path | None:
     folder = tool.parent
     if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
         return None
-    usual = (folder.parent.parent / ".rustup", home / ".rustup")
+    usual_folders = (folder.parent.parent / ".rustup", home / ".rustup")
     configured = os.environ.get("RUSTUP_HOME")
-    return next((place for place in (*((Path(configured),) if configured else ()), *usual) if place.is_dir()), None)
+    return next(
+        (
+            candidate
+            for candidate in (*((Path(configured),) if configured else ()), *usual_folders)
+            if candidate.is_dir()
+        ),
+        None,
+    )
 
 
 def _make_portable(folder: Path, home: Path) -> str:

@@ -36,9 +36,9 @@ class Toolchain(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.tool} {self.version or '(unknown version)'} at {self.file}"
 
-    def is_at_least(self, least: str) -> bool:
+    def is_at_least(self, min_version: str) -> bool:
         """Return whether the version is not older than another one."""
-        return parse_version_numbers(self.version) >= parse_version_numbers(least)
+        return parse_version_numbers(self.version) >= parse_version_numbers(min_version)
 
 
 def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
@@ -51,10 +51,10 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
     return [Toolchain(tool, Path(file), _read_version(tool, file)) for file in files]
 
 
-def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
+def choose_toolchain(toolchains: Iterable[Toolchain], min_version: str = "") -> Toolchain | None:
     """Return the first version that suffices, otherwise the newest; None if there are no versions."""
     candidates = list(toolchains)
-    sufficient = next((toolchain for toolchain in candidates if toolchain.is_at_least(least)), None)
+    sufficient = next((toolchain for toolchain in candidates if toolchain.is_at_least(min_version)), None)
     return sufficient or max(candidates, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 

@@ -67,7 +67,7 @@ def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
     """Return how the given build systems of a project get its version."""
     names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
     texts = [sources.read_text(name) for name in names]
-    variables = {name: FIXED_VERSION for name, sign in _VARIABLES.items() if any(map(sign.search, texts))}
+    variables = {name: FIXED_VERSION for name, pattern in _VARIABLES.items() if any(map(pattern.search, texts))}
     return VersionFromGit(variables, any(map(_GIT_DESCRIBE.search, texts)))
 
 
@@ -80,8 +80,8 @@ def describe_version(sources: Sources, environment: Mapping[str, str], *, git: b
         As ``[build]`` of the workload file has them.
     """
     if not git:
-        fixed = next((name for name in _VARIABLES if name in environment), None)
-        return _FIXED_VERSION_REMARK.format(fixed, environment[fixed]) if fixed else ""
+        fixed_variable = next((name for name in _VARIABLES if name in environment), None)
+        return _FIXED_VERSION_REMARK.format(fixed_variable, environment[fixed_variable]) if fixed_variable else ""
     version = detect_version_from_git(sources, *_BUILD_FILES)
     # A variable does not help if something else still reads the history.
     variable = None if version.git else next(iter(version.variables), None)

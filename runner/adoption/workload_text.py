@@ -6,7 +6,7 @@ from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 
 SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
-_CAVEAT_COMMENT = "# Each gate says so. Delete it once `command` in [run] does the work that users wait for."
+_CAVEAT_COMMENT = "# Each gate shows this caveat. Delete it once `command` in [run] does the work that users wait for."
 _MAX_CAVEAT_CHARACTERS = 300
 
 

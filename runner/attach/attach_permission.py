@@ -24,7 +24,7 @@ class Observer(Struct, frozen=True):
     uid: int
     may_record: bool
     """Whether it may record everything, as root may."""
-    may_look: bool
+    may_inspect: bool
     """Whether it may look into the processes of others."""
 
 
@@ -51,7 +51,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
     owner = read_owner(tree, process.pid)
     if owner is None:
         raise FaultwatchError(f"process {process.pid} has ended, or is hidden from this user", "run it with sudo")
-    if owner != observer.uid and not (observer.may_record and observer.may_look):
+    if owner != observer.uid and not (observer.may_record and observer.may_inspect):
         raise FaultwatchError(
             f"process {process.pid} belongs to {get_user_name(owner)}, and this user may not observe it",
             f"run the command with sudo, or as {get_user_name(owner)}",
@@ -64,7 +64,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
         )
 
 
-def describe_limits(permissions: RecordingPermissions, *, root: bool) -> list[str]:
+def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list[str]:
     """Return what this user's observation cannot see, and what allows it."""
     limits = []
     if not permissions.kernel:
@@ -73,7 +73,7 @@ def describe_limits(permissions: RecordingPermissions, *, root: bool) -> list[st
             "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or sudo"
         )
     if not permissions.tracepoints:
-        remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if root else "run the command with sudo"
+        remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if is_root else "run the command with sudo"
         limits.append(
             "calls that map and return memory are not recorded, so returned memory that is touched again cannot be "
             f"distinguished from new memory: {remedy}"

@@ -26,21 +26,20 @@ from runner.profile.recording_plan import CallGraph, build_faults_options, build
 from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
-_LOOK_SECONDS = 0.05
-"""How often the number of recorded faults is looked at."""
+_POLL_SECONDS = 0.05
+"""Seconds between two checks of the number of recorded faults."""
 _MIN_SECONDS = 0.02
-"""Of less time nothing is recorded."""
+"""A shorter time is not recorded."""
 
 
-class Stretch(Struct):
+class TimedRecording(Struct):
     """A recording, and what the processes used meanwhile."""
 
     recorder: LiveRecorder
     seconds: float
-    used: Figures
-    before: Figures
+    used_figures: Figures
     guards: tuple[Mapped, ...] = ()
-    """What keeps addresses free below the stacks of threads, which perf does not record of older processes."""
+    """The guards below the stacks of threads: perf does not record those of processes that are older than it."""
 
 
 class Recordings(Struct):
@@ -61,21 +60,21 @@ class Recordings(Struct):
     """
 
     budget: RecordingBudget | None = None
-    addresses: Stretch | None = None
-    sampled: Stretch | None = None
-    stacks: Stretch | None = None
-    switches: Stretch | None = None
+    addresses: TimedRecording | None = None
+    sampled: TimedRecording | None = None
+    stacks: TimedRecording | None = None
+    switches: TimedRecording | None = None
     problems: list[str] = field(default_factory=list)
 
     def close(self) -> None:
         """End what still records, and give up the recordings."""
-        for stretch in (self.addresses, self.sampled, self.stacks, self.switches):
-            if stretch:
-                stretch.recorder.close()
+        for timed_recording in (self.addresses, self.sampled, self.stacks, self.switches):
+            if timed_recording:
+                timed_recording.recorder.close()
 
 
 class LiveRecording:
-    """Records processes for some time, from when perf has attached. It works in a thread, beside the one that shows.
+    """Records processes for some time, once perf has attached, in a thread of its own.
 
     Attributes
     ----------
@@ -86,7 +85,7 @@ class LiveRecording:
     def __init__(
         self,
         list_pids: Callable[[], Sequence[int]],
-        read: Callable[[], Figures],
+        read_figures: Callable[[], Figures],
         *,
         seconds: float,
         max_overhead: float,
@@ -96,14 +95,14 @@ class LiveRecording:
         self.stop = threading.Event()
         self.recordings = Recordings()
         self.cost_seconds = 0.0
-        """What recording has cost the processes so far, by the number of records."""
+        """The CPU time that recording has cost the processes so far, estimated from the number of records."""
         self._list_pids = list_pids
-        self._read = read
+        self._read_figures = read_figures
         self._seconds = seconds
         self._max_overhead = max_overhead
         self._call_graph = call_graph
         self._permissions = permissions
-        self._open: list[LiveRecorder] = []
+        self._recorders: list[LiveRecorder] = []
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
 
     def start(self) -> None:
@@ -124,7 +123,7 @@ class LiveRecording:
         """End without results."""
         self.stop.set()
         self._thread.join()
-        for recorder in self._open:
+        for recorder in self._recorders:
             recorder.close()
 
     def _record_guarded(self) -> None:
@@ -135,10 +134,10 @@ class LiveRecording:
             self.recordings.problems.append(str(error))
 
     def _record(self) -> None:
-        began, before = time.monotonic(), self._read()
+        started_at, before = time.monotonic(), self._read_figures()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
             return
-        rates = _compute_rates(before, self._read(), time.monotonic() - began)
+        rates = _compute_rates(before, self._read_figures(), time.monotonic() - started_at)
         seconds = self._seconds - compute_counting_seconds(self._seconds)
         budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
         self.recordings.budget = budget
@@ -182,18 +181,20 @@ class LiveRecording:
                 recorder.wait()
         return addresses, sampled, stacks, switches
 
-    def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> Stretch:
+    def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> TimedRecording:
         """Record one in some faults with its address until a moment, or until so many faults have happened."""
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
-        began, before = time.monotonic(), self._read()
-        used = Figures()
-        while time.monotonic() < end and used.faults < max_faults:
-            if self.stop.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+        started_at, before = time.monotonic(), self._read_figures()
+        used_figures = Figures()
+        while time.monotonic() < end and used_figures.faults < max_faults:
+            if self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
                 break
-            used = _subtract_figures(self._read(), before)
-        stretch = self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT / period)
-        return replace(stretch, guards=guards)
+            used_figures = _subtract_figures(self._read_figures(), before)
+        timed_recording = self._finish_recorder(
+            recorder, started_at, before, lambda used_figures: used_figures.faults * SECONDS_PER_FAULT / period
+        )
+        return replace(timed_recording, guards=guards)
 
     def _record_stacks(
         self, stacks: LiveRecorder, switches: LiveRecorder | None, budget: RecordingBudget, deadline: float
@@ -202,44 +203,49 @@ class LiveRecording:
         for recorder in (stacks, switches):
             if recorder:
                 recorder.enable()
-        began, before = time.monotonic(), self._read()
-        price = SECONDS_PER_STACK[self._call_graph]
+        started_at, before = time.monotonic(), self._read_figures()
+        stack_seconds = SECONDS_PER_STACK[self._call_graph]
         if switches:
-            self.stop.wait(max(0.0, min(budget.switch_seconds, deadline - began)))
-            self.recordings.switches = self._finish_stretch(
+            self.stop.wait(max(0.0, min(budget.switch_seconds, deadline - started_at)))
+            self.recordings.switches = self._finish_recorder(
                 switches,
-                began,
+                started_at,
                 before,
-                lambda used: used.switches * (SECONDS_PER_SWITCH + price / budget.switch_period),
+                lambda used_figures: (
+                    used_figures.switches * (SECONDS_PER_SWITCH + stack_seconds / budget.switch_period)
+                ),
             )
         self.stop.wait(max(0.0, deadline - time.monotonic()))
-        self.recordings.stacks = self._finish_stretch(
+        self.recordings.stacks = self._finish_recorder(
             stacks,
-            began,
+            started_at,
             before,
-            lambda used: price * (used.faults / budget.fault_period + used.cpu * 1e9 / budget.clock_period),
+            lambda used_figures: (
+                stack_seconds
+                * (used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period)
+            ),
         )
 
     def _start(self, options: Sequence[str]) -> LiveRecorder:
         recorder = LiveRecorder(options, lambda: list_stable_threads(Tree(), self._list_pids()))
-        self._open.append(recorder)
+        self._recorders.append(recorder)
         return recorder
 
-    def _finish_stretch(
-        self, recorder: LiveRecorder, began: float, before: Figures, price: Callable[[Figures], float]
-    ) -> Stretch:
+    def _finish_recorder(
+        self, recorder: LiveRecorder, started_at: float, before: Figures, compute_cost: Callable[[Figures], float]
+    ) -> TimedRecording:
         """End one perf, and add up what it cost."""
-        after, seconds = self._read(), time.monotonic() - began
+        after, seconds = self._read_figures(), time.monotonic() - started_at
         with suppress(AttachError):
             recorder.finish()
-        used = _subtract_figures(after, before)
-        self.cost_seconds += price(used)
-        return Stretch(recorder, seconds, used, before)
+        used_figures = _subtract_figures(after, before)
+        self.cost_seconds += compute_cost(used_figures)
+        return TimedRecording(recorder, seconds, used_figures)
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
-    used = _subtract_figures(after, before)
-    return Rates(used.faults / seconds, used.switches / seconds, max(used.cpu, 0.001) / seconds)
+    used_figures = _subtract_figures(after, before)
+    return Rates(used_figures.faults / seconds, used_figures.switches / seconds, max(used_figures.cpu, 0.001) / seconds)
 
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from runner.attach.process_choice import Choice, choose_by_container_id, choose_by_pid
+from runner.attach.process_choice import ProcessChoice, choose_by_container_id, choose_by_pid
 from runner.attach.process_table import LiveProcess
 from runner.errors import FaultwatchError
 
@@ -12,7 +12,7 @@ _ENGINES = ("podman", "docker", "nerdctl")
 _TIMEOUT_SECONDS = 10.0
 
 
-def find_container(table: Mapping[int, LiveProcess], name: str) -> Choice:
+def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice:
     """Choose all processes of a container.
 
     Raises
@@ -31,7 +31,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> Choice:
     asked_engines = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
     raise FaultwatchError(
         f"no running container is named {name!r}{asked_engines}",
-        "`podman ps` lists them, for each user apart; or pass the id of its process",
+        "`podman ps` lists the containers of the user who runs it; or pass the id of a process in the container",
     )
 
 
@@ -39,10 +39,10 @@ def _ask_for_process(engine: str, name: str) -> int | None:
     """Return the first process of a container; None if the engine does not know it, or it does not run."""
     command = [engine, "inspect", "--type", "container", "--format", "{{.State.Pid}}", "--", name]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    text = done.stdout.strip()
-    return int(text) if not done.returncode and text.isdecimal() and int(text) else None
+    text = result.stdout.strip()
+    return int(text) if not result.returncode and text.isdecimal() and int(text) else None

@@ -7,8 +7,8 @@ from runner.contract.profile import Access, Anatomy, FaultKind, Site, Touch
 from runner.profile.stack_folding import divide_by_weights
 
 Entry = TypeVar("Entry", Site, FaultKind)
-_KNOWN_FROM_ALL = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
-"""What a page without a returning call was before: only a recording of all faults tells."""
+_TOUCHES_OF_COMPLETE_RECORDINGS = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
+"""The touches of pages that were not given back: only a recording of all faults tells them apart."""
 
 
 def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
@@ -16,7 +16,7 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
     if not anatomy.counted or anatomy.counted == counted:
         return anatomy
     factor = counted / anatomy.counted
-    places = divide_by_weights(
+    faults_by_site = divide_by_weights(
         {-1: anatomy.elsewhere, **{index: site.faults for index, site in enumerate(anatomy.sites)}}, counted
     )
     kinds = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, counted)
@@ -37,9 +37,9 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
                 kind.model_copy(update={"faults": kinds[index]}) for index, kind in enumerate(anatomy.kinds) if kinds
             ),
             "sites": tuple(
-                site.model_copy(update={"faults": places[index]}) for index, site in enumerate(anatomy.sites)
+                site.model_copy(update={"faults": faults_by_site[index]}) for index, site in enumerate(anatomy.sites)
             ),
-            "elsewhere": places[-1],
+            "elsewhere": faults_by_site[-1],
             "areas": tuple(area.model_copy(update={"faults": round(area.faults * factor)}) for area in anatomy.areas),
         }
     )
@@ -48,21 +48,24 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
 def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     """Return the anatomy of a long time in which some faults were recorded, completed by a short one with all of them.
 
-    The long one knows what was given back. Of the pages that were not, only the short one knows which had been in
+    The long recording shows which pages were given back. Of the others, only the short one shows which had been in
     memory before, how often each page faulted, and how it was accessed.
     """
     touches = dict(sampled.by_touch)
-    first = touches.pop(Touch.FIRST, 0)
-    known = {touch: complete.by_touch.get(touch, 0) for touch in _KNOWN_FROM_ALL}
+    first_touches = touches.pop(Touch.FIRST, 0)
+    complete_touches = {touch: complete.by_touch.get(touch, 0) for touch in _TOUCHES_OF_COMPLETE_RECORDINGS}
     forks = max(complete.forks, sampled.forks)
     if forks:
         # The short time may lie between a fork and the end of its child, and not see the fork.
-        known = known | {Touch.AFTER_FORK: known[Touch.AFTER_FORK] + known[Touch.AGAIN], Touch.AGAIN: 0}
-    split = divide_by_weights(known, first) or {Touch.FIRST: first}
-    for touch, number in split.items():
-        if number:
-            touches[touch] = touches.get(touch, 0) + number
-    sites = [part for site in sampled.sites for part in _split_by_touch(site, split)]
+        complete_touches = complete_touches | {
+            Touch.AFTER_FORK: complete_touches[Touch.AFTER_FORK] + complete_touches[Touch.AGAIN],
+            Touch.AGAIN: 0,
+        }
+    touch_shares = divide_by_weights(complete_touches, first_touches) or {Touch.FIRST: first_touches}
+    for touch, faults in touch_shares.items():
+        if faults:
+            touches[touch] = touches.get(touch, 0) + faults
+    sites = [part for site in sampled.sites for part in _split_by_touch(site, touch_shares)]
     sites.sort(key=lambda site: -site.faults)
     access = divide_by_weights(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
     factor = sampled.counted / complete.counted if complete.counted else 1.0
@@ -70,7 +73,7 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
         update={
             "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
             "by_access": access,
-            "kinds": tuple(part for kind in sampled.kinds for part in _split_by_touch(kind, split)),
+            "kinds": tuple(part for kind in sampled.kinds for part in _split_by_touch(kind, touch_shares)),
             "forks": forks,
             "sites": tuple(sites),
             "pages": round(complete.pages * factor) if complete.counted else sampled.pages,
@@ -86,14 +89,17 @@ def _scale_major_faults(anatomy: Anatomy, factor: float) -> dict[str, object]:
     sites = (site.model_copy(update={"faults": round(site.faults * factor)}) for site in anatomy.major_sites)
     return {
         "major": round(anatomy.major * factor),
-        "major_by_memory": {kind: round(number * factor) for kind, number in anatomy.major_by_memory.items()},
+        "major_by_memory": {kind: round(faults * factor) for kind, faults in anatomy.major_by_memory.items()},
         "major_sites": tuple(site for site in sites if site.faults),
     }
 
 
-def _split_by_touch(entry: Entry, split: Mapping[Touch, int]) -> list[Entry]:
-    """Return first touches as what they are by the time with all faults, in the same proportions everywhere."""
+def _split_by_touch(entry: Entry, touch_shares: Mapping[Touch, int]) -> list[Entry]:
+    """Return an entry; one of first touches is divided into the touches that a complete recording found instead.
+
+    ``touch_shares`` are the faults of each of these, whose proportions hold for every entry.
+    """
     if entry.touch is not Touch.FIRST:
         return [entry]
-    shares = divide_by_weights(split, entry.faults) or {Touch.FIRST: entry.faults}
-    return [entry.model_copy(update={"touch": touch, "faults": number}) for touch, number in shares.items() if number]
+    shares = divide_by_weights(touch_shares, entry.faults) or {Touch.FIRST: entry.faults}
+    return [entry.model_copy(update={"touch": touch, "faults": faults}) for touch, faults in shares.items() if faults]

@@ -38,14 +38,14 @@ class FileView(Struct, frozen=True):
         The words before a tool.
     options
         The options of ``perf script`` that tell it where the files are.
-    lines
+    find_lines
         Finds the source lines at offsets of a file, by its path in the program.
     are_files_missing
         Whether the program's files cannot be shown.
     """
 
     sandbox_prefix: list[str]
-    lines: FindLines
+    find_lines: FindLines
     options: tuple[str, ...] = ()
     are_files_missing: bool = False
 
@@ -58,14 +58,25 @@ def make_file_view(program: LiveProgram) -> FileView:
     if os.geteuid() != 0 or not Path(program.root).exists():
         # Names of this host's files of the same path would be wrong.
         return FileView(sandbox_prefix, lambda _module, _offsets: {}, ("--symfs", "/nonexistent", *_KERNEL_NAMES), True)
-    copying = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _COPY_SCRIPT, "sh", _FOLDER, program.root)
+    copy_command = (
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        _COPY_SCRIPT,
+        "sh",
+        _FOLDER,
+        program.root,
+    )
 
     def find_lines(module: str, offsets: Iterable[int]) -> Mapping[int, tuple[SourceLine, ...]]:
-        words = [*copying, module, "--", *sandbox_prefix]
-        return find_source_lines(f"{_FOLDER}{module}", offsets, words, program.find_outside(module))
+        words = [*copy_command, module, "--", *sandbox_prefix]
+        return find_source_lines(f"{_FOLDER}{module}", offsets, words, program.get_outside_path(module))
 
     return FileView(
-        [*copying, *program.modules, "--", *sandbox_prefix], find_lines, ("--symfs", _FOLDER, *_KERNEL_NAMES)
+        [*copy_command, *program.modules, "--", *sandbox_prefix], find_lines, ("--symfs", _FOLDER, *_KERNEL_NAMES)
     )
 
 

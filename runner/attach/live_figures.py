@@ -14,9 +14,11 @@ from runner.system.tree import Tree
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _START_FIELD = 19
+"""The index of the start time among the fields of ``stat`` after the name."""
 _STABLE_SECONDS = 2.0
+"""The age from which on a thread is taken for one that stays."""
 _MAX_THREADS = 256
-"""The most threads that are sampled."""
+"""The largest number of threads that are sampled."""
 _LOCK_WAIT = re.compile(
     r"rwsem_down_.*|down_(?:read|write)(?:_killable)?|vm_mmap_pgoff|__vm_munmap|do_madvise.*|madvise_.*lock.*|"
     r"lock_mm_and_find_vma|mmap_(?:read|write)_lock.*|do_mprotect_pkey.*|__(?:do|x64|arm64)_sys_(?:brk|munmap|mremap)|"
@@ -70,9 +72,11 @@ class Waits(Struct, frozen=True):
     lock: int = 0
     storage: int = 0
 
-    def add(self, other: "Waits") -> "Waits":
+    def add(self, other_waits: "Waits") -> "Waits":
         """Return the sum of two."""
-        return Waits(self.samples + other.samples, self.lock + other.lock, self.storage + other.storage)
+        return Waits(
+            self.samples + other_waits.samples, self.lock + other_waits.lock, self.storage + other_waits.storage
+        )
 
 
 class Interval(Struct, frozen=True):
@@ -84,13 +88,13 @@ class Interval(Struct, frozen=True):
         How long it was.
     used
         The differences of the counts; ``resident``, ``threads`` and ``processes`` are those of its end.
-    grown
+    resident_growth
         By how many bytes the memory grew.
     """
 
     seconds: float
     used: Figures
-    grown: int
+    resident_growth: int
     waits: Waits = Waits()
 
     @property
@@ -127,7 +131,7 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
             continue
         if len(numbers) < 21:
             continue
-        # Each count of a process is followed by that of its children that have ended.
+        # Index i is field i + 4 of proc(5). Each count of a process is followed by that of its ended children.
         minor += numbers[6] + numbers[7]
         major += numbers[8] + numbers[9]
         user += numbers[10] + numbers[12]
@@ -178,15 +182,17 @@ def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
     A young thread may be that of a connection, which ends soon. The next one is recorded with the thread that starts
     it. If all are young, all are returned.
     """
-    now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
-    started: dict[int, int] = {}
+    now_ticks = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
+    start_ticks: dict[int, int] = {}
     for pid in pids:
         for name in list_threads(tree, pid):
             fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
             if len(fields) > _START_FIELD and fields[0] not in "ZX":
-                started[int(name)] = int(fields[_START_FIELD])
-    stable = [thread for thread, ticks in started.items() if now - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND]
-    return stable or list(started)
+                start_ticks[int(name)] = int(fields[_START_FIELD])
+    stable = [
+        thread for thread, ticks in start_ticks.items() if now_ticks - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND
+    ]
+    return stable or list(start_ticks)
 
 
 def _count_switches(tree: Tree, pid: int, threads: int) -> int:

@@ -80,8 +80,8 @@ class LiveProgram(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name of its program, as its command line has it: links are not followed, as of ``redis-server``."""
-        first = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
-        return first.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
+        program_word = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
+        return program_word.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
 
     @property
     def has_own_files(self) -> bool:
@@ -94,7 +94,7 @@ class LiveProgram(Struct, frozen=True):
         names = [module.rpartition("/")[2] for module in self.modules]
         return any(_C_LIBRARY.fullmatch(name) or _MUSL.fullmatch(name) for name in names)
 
-    def find_outside(self, module: str) -> Path:
+    def get_outside_path(self, module: str) -> Path:
         """Return the path by which one of its files is reached from this process."""
         return Path(self.root, module.lstrip("/"))
 
@@ -109,13 +109,15 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
     file = link.removesuffix(_DELETED)
     modules = list_modules(tree.read_text(f"{folder}/maps", _MAX_MAPS_BYTES) or "")
     root = f"{folder}/root" if _has_own_files(process.pid) else "/"
-    outside = Path(root, file.lstrip("/")) if file else None
-    runtime = detect_runtime(file, modules, is_go=bool(outside and (read := read_sections(outside)) and read.is_go))
+    outside_file = Path(root, file.lstrip("/")) if file else None
+    runtime = detect_runtime(
+        file, modules, is_go=bool(outside_file and (sections := read_sections(outside_file)) and sections.is_go)
+    )
     return LiveProgram(
         process,
         file,
         modules,
-        detect_allocator(modules, runtime, _find_static_allocator(outside) if outside else ""),
+        detect_allocator(modules, runtime, _find_static_allocator(outside_file) if outside_file else ""),
         runtime,
         select_variables(tree.read_text(f"{folder}/environ", 1 << 20) or ""),
         root,
@@ -153,16 +155,16 @@ def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
     """Return the runtime of a program, from the files that it has mapped; empty for none."""
     if is_go:
         return "go"
-    found = find_runtime([file, *modules])
-    return found[0].value if found else ""
+    runtime = find_runtime([file, *modules])
+    return runtime[0].value if runtime else ""
 
 
-def detect_allocator(modules: Iterable[str], runtime: str, static: str = "") -> str:
+def detect_allocator(modules: Iterable[str], runtime: str, static_allocator: str = "") -> str:
     """Return the allocator of a program: a library's, its own, its runtime's, or the C library's."""
     names = [module.rpartition("/")[2].lower() for module in modules]
     library = next((allocator for allocator in ALLOCATORS if any(f"lib{allocator}" in name for name in names)), "")
-    if library or static:
-        return library or static
+    if library or static_allocator:
+        return library or static_allocator
     if runtime in RUNTIMES_WITH_OWN_HEAP:
         return runtime
     if any(map(_MUSL.fullmatch, names)):
@@ -180,7 +182,7 @@ def identify_program(program: LiveProgram) -> str:
     """Return 40 hexadecimal digits that identify the version of a program: a digest of its file."""
     digest = hashlib.sha1(usedforsecurity=False)
     try:
-        with open_regular(program.find_outside(program.file)) as stream:
+        with open_regular(program.get_outside_path(program.file)) as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
     except OSError:
@@ -191,14 +193,14 @@ def identify_program(program: LiveProgram) -> str:
 def read_modification_time(program: LiveProgram) -> datetime:
     """Return when the file of a program was written, or else when the process started."""
     with suppress(OSError):
-        return datetime.fromtimestamp(program.find_outside(program.file).stat().st_mtime, UTC)
+        return datetime.fromtimestamp(program.get_outside_path(program.file).stat().st_mtime, UTC)
     return program.started_at or datetime.now(UTC)
 
 
 def _has_own_files(pid: int) -> bool:
     """Return whether a process sees other files than this one: another root, or another file as its program."""
     try:
-        roots = [Path(f"/proc/{who}/root").stat() for who in ("self", pid)]
+        roots = [Path(f"/proc/{process}/root").stat() for process in ("self", pid)]
         program = Path(f"/proc/{pid}/exe")
         if not os.path.samestat(*roots):
             return True

@@ -15,7 +15,7 @@ from runner.perf.attached_recorder import Recorder, RecordPlan
 _BUFFER_PAGES = 512
 """Pages of each processor's buffer: two MiB, on a host that works for others."""
 _MAX_BYTES = "512M"
-_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8
 """How often perf is attached: it gives up if a thread ends meanwhile, such as that of a connection."""
 _NICENESS = 19
 _SET_DEATH_SIGNAL = 1
@@ -66,13 +66,13 @@ class LiveRecorder:
         AttachError
             perf cannot attach; the message says why.
         """
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
             assert self._recorder is not None
             try:
                 self._recorder.send_command("disable")  # It is disabled; the answer shows that perf has attached.
             except AttachError:
                 self._end_process()
-                if attempt == _ATTEMPTS or not self._list_threads():
+                if attempt == _MAX_ATTEMPTS or not self._list_threads():
                     raise
                 self._start()
             else:

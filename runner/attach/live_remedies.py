@@ -10,7 +10,11 @@ from runner.attach.live_program import RUNTIMES_WITH_OWN_HEAP, LiveProgram
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Anatomy, Memory
 
-_PRELOADED = {"tcmalloc": "libtcmalloc_minimal.so.4", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}
+_PRELOADED_LIBRARIES = {
+    "tcmalloc": "libtcmalloc_minimal.so.4",
+    "jemalloc": "libjemalloc.so.2",
+    "mimalloc": "libmimalloc.so.2",
+}
 _TUNABLES = {
     "env.MALLOC_MMAP_THRESHOLD_": "glibc.malloc.mmap_threshold",
     "env.MALLOC_TRIM_THRESHOLD_": "glibc.malloc.trim_threshold",
@@ -68,14 +72,14 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
         elif name.startswith("env."):
             variables[name.removeprefix("env.")] = value
         elif name == "allocator":
-            variables["LD_PRELOAD"] = _PRELOADED.get(value, f"lib{value}.so")
+            variables["LD_PRELOAD"] = _PRELOADED_LIBRARIES.get(value, f"lib{value}.so")
         elif name == "thp":
-            commands.append(f"echo {value} | sudo tee {_HUGE_PAGES_FILE}   # works at once, for all of the host")
+            commands.append(f"echo {value} | sudo tee {_HUGE_PAGES_FILE}   # takes effect at once, on the whole host")
         else:
             commands.append(f"{name}={value}")
     if tunables:
-        earlier = program.variables.get("GLIBC_TUNABLES")
-        variables["GLIBC_TUNABLES"] = ":".join([*([earlier] if earlier else []), *tunables])
+        present_tunables = program.variables.get("GLIBC_TUNABLES")
+        variables["GLIBC_TUNABLES"] = ":".join([*([present_tunables] if present_tunables else []), *tunables])
     if variables:
         commands.insert(0, _describe_variables(variables, program))
     return "; ".join(commands)

@@ -90,9 +90,9 @@ def find_debug_package(path: str) -> str:
 def _run_query(*words: str) -> str:
     """Return the first line that a package manager prints; empty if it fails or is not there."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             words, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""
+    return result.stdout.partition("\n")[0].strip() if result.returncode == 0 else ""

@@ -41,18 +41,22 @@ def store_observation(folder: Path, stored: StoredObservation) -> Path:
     FaultwatchError
         It cannot be written.
     """
-    place = folder / stored.observation_id
+    observation_folder = folder / stored.observation_id
     try:
         make_private_folder(folder)
-        place.mkdir(mode=0o700, exist_ok=True)
+        observation_folder.mkdir(mode=0o700, exist_ok=True)
         for stacks in stored.profile.stack_profiles:
-            for form, suffix in FORMATS.items():
-                (place / f"{stacks.kind}{suffix}").write_bytes(write_stacks(stored.profile, stacks, form))
+            for format_name, suffix in FORMATS.items():
+                (observation_folder / f"{stacks.kind}{suffix}").write_bytes(
+                    write_stacks(stored.profile, stacks, format_name)
+                )
         # Last, so that a folder with this file is complete.
-        (place / _FILE).write_text(stored.model_dump_json(), encoding="utf-8")
+        (observation_folder / _FILE).write_text(stored.model_dump_json(), encoding="utf-8")
     except OSError as error:
-        raise FaultwatchError(f"{place} cannot be written: {error.strerror}", "set FAULTWATCH_HOME") from None
-    return place
+        raise FaultwatchError(
+            f"{observation_folder} cannot be written: {error.strerror}", "set FAULTWATCH_HOME"
+        ) from None
+    return observation_folder
 
 
 def load_observation(folder: Path, name: str) -> StoredObservation:
@@ -64,7 +68,11 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         There is no such observation, several match, or it cannot be read.
     """
     names = list_observations(folder)
-    matching = [name] if name in names else [other for other in names if _ID.fullmatch(name) and other.startswith(name)]
+    matching = (
+        [name]
+        if name in names
+        else [known_name for known_name in names if _ID.fullmatch(name) and known_name.startswith(name)]
+    )
     if len(matching) != 1:
         newest = ", ".join(names[-5:]) or "none yet"
         raise FaultwatchError(f"{len(matching) or 'no'} observations are named {name!r}", f"stored are: {newest}")
@@ -80,7 +88,7 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
 def list_observations(folder: Path) -> list[str]:
     """Return the ids of the complete observations, the oldest first."""
     try:
-        places = [(file.stat().st_mtime_ns, file.parent.name) for file in folder.glob(f"*/{_FILE}")]
+        dated_names = [(file.stat().st_mtime_ns, file.parent.name) for file in folder.glob(f"*/{_FILE}")]
     except OSError:
         return []
-    return [name for _, name in sorted(places)]
+    return [name for _, name in sorted(dated_names)]

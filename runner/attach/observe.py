@@ -22,16 +22,16 @@ from runner.attach.live_figures import (
 )
 from runner.attach.live_program import LiveProgram
 from runner.attach.observed_profile import Observation
-from runner.attach.process_choice import Choice
+from runner.attach.process_choice import ProcessChoice
 from runner.attach.process_table import find_descendants, read_process_table
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.system.processes import get_start_ticks
 from runner.system.tree import Tree
 
-_LOOK_SECONDS = 0.1
-"""How often threads are looked at, whether they wait."""
-_OWN = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+_POLL_SECONDS = 0.1
+"""Seconds between two samples of whether threads wait."""
+_OWN_USAGES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
 class LiveLine(Struct, frozen=True):
@@ -56,20 +56,22 @@ class LiveLine(Struct, frozen=True):
 class ObservedProcesses:
     """The processes of a choice, with those that they start; processes that have ended are left out."""
 
-    def __init__(self, choice: Choice, tree: Tree) -> None:
+    def __init__(self, choice: ProcessChoice, tree: Tree) -> None:
         self._choice = choice
         self._tree = tree
-        self._started = {pid: get_start_ticks(pid) for pid in choice.pids}
+        self._start_ticks = {pid: get_start_ticks(pid) for pid in choice.pids}
         self._pids: Sequence[int] = choice.pids
 
     def refresh(self) -> None:
         """Look for processes that were started meanwhile."""
         table = read_process_table(self._tree)
-        alive = [pid for pid in self._started if pid in table and table[pid].started == self._started[pid]]
-        family = dict.fromkeys(pid for root in alive for pid in find_descendants(table, root))
-        family.pop(os.getpid(), None)
-        self._started.update({pid: table[pid].started for pid in family if pid not in self._started})
-        self._pids = tuple(family)
+        living_roots = [
+            pid for pid in self._start_ticks if pid in table and table[pid].start_ticks == self._start_ticks[pid]
+        ]
+        living_tree = dict.fromkeys(pid for root in living_roots for pid in find_descendants(table, root))
+        living_tree.pop(os.getpid(), None)
+        self._start_ticks.update({pid: table[pid].start_ticks for pid in living_tree if pid not in self._start_ticks})
+        self._pids = tuple(living_tree)
 
     def list_pids(self) -> Sequence[int]:
         """Return the processes, as they were at the last look."""
@@ -101,7 +103,7 @@ class Outcome(Struct, frozen=True):
 
 
 def observe_processes(
-    choice: Choice,
+    choice: ProcessChoice,
     program: LiveProgram,
     *,
     host: str,
@@ -120,58 +122,62 @@ def observe_processes(
     """
     tree = Tree()
     processes = ObservedProcesses(choice, tree)
-    started_at, began = datetime.now(UTC), time.monotonic()
+    started_at, start_time = datetime.now(UTC), time.monotonic()
     processors = os.cpu_count() or 1
 
-    def read() -> Figures:
+    def read_now() -> Figures:
         return read_figures(tree, processes.list_pids())
 
     recording = LiveRecording(
         processes.list_living,
-        read,
+        read_now,
         seconds=seconds,
         max_overhead=max_overhead,
         call_graph=call_graph,
         permissions=permissions,
     )
-    first = last = read()
-    last_time, waits, all_waits, reason = began, Waits(), Waits(), ""
+    first_figures = last_figures = read_now()
+    last_time, waits, all_waits, reason = start_time, Waits(), Waits(), ""
     own_before = _read_own_seconds()
     try:
         with catch_interrupt() as interrupted:
             recording.start()
             while not reason and recording.is_running():
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
                 waits = waits.add(sample_waits(tree, processes.list_pids()))
                 now = time.monotonic()
                 if now >= last_time + 1:
                     processes.refresh()
-                    current = read()
-                    if current.processes:
-                        interval = compute_interval(last, current, now - last_time, waits)
-                        cost = _compute_share(recording.cost_seconds, current.cpu - first.cpu)
+                    current_figures = read_now()
+                    if current_figures.processes:
+                        last_interval = compute_interval(last_figures, current_figures, now - last_time, waits)
+                        cost = _compute_share(recording.cost_seconds, current_figures.cpu - first_figures.cpu)
                         own_seconds = _read_own_seconds() - own_before
-                        show(LiveLine(now - began, interval, cost, own_seconds / (processors * (now - began))))
-                        last, last_time, all_waits, waits = current, now, all_waits.add(waits), Waits()
+                        show(
+                            LiveLine(
+                                now - start_time, last_interval, cost, own_seconds / (processors * (now - start_time))
+                            )
+                        )
+                        last_figures, last_time, all_waits, waits = current_figures, now, all_waits.add(waits), Waits()
                 if not processes.list_living():
                     reason = "the process ended"
                 elif interrupted():
                     reason = "stopped by Ctrl-C"
-            ended, finished_at = time.monotonic(), datetime.now(UTC)
-            current = read() if not reason.startswith("the process") else last
+            end_time, finished_at = time.monotonic(), datetime.now(UTC)
+            current_figures = read_now() if not reason.startswith("the process") else last_figures
             recordings = recording.finish()
     except BaseException:
         recording.close()
         recording.recordings.close()
         raise
-    used = compute_interval(first, current, ended - began, all_waits.add(waits))
+    interval = compute_interval(first_figures, current_figures, end_time - start_time, all_waits.add(waits))
     own_seconds = _read_own_seconds() - own_before
     return Outcome(
-        Observation(program, host, used, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
+        Observation(program, host, interval, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
-        _compute_share(recording.cost_seconds, used.used.cpu),
-        own_seconds / (processors * max(0.001, ended - began)),
+        _compute_share(recording.cost_seconds, interval.used.cpu),
+        own_seconds / (processors * max(0.001, end_time - start_time)),
     )
 
 
@@ -180,23 +186,23 @@ def catch_interrupt() -> Iterator[Callable[[], bool]]:
     """Keep Ctrl-C from ending the command while the context lasts; yield what says whether it was pressed."""
     pressed: list[int] = []
 
-    def note(number: int, _frame: FrameType | None) -> None:
+    def remember_signal(number: int, _frame: FrameType | None) -> None:
         pressed.append(number)
 
-    earlier = signal.signal(signal.SIGINT, note)
+    previous_handler = signal.signal(signal.SIGINT, remember_signal)
     try:
         yield lambda: bool(pressed)
     finally:
-        signal.signal(signal.SIGINT, earlier)
+        signal.signal(signal.SIGINT, previous_handler)
 
 
-def _compute_share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
+def _compute_share(part: float, total: float) -> float:
+    return part / total if total > 0 else 0.0
 
 
 def _read_own_seconds() -> float:
     """Return the CPU time of this process, and of its children that have ended: of perf."""
-    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, _OWN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, _OWN_USAGES))
 
 
 def _count_processors(pid: int) -> int:

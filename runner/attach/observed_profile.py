@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec import Struct, field
 
-from runner.attach.background_recording import Recordings, Stretch
+from runner.attach.background_recording import Recordings, TimedRecording
 from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
@@ -34,7 +34,7 @@ from runner.profile.stack_folding import (
 from runner.version import get_version
 
 _MIN_SAMPLED_FAULTS = 100
-"""From this many sampled faults on, they tell more than each fault of a short time."""
+"""From this many sampled faults on, those of a long time tell more than every fault of a short time."""
 
 
 _MIN_SECONDS = 0.5
@@ -46,13 +46,13 @@ class Observation(Struct, frozen=True):
 
     Attributes
     ----------
-    used
+    interval
         What the processes used from the first to the last moment.
     """
 
     program: LiveProgram
     host: str
-    used: Interval
+    interval: Interval
     processors: int
     started_at: datetime
     finished_at: datetime
@@ -65,7 +65,7 @@ class ProfileBuilder(Struct):
     observation: Observation
     recordings: Recordings
     permissions: RecordingPermissions
-    table: FrameTable
+    frame_table: FrameTable
     view: FileView
     remarks: list[str] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class ProfileBuilder(Struct):
     ) -> "ProfileBuilder":
         """Return a builder without results."""
         view = make_file_view(observation.program)
-        return cls(observation, recordings, permissions, FrameTable(view.lines), view)
+        return cls(observation, recordings, permissions, FrameTable(view.find_lines), view)
 
     def build(self) -> Profile:
         """Read the recordings, and build the profile.
@@ -85,11 +85,11 @@ class ProfileBuilder(Struct):
         FaultwatchError
             perf's output cannot be read.
         """
-        observation, used = self.observation, self.observation.used.used
+        observation, used_figures = self.observation, self.observation.interval.used
         anatomy, census = self._read_addresses()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
-        frames = tuple(self._make_relative(frame) for frame in self.table.frames)
+        frames = tuple(self._make_relative(frame) for frame in self.frame_table.frames)
         program = observation.program
         name = make_safe_name(program.name)
         return Profile(
@@ -107,79 +107,89 @@ class ProfileBuilder(Struct):
             started_at=observation.started_at,
             finished_at=observation.finished_at,
             scope="windows",
-            readings=build_readings(observation.used),
+            readings=build_readings(observation.interval),
             frames=frames,
             faults=faults,
             on_cpu=on_cpu,
             off_cpu=off_cpu,
-            anatomy=scale_anatomy(anatomy, max(used.faults, 1)) if anatomy else None,
+            anatomy=scale_anatomy(anatomy, max(used_figures.faults, 1)) if anatomy else None,
             census=census,
             remarks=tuple(remark[:1000] for remark in (*self.recordings.problems, *self.remarks)[:100]),
         )
 
     def _read_addresses(self) -> tuple[Anatomy | None, Census | None]:
         """Return the faults by memory and touch, and the calls that map and return memory."""
-        stretch, budget = self.recordings.addresses, self.recordings.budget
-        if stretch is None or budget is None:
+        timed_recording, budget = self.recordings.addresses, self.recordings.budget
+        if timed_recording is None or budget is None:
             return None, None
         tracing = TRACE_FIELDS if self.permissions.tracepoints else ()
-        complete, census = self._dissect_faults(stretch, 1, *ADDRESS_FIELDS, *tracing)
-        self.remarks.append(_describe_recorded(complete, stretch, self.observation.used))
+        complete, census = self._build_anatomy(timed_recording, 1, *ADDRESS_FIELDS, *tracing)
+        self.remarks.append(_describe_recorded(complete, timed_recording, self.observation.interval))
         anatomy = complete
         if self.recordings.sampled:
-            sampled, census = self._dissect_faults(
+            sampled, census = self._build_anatomy(
                 self.recordings.sampled, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
             )
             if sampled.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete, sampled)
         return anatomy, census if self.permissions.tracepoints else None
 
-    def _dissect_faults(self, stretch: Stretch, period: int, *fields: str) -> tuple[Anatomy, Census]:
+    def _build_anatomy(self, timed_recording: TimedRecording, period: int, *fields: str) -> tuple[Anatomy, Census]:
         """Return the anatomy and the calls of one recording of addresses."""
-        dissection = AnatomyBuilder(
+        anatomy_builder = AnatomyBuilder(
             period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True
         )
-        dissection.add_events(chain(stretch.guards, self._read_events(stretch, *fields)))
-        anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
+        anatomy_builder.add_events(chain(timed_recording.guards, self._read_events(timed_recording, *fields)))
+        anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
-        return anatomy.model_copy(update={"sites": sites}), dissection.build_census()
+        return anatomy.model_copy(update={"sites": sites}), anatomy_builder.build_census()
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
         """Return the stacks of faults, and of CPU time, both scaled to the whole time."""
-        stretch, budget = self.recordings.stacks, self.recordings.budget
-        if stretch is None or budget is None:
+        timed_recording, budget = self.recordings.stacks, self.recordings.budget
+        if timed_recording is None or budget is None:
             return None, None
-        groups = split_events(self._read_events(stretch, *STACK_FIELDS))
-        used = self.observation.used.used
+        groups = split_events(self._read_events(timed_recording, *STACK_FIELDS))
+        used_figures = self.observation.interval.used
         return (
-            self._build_stacks(StackKind.FAULTS, groups["page-faults"], budget.fault_period, stretch, used.faults),
             self._build_stacks(
-                StackKind.ON_CPU, groups["cpu-clock"], budget.clock_period, stretch, round(used.cpu * 1e9)
+                StackKind.FAULTS, groups["page-faults"], budget.fault_period, timed_recording, used_figures.faults
+            ),
+            self._build_stacks(
+                StackKind.ON_CPU,
+                groups["cpu-clock"],
+                budget.clock_period,
+                timed_recording,
+                round(used_figures.cpu * 1e9),
             ),
         )
 
     def _read_switches(self) -> StackProfile | None:
         """Return the stacks of waiting threads, scaled to the whole time."""
-        stretch, budget = self.recordings.switches, self.recordings.budget
-        if stretch is None or budget is None:
+        timed_recording, budget = self.recordings.switches, self.recordings.budget
+        if timed_recording is None or budget is None:
             return None
-        waiting = sum_blocked_time(self._read_events(stretch, *STACK_FIELDS))
-        factor = budget.switch_period * self.observation.used.seconds / stretch.seconds
+        waiting_stacks = sum_blocked_time(self._read_events(timed_recording, *STACK_FIELDS))
+        factor = budget.switch_period * self.observation.interval.seconds / timed_recording.seconds
         return self._build_stacks(
-            StackKind.OFF_CPU, waiting, budget.switch_period, stretch, round(waiting.stacks.total() * factor)
+            StackKind.OFF_CPU,
+            waiting_stacks,
+            budget.switch_period,
+            timed_recording,
+            round(waiting_stacks.stacks.total() * factor),
         )
 
     def _build_stacks(
-        self, kind: StackKind, weighed: WeightedStacks, period: int, stretch: Stretch, total: int
+        self, kind: StackKind, weighted_stacks: WeightedStacks, period: int, timed_recording: TimedRecording, total: int
     ) -> StackProfile:
         """Return folded stacks as a profile of one kind."""
-        recorded_bytes, call_graph = stretch.recorder.size, self.observation.call_graph
-        return self.table.build_stack_profile(
-            kind, weighed, total, period=period, call_graph=call_graph, recorded_bytes=recorded_bytes
+        recorded_bytes, call_graph = timed_recording.recorder.size, self.observation.call_graph
+        return self.frame_table.build_stack_profile(
+            kind, weighted_stacks, total, period=period, call_graph=call_graph, recorded_bytes=recorded_bytes
         )
 
-    def _read_events(self, stretch: Stretch, *fields: str) -> Iterator[Event]:
-        recorder = stretch.recorder
+    def _read_events(self, timed_recording: TimedRecording, *fields: str) -> Iterator[Event]:
+        recorder = timed_recording.recorder
         words = (*fields, *self.view.options)
         return read_events(
             recorder.path, *words, sandbox_prefix=self.view.sandbox_prefix, inherited=[recorder.descriptor]
@@ -195,44 +205,44 @@ class ProfileBuilder(Struct):
         """Return the settings of this host and of the process."""
         program = self.observation.program
         settings = capture_environment(variables=program.variables, build_tools={}).settings
-        extra = {
+        program_settings = {
             "allocator": program.allocator or "unknown",
             "cpu.allowed": str(self.observation.processors),
             **({"runtime": program.runtime} if program.runtime else {}),
         }
-        return Environment(settings=settings | extra)
+        return Environment(settings=settings | program_settings)
 
 
-def _describe_recorded(anatomy: Anatomy, stretch: Stretch, used: Interval) -> str:
+def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
     """Return on how many recorded faults the tables stand."""
-    part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {stretch.seconds:.1f} s"
-    if anatomy.recorded * 2 < stretch.used.faults and stretch.seconds >= _MIN_SECONDS:
-        part += f", of {stretch.used.faults:,}: threads that perf could not attach to are missing"
-    return f"{part}; the memory, touch and place tables are scaled to the {used.used.faults:,} of the whole time"
+    part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {timed_recording.seconds:.1f} s"
+    if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
+        part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
+    return f"{part}; the memory, touch and place tables are scaled to the {interval.used.faults:,} of the whole time"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
     """Count the stacks of a recording of several events, by event; lost records count for the first."""
-    by_event: dict[str, list[Event]] = {"page-faults": [], "cpu-clock": []}
+    events_by_name: dict[str, list[Event]] = {"page-faults": [], "cpu-clock": []}
     for event in events:
-        if isinstance(event, Stacked) and event.event in by_event:
-            by_event[event.event].append(event)
+        if isinstance(event, Stacked) and event.event in events_by_name:
+            events_by_name[event.event].append(event)
         elif isinstance(event, Lost):
-            by_event["page-faults"].append(event)
-    return {name: count_stacks(found) for name, found in by_event.items()}
+            events_by_name["page-faults"].append(event)
+    return {name: count_stacks(stack_events) for name, stack_events in events_by_name.items()}
 
 
 def build_readings(interval: Interval) -> dict[str, Reading]:
     """Return what processes used as readings of metrics."""
-    used = interval.used
+    used_figures = interval.used
     values: dict[str, int | float] = {
-        "page-faults": used.faults,
-        "minor-faults": used.minor,
-        "major-faults": used.major,
-        "context-switches": used.switches,
-        "task-clock": used.cpu,
-        "user-time": used.user,
-        "sys-time": used.system,
+        "page-faults": used_figures.faults,
+        "minor-faults": used_figures.minor,
+        "major-faults": used_figures.major,
+        "context-switches": used_figures.switches,
+        "task-clock": used_figures.cpu,
+        "user-time": used_figures.user,
+        "sys-time": used_figures.system,
         "elapsed": interval.seconds,
     }
     return {name: Reading(value=value) for name, value in values.items()}

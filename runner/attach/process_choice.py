@@ -16,7 +16,7 @@ _NAMED_WORDS = 2
 """A process is found by the names of its program and, as for scripts, of the program's first argument."""
 
 
-class Choice(Struct, frozen=True):
+class ProcessChoice(Struct, frozen=True):
     """The processes to observe.
 
     Attributes
@@ -31,7 +31,7 @@ class Choice(Struct, frozen=True):
     pids: tuple[int, ...]
 
 
-def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> Choice:
+def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
     """Choose a process and its descendants.
 
     Raises
@@ -42,19 +42,20 @@ def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> Choice:
     process = table.get(pid)
     if process is None:
         raise FaultwatchError(
-            f"there is no process {pid}", "`pgrep -a NAME` lists processes; a thread is not one, pass its process"
+            f"there is no process {pid}",
+            "`pgrep -a NAME` lists processes; for a thread, pass the id of its process",
         )
     if process.is_of_kernel:
-        raise FaultwatchError(f"{pid} is a thread of the kernel, [{process.name}]: it has no page faults of its own")
-    return Choice(process, find_descendants(table, pid))
+        raise FaultwatchError(f"{pid} is a kernel thread, [{process.name}], and kernel threads have no page faults")
+    return ProcessChoice(process, find_descendants(table, pid))
 
 
-def choose_by_name(table: Mapping[int, LiveProcess], name: str, own: int = 0) -> Choice:
+def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0) -> ProcessChoice:
     """Choose the only tree of processes whose program has a name.
 
     Parameters
     ----------
-    own
+    own_pid
         This process, which is never chosen, nor are its ancestors.
 
     Raises
@@ -62,7 +63,7 @@ def choose_by_name(table: Mapping[int, LiveProcess], name: str, own: int = 0) ->
     FaultwatchError
         No process has this name, or processes of several trees have.
     """
-    excluded = set(_list_ancestors(table, own))
+    excluded = set(_list_ancestors(table, own_pid))
     matching = {pid for pid, process in table.items() if pid not in excluded and _has_name(process, name)}
     roots = [pid for pid in sorted(matching) if matching.isdisjoint(_list_ancestors(table, table[pid].parent))]
     if not roots:
@@ -75,7 +76,7 @@ def choose_by_name(table: Mapping[int, LiveProcess], name: str, own: int = 0) ->
     return choose_by_pid(table, roots[0])
 
 
-def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> Choice:
+def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> ProcessChoice:
     """Choose all processes of a control group and of the groups below it.
 
     Parameters
@@ -93,7 +94,7 @@ def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> Choice:
     return _choose_members(table, members, f"the control group {path}")
 
 
-def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> Choice:
+def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice:
     """Choose all processes of a systemd unit.
 
     Raises
@@ -117,7 +118,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> Choice:
     return choose_by_group(table, groups.pop())
 
 
-def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Choice | None:
+def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
     """Choose all processes of the container whose id begins with a prefix; None if there is not exactly one."""
     ids = {
         identity
@@ -131,17 +132,17 @@ def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Cho
     return _choose_members(table, [pid for pid, process in table.items() if identity in process.group], prefix)
 
 
-def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], what: str) -> Choice:
+def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], description: str) -> ProcessChoice:
     """Choose some processes; the root is the oldest of those whose parent is not among them."""
     processes = sorted(
         (table[pid] for pid in members if not table[pid].is_of_kernel),
-        key=lambda process: (process.started, process.pid),
+        key=lambda process: (process.start_ticks, process.pid),
     )
     if not processes:
-        raise FaultwatchError(f"{what} has no processes", "it may have ended; `systemd-cgls` shows the groups")
+        raise FaultwatchError(f"{description} has no processes", "it may have ended; `systemd-cgls` shows the groups")
     pids = {process.pid for process in processes}
     root = next((process for process in processes if process.parent not in pids), processes[0])
-    return Choice(root, (root.pid, *(process.pid for process in processes if process.pid != root.pid)))
+    return ProcessChoice(root, (root.pid, *(process.pid for process in processes if process.pid != root.pid)))
 
 
 def _list_ancestors(table: Mapping[int, LiveProcess], pid: int) -> list[int]:
@@ -157,8 +158,8 @@ def _has_name(process: LiveProcess, name: str) -> bool:
     """Return whether a process or its program has a name; servers change the first word, as in ``nginx: master``."""
     if process.is_of_kernel:
         return False
-    first = process.words[0].split(": ")[0] if process.words else ""
-    words = [first, *process.words[:_NAMED_WORDS]]
+    first_word = process.words[0].split(": ")[0] if process.words else ""
+    words = [first_word, *process.words[:_NAMED_WORDS]]
     return name == process.name or name in {word.rpartition("/")[2] for word in words}
 
 
@@ -168,5 +169,5 @@ def _is_within(group: str, ancestor: str) -> bool:
 
 def _list_processes(processes: Iterable[LiveProcess]) -> str:
     descriptions = [f"{process.pid} ({process.title[:_MAX_TITLE_CHARACTERS]})" for process in processes]
-    more = f" and {len(descriptions) - _MAX_LISTED} more" if len(descriptions) > _MAX_LISTED else ""
-    return ", ".join(descriptions[:_MAX_LISTED]) + more
+    remainder = f" and {len(descriptions) - _MAX_LISTED} more" if len(descriptions) > _MAX_LISTED else ""
+    return ", ".join(descriptions[:_MAX_LISTED]) + remainder

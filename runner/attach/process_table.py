@@ -19,7 +19,7 @@ class LiveProcess(Struct, frozen=True):
 
     Attributes
     ----------
-    started
+    start_ticks
         When it started, in clock ticks since the boot.
     name
         Its name in the kernel. Untrusted, as its words are.
@@ -31,7 +31,7 @@ class LiveProcess(Struct, frozen=True):
 
     pid: int
     parent: int
-    started: int
+    start_ticks: int
     name: str
     words: tuple[str, ...] = ()
     group: str = ""
@@ -61,12 +61,12 @@ def read_process(tree: Tree, pid: int) -> LiveProcess | None:
     head, _, tail = text.rpartition(")")
     fields = tail.split()
     try:
-        parent, started = int(fields[_PARENT_FIELD]), int(fields[_START_FIELD])
+        parent, start_ticks = int(fields[_PARENT_FIELD]), int(fields[_START_FIELD])
     except (IndexError, ValueError):
         return None
     words = (tree.read_text(f"proc/{pid}/cmdline", 100_000) or "").rstrip("\0").split("\0")[:_MAX_WORDS]
     name = head.partition("(")[2]
-    return LiveProcess(pid, parent, started, name, tuple(words) if words != [""] else (), _read_group(tree, pid))
+    return LiveProcess(pid, parent, start_ticks, name, tuple(words) if words != [""] else (), _read_group(tree, pid))
 
 
 def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, ...]:
@@ -74,21 +74,21 @@ def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, 
     children: dict[int, list[int]] = {}
     for process in table.values():
         children.setdefault(process.parent, []).append(process.pid)
-    family: dict[int, None] = {}
-    waiting = [root]
-    while waiting:
-        pid = waiting.pop(0)
-        if pid not in family:
-            family[pid] = None
-            waiting += sorted(children.get(pid, ()))
-    return tuple(family)
+    descendants: dict[int, None] = {}
+    queue = [root]
+    while queue:
+        pid = queue.pop(0)
+        if pid not in descendants:
+            descendants[pid] = None
+            queue += sorted(children.get(pid, ()))
+    return tuple(descendants)
 
 
 def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
     """Return the process that has used the most CPU time: a tree often begins with a shell or another starter."""
-    seconds = {pid: _read_ticks(tree, pid) for pid in processes}
-    busiest = max(seconds, key=lambda pid: seconds[pid], default=root)
-    return busiest if seconds.get(busiest, 0) > _STARTER_FACTOR * seconds.get(root, 0) else root
+    ticks = {pid: _read_ticks(tree, pid) for pid in processes}
+    busiest = max(ticks, key=lambda pid: ticks[pid], default=root)
+    return busiest if ticks.get(busiest, 0) > _STARTER_FACTOR * ticks.get(root, 0) else root
 
 
 def _read_ticks(tree: Tree, pid: int) -> int:
@@ -101,8 +101,8 @@ def _read_group(tree: Tree, pid: int) -> str:
     """Return the control group of a process: that of the unified hierarchy, or else of the memory controller."""
     groups: dict[str, str] = {}
     for line in tree.read_lines(f"proc/{pid}/cgroup"):
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
+        _, _, controllers_and_path = line.partition(":")
+        controllers, _, path = controllers_and_path.partition(":")
         groups[controllers] = path
     memory_group = next((path for controllers, path in groups.items() if "memory" in controllers.split(",")), "")
     return groups.get("", "") or memory_group or groups.get("name=systemd", "")

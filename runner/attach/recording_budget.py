@@ -17,7 +17,7 @@ _COUNTING_SECONDS = 0.5
 _MAX_ADDRESS_SHARE = 0.4
 """The largest share of the time in which each fault is recorded with its address."""
 _MIN_SAMPLED_SECONDS = 0.5
-"""Less time of sampled addresses than this is not worth a perf of its own."""
+"""A shorter recording of sampled addresses is not worth a perf of its own."""
 _MAX_SAMPLED_FAULTS = 50_000
 _BUDGET_SHARES = {"addresses": 0.3, "sampled": 0.1, "faults": 0.2, "clock": 0.2, "switches": 0.2}
 _MIN_PERIOD_NANOSECONDS = 100_000
@@ -78,7 +78,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     max_overhead
         The largest share of its CPU time that recording may cost the process.
     """
-    stack = SECONDS_PER_STACK[call_graph]
+    seconds_per_stack = SECONDS_PER_STACK[call_graph]
     budgets = {name: share * max_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
     max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
     address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _compute_seconds(max_faults, rates.faults))
@@ -89,10 +89,10 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     stack_seconds = seconds - address_seconds - sampled_seconds
     # Up to a number of stacks that says enough, and as many as the budget allows.
     faults, switches = rates.faults * stack_seconds, rates.switches * stack_seconds
-    most = MAX_STACKS[call_graph]
-    clock = max(
-        stack / (_BUDGET_SHARES["clock"] * max_overhead) if max_overhead else math.inf,
-        rates.cpu * stack_seconds / most,
+    max_stacks = MAX_STACKS[call_graph]
+    clock_seconds = max(
+        seconds_per_stack / (_BUDGET_SHARES["clock"] * max_overhead) if max_overhead else math.inf,
+        rates.cpu * stack_seconds / max_stacks,
     )
     switch_seconds = min(stack_seconds, _compute_seconds(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))
     recorded_switches = switches * switch_seconds / stack_seconds if stack_seconds else 0.0
@@ -102,18 +102,18 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
         sampled_seconds=sampled_seconds,
         sampled_period=_choose_period(rates.faults * sampled_seconds, _MAX_SAMPLED_FAULTS, sampled_faults),
         stack_seconds=stack_seconds,
-        fault_period=_choose_period(faults, most, budgets["faults"] / stack),
-        clock_period=max(_MIN_PERIOD_NANOSECONDS, math.ceil(min(clock, 1.0) * 1e9)),
+        fault_period=_choose_period(faults, max_stacks, budgets["faults"] / seconds_per_stack),
+        clock_period=max(_MIN_PERIOD_NANOSECONDS, math.ceil(min(clock_seconds, 1.0) * 1e9)),
         switch_seconds=switch_seconds,
-        switch_period=_choose_period(recorded_switches, most, budgets["switches"] / 2 / stack),
+        switch_period=_choose_period(recorded_switches, max_stacks, budgets["switches"] / 2 / seconds_per_stack),
     )
 
 
-def _choose_period(expected: float, most: int, affordable: float) -> int:
+def _choose_period(expected_events: float, max_stacks: int, affordable_stacks: float) -> int:
     """Return N, so that one in N of some expected events gives neither too many stacks nor too costly ones."""
-    number = min(float(most), max(1.0, affordable))
-    return max(1, math.ceil(expected / number))
+    stack_count = min(float(max_stacks), max(1.0, affordable_stacks))
+    return max(1, math.ceil(expected_events / stack_count))
 
 
-def _compute_seconds(number: float, rate: float) -> float:
-    return number / rate if rate else math.inf
+def _compute_seconds(event_count: float, rate: float) -> float:
+    return event_count / rate if rate else math.inf

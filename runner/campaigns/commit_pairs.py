@@ -70,7 +70,7 @@ class CommitPairs(Struct, frozen=True):
         except BuildFailure as failure:
             raise CommitNotBuiltError(
                 f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
-                "start the command again; it continues where it was",
+                "start the command again; it continues where it stopped",
             ) from None
         return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
 

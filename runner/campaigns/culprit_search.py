@@ -165,7 +165,7 @@ class CulpritSearcher(Struct, frozen=True):
                 self.workload, self.case, failure, bench=self.bench, subject=subject, revision=revision
             )
             return report, 0.0
-        began = time.monotonic()
+        started_at = time.monotonic()
         with builds.pause_builds():
             report = measure_case(
                 self.workload,
@@ -177,7 +177,7 @@ class CulpritSearcher(Struct, frozen=True):
                 build=build,
                 sampling=Sampling.from_workload(self.workload, self.samples),
             )
-        return report, time.monotonic() - began
+        return report, time.monotonic() - started_at
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent interleaved until it is decided whether the metric differs."""
@@ -191,10 +191,10 @@ class CulpritSearcher(Struct, frozen=True):
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
         )
         if result.comparison is None:
-            failed = next(report for report in (result.base, result.head) if report.failure)
+            failed_report = next(report for report in (result.base, result.head) if report.failure)
             raise FaultwatchError(
-                f"{failed.revision.commit[:10]} was measured before but cannot be measured now: "
-                f"{failed.failure.message if failed.failure else ''}",
+                f"{failed_report.revision.commit[:10]} was measured before but cannot be measured now: "
+                f"{failed_report.failure.message if failed_report.failure else ''}",
                 "start the search again; it continues with the proof",
             )
         self.service.prove(result.build_request(self.workload.metrics.judging))

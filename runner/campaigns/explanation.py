@@ -85,8 +85,8 @@ def explain_regression(
     seconds
         After this time, no further step begins.
     """
-    started = time.monotonic()
-    deadline = started + seconds
+    started_at = time.monotonic()
+    deadline = started_at + seconds
     try:
         profiles = [
             collect_profile(trial, counted=sample, progress=_name_side(progress, name))
@@ -99,7 +99,7 @@ def explain_regression(
         diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
-            seconds=time.monotonic() - started, remark=f"the two sides cannot be profiled: {error}"[:1000]
+            seconds=time.monotonic() - started_at, remark=f"the two sides cannot be profiled: {error}"[:1000]
         )
     # Measure the remedies of the findings, the most expensive finding first.
     best_remedy, remark = None, ""
@@ -117,7 +117,7 @@ def explain_regression(
         difference=diagnosis.difference,
         finding=diagnosis.findings[0] if diagnosis.findings else None,
         remedy=best_remedy,
-        seconds=time.monotonic() - started,
+        seconds=time.monotonic() - started_at,
         remark=remark,
     )
 

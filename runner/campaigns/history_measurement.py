@@ -73,20 +73,20 @@ class HistorySummary(Struct):
     proofs: ProofSummary | None = None
     """The results of the proofs; None if no likely change was to be proven."""
 
-    def __add__(self, other: "HistorySummary") -> "HistorySummary":
+    def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
-            self.revisions + other.revisions,
-            self.stored + other.stored,
-            self.measured + other.measured,
-            self.reused + other.reused,
-            self.failed + other.failed,
-            self.contradicted + other.contradicted,
-            self.waiting + other.waiting,
-            other.waiting_before,
-            other.error,
-            self.refused + other.refused,
-            self.left_out + other.left_out,
-            other.proofs or self.proofs,
+            self.revisions + other_summary.revisions,
+            self.stored + other_summary.stored,
+            self.measured + other_summary.measured,
+            self.reused + other_summary.reused,
+            self.failed + other_summary.failed,
+            self.contradicted + other_summary.contradicted,
+            self.waiting + other_summary.waiting,
+            other_summary.waiting_before,
+            other_summary.error,
+            self.refused + other_summary.refused,
+            self.left_out + other_summary.left_out,
+            other_summary.proofs or self.proofs,
         )
 
 

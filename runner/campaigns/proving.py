@@ -122,20 +122,20 @@ class Prover(Struct):
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
         """Compare the commits of one nomination after the other; ask again after each, because a proof changes them."""
-        began = time.monotonic()
+        started_at = time.monotonic()
         while True:
             answer = list_nominations()
             for power in answer.powers:
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
-            waiting = [nomination for nomination in answer.items if self._is_open(nomination)]
-            ready = (nomination for nomination in waiting if self._has_time(nomination.case.name))
+            open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
+            ready = (nomination for nomination in open_nominations if self._has_time(nomination.case.name))
             nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
             if nomination is None:
                 break
             min_percent = _choose_min_percent(nomination)
             self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head, min_percent)
-        self.summary.seconds = time.monotonic() - began
-        self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
+        self.summary.seconds = time.monotonic() - started_at
+        self.summary.left_open = [nomination for nomination in open_nominations if nomination.likely]
         self.summary.powers = [
             power for power in answer.powers if power.case.name in self.cases and power.percent is not None
         ]
@@ -205,7 +205,7 @@ class Prover(Struct):
             return None
         self.observer.on_proof_start(base, head, case, self._compute_seconds_left())
         self.comparisons[key] = None
-        request_update, began = {"worth_proving": min_percent}, time.monotonic()
+        request_update, started_at = {"worth_proving": min_percent}, time.monotonic()
         try:
             result = self.pairs.compare(
                 case,
@@ -229,7 +229,7 @@ class Prover(Struct):
             self.observer.on_failed_proof(base, head, str(refusal))
             return None
         self.comparisons[key] = decision
-        self.pair_seconds[case.name] = (time.monotonic() - began) / (len(result.head.samples) + 1)
+        self.pair_seconds[case.name] = (time.monotonic() - started_at) / (len(result.head.samples) + 1)
         self._record_verdict(base, head, decision, len(result.head.samples))
         return decision
 

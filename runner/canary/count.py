@@ -18,10 +18,10 @@ _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "fau
 _ANONYMOUS = "anonymous"
 FAULT_KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
 _TIMED_RUNS = 3
-"""Executions of which the quickest tells the cost of a fault."""
+"""The number of executions; the quickest of them shows the cost of a fault."""
 _MAX_RETRIES = 2
 _TIMEOUT_SECONDS = 20.0
-"""Seconds."""
+"""Seconds after which the canary is killed."""
 
 
 class CanaryOutcome(Struct, frozen=True):
@@ -63,23 +63,25 @@ def count_canary(programs: Path) -> CanaryOutcome:
         return CanaryOutcome(problem=f"Faultwatch cannot check whether this host counts correctly: {error}")
 
 
-def check_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
+def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
-    first = faults_of(FAULT_KINDS)
-    left_out = first.left_out
+    first_faults = count_kinds(FAULT_KINDS)
+    left_out = first_faults.left_out
     if left_out:  # a kind that this host lacks may have been touched nevertheless
-        first = faults_of([kind for kind in FAULT_KINDS if kind not in left_out])
-    together = _retry_count(first, faults_of)
-    single_kinds = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
-    return Canary(counts=(together, *single_kinds), left_out=left_out)
+        first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in left_out])
+    joint_count = _retry_count(first_faults, count_kinds)
+    single_kinds = (
+        [] if joint_count.holds else [_retry_count(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
+    )
+    return Canary(counts=(joint_count, *single_kinds), left_out=left_out)
 
 
-def _retry_count(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
     """Return the counts of the canary: a wrong count is repeated a few times."""
-    kinds, expected = tuple(first.expected), sum(first.expected.values())
-    counted = [first.counted]
-    if first.counted != expected:
-        counted += [faults_of(kinds).counted for _ in range(_MAX_RETRIES)]
+    kinds, expected = tuple(first_faults.expected), sum(first_faults.expected.values())
+    counted = [first_faults.counted]
+    if first_faults.counted != expected:
+        counted += [count_kinds(kinds).counted for _ in range(_MAX_RETRIES)]
     return CanaryCount(kinds=kinds, expected=expected, counted=tuple(counted))
 
 

@@ -15,23 +15,23 @@ from runner.system.tree import Tree
 
 COST_FILE = "fault-cost.json"
 _MAX_AGE_SECONDS = 3600.0
-"""Seconds."""
+"""Seconds after which a stored cost is measured again."""
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
     """Return the seconds that a fault costs: as stored, or measured if the stored value is missing or old."""
     boot, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
-    made_for = [program.name, boot]
+    cost_key = [program.name, boot]
     file = program.with_name(COST_FILE)
     with suppress(OSError, ValueError, TypeError, KeyError):
-        stored = json.loads(file.read_bytes())
-        if stored["made_for"] == made_for and boot and 0 <= now - stored["at"] < _MAX_AGE_SECONDS:
-            return float(stored["seconds"])
+        stored_cost = json.loads(file.read_bytes())
+        if stored_cost["made_for"] == cost_key and boot and 0 <= now - stored_cost["at"] < _MAX_AGE_SECONDS:
+            return float(stored_cost["seconds"])
     seconds = measure()
     if seconds is not None:
         # If it cannot be stored, it is measured each time.
         with suppress(OSError), make_scratch_folder(file.parent) as scratch:
-            (scratch / COST_FILE).write_text(json.dumps({"made_for": made_for, "at": now, "seconds": seconds}))
+            (scratch / COST_FILE).write_text(json.dumps({"made_for": cost_key, "at": now, "seconds": seconds}))
             (scratch / COST_FILE).rename(file)
     return seconds

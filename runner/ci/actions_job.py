@@ -29,10 +29,10 @@ def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None
     if environment.get("GITHUB_ACTIONS") != "true":
         return None
     repository, ref = environment.get("GITHUB_REPOSITORY"), environment.get("GITHUB_REF", "")
-    queued = _MERGE_QUEUE_REF.fullmatch(ref) if environment.get("GITHUB_EVENT_NAME") == "merge_group" else None
-    number = queued or _PULL_REF.fullmatch(ref)
+    queue_match = _MERGE_QUEUE_REF.fullmatch(ref) if environment.get("GITHUB_EVENT_NAME") == "merge_group" else None
+    number_match = queue_match or _PULL_REF.fullmatch(ref)
     server = environment.get("GITHUB_SERVER_URL")
     log_url = f"{server}/{repository}/actions/runs/{run}" if server and run else ""
     # Without a number, the service ordered the job, which runs on a branch. The service finds the pull request by its
     # head.
-    return CiJob(forge, repository, int(number[1]) if number else None, queued is not None, log_url)
+    return CiJob(forge, repository, int(number_match[1]) if number_match else None, queue_match is not None, log_url)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from runner.ci.actions_job import is_forgejo, read_actions_job
-from runner.ci.system import CiJob, CiSystem, Place, find_marked_file
+from runner.ci.system import CiJob, CiSystem, FileLocation, find_marked_file
 
 
 def _read_job(environment: Mapping[str, str]) -> CiJob | None:
@@ -14,16 +14,16 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     return read_actions_job(environment, "forgejo", environment.get("GITHUB_RUN_NUMBER"))
 
 
-def _choose_place(files: Collection[str]) -> Place:
+def _choose_location(files: Collection[str]) -> FileLocation:
     folder = ".gitea" if find_marked_file(files, ".gitea/") else ".forgejo"
-    return Place(f"{folder}/workflows/faultwatch.yml", "register a runner with the label faultwatch:host")
+    return FileLocation(f"{folder}/workflows/faultwatch.yml", "register a runner with the label faultwatch:host")
 
 
 FORGEJO = CiSystem(
     "forgejo",
     "forgejo.yml",
-    _choose_place,
-    marks=(".forgejo/", ".gitea/"),
-    servers=("forgejo", "codeberg", "gitea"),
-    job=_read_job,
+    _choose_location,
+    marker_paths=(".forgejo/", ".gitea/"),
+    server_words=("forgejo", "codeberg", "gitea"),
+    read_job=_read_job,
 )

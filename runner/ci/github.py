@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from runner.ci.actions_job import is_forgejo, read_actions_job
-from runner.ci.system import CiJob, CiSystem, Place, SecondFile
+from runner.ci.system import CiJob, CiSystem, FileLocation, SecondFile
 
 _WORKFLOW = ".github/workflows/faultwatch.yml"
 
@@ -14,18 +14,18 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     )
 
 
-def _choose_hosted_place(_: Collection[str]) -> Place:
+def _choose_hosted_location(_: Collection[str]) -> FileLocation:
     """Return where the workflow for GitHub's own machines is written, and what is to be replaced in it."""
-    return Place(
+    return FileLocation(
         _WORKFLOW,
         "replace OWNER by the owner of the repository that has Faultwatch, and its tag by the commit that you trust; "
         "`faultwatch init --ci github` writes the workflow for a machine of your own",
     )
 
 
-def _choose_place(_: Collection[str]) -> Place:
+def _choose_location(_: Collection[str]) -> FileLocation:
     """Return where the workflow is written, and what else GitHub needs."""
-    return Place(
+    return FileLocation(
         _WORKFLOW,
         "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "
         "workflows of all outside contributors",
@@ -35,11 +35,16 @@ def _choose_place(_: Collection[str]) -> Place:
 GITHUB_HOSTED = CiSystem(
     "github-hosted",
     "github-hosted.yml",
-    _choose_hosted_place,
-    marks=(".github/workflows/",),
-    servers=("github",),
-    second=SecondFile(".github/workflows/faultwatch-comment.yml", "github-hosted-comment.yml"),
+    _choose_hosted_location,
+    marker_paths=(".github/workflows/",),
+    server_words=("github",),
+    second_file=SecondFile(".github/workflows/faultwatch-comment.yml", "github-hosted-comment.yml"),
 )
 GITHUB = CiSystem(
-    "github", "github.yml", _choose_place, marks=(".github/workflows/",), servers=("github",), job=_read_job
+    "github",
+    "github.yml",
+    _choose_location,
+    marker_paths=(".github/workflows/",),
+    server_words=("github",),
+    read_job=_read_job,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from runner.ci.system import CiJob, CiSystem, Place, find_marked_file
+from runner.ci.system import CiJob, CiSystem, FileLocation, find_marked_file
 
 _FILE = ".gitlab-ci.yml"
 
@@ -18,13 +18,15 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     return CiJob("gitlab", repository, int(number), log_url=environment.get("CI_JOB_URL", ""))
 
 
-def _choose_place(files: Collection[str]) -> Place:
+def _choose_location(files: Collection[str]) -> FileLocation:
     """Return where the CI file is written, and how an existing one includes it."""
     remark = "register a runner with the shell executor and the tag faultwatch"
     if not find_marked_file(files, _FILE):
-        return Place(_FILE, remark)
+        return FileLocation(_FILE, remark)
     path = ".gitlab/faultwatch.yml"
-    return Place(path, f"add `include: {{local: {path}}}` to {_FILE}, and {remark}")
+    return FileLocation(path, f"add `include: {{local: {path}}}` to {_FILE}, and {remark}")
 
 
-GITLAB = CiSystem("gitlab", "gitlab.yml", _choose_place, marks=(_FILE,), servers=("gitlab",), job=_read_job)
+GITLAB = CiSystem(
+    "gitlab", "gitlab.yml", _choose_location, marker_paths=(_FILE,), server_words=("gitlab",), read_job=_read_job
+)

@@ -7,6 +7,6 @@ from runner.ci.jenkins import JENKINS
 from runner.ci.shell import SHELL
 
 CI_SYSTEMS = {system.name: system for system in (GITHUB_HOSTED, GITHUB, GITLAB, FORGEJO, JENKINS, SHELL)}
-"""By name. A repository that has files of several systems uses the first."""
+"""The systems by name. A repository that has files of several systems uses the first."""
 NO_CI = "none"
-"""Names no system in ``faultwatch init --ci``."""
+"""The value of ``faultwatch init --ci`` for no system."""

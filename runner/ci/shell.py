@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from runner.ci.system import CiSystem, Place, find_marked_file
+from runner.ci.system import CiSystem, FileLocation, find_marked_file
 
 _OTHER_CI = {
     ".appveyor.yml": "AppVeyor",
@@ -24,19 +24,19 @@ _OTHER_CI = {
 """Systems for which there is no file, by what a project has for them."""
 
 
-def _choose_place(files: Collection[str]) -> Place:
+def _choose_location(files: Collection[str]) -> FileLocation:
     """Return where the script of the gate is written, and how to call it from a CI system without a template."""
     file = find_marked_file(files, *_OTHER_CI)
-    name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
-    use = (
-        f"init has no CI file for {name} ({file}): call the script from your own"
+    name = next((name for marker_path, name in _OTHER_CI.items() if find_marked_file([file], marker_path)), "")
+    instruction = (
+        f"init has no CI file for {name} ({file}): call the script from your CI job"
         if file
         else "no CI system was found: run the script"
     )
-    return Place(
+    return FileLocation(
         "faultwatch-gate.sh",
-        f"{use} on a machine with Faultwatch installed; the script compares HEAD with the target branch",
+        f"{instruction} on a machine with Faultwatch installed; the script compares HEAD with the target branch",
     )
 
 
-SHELL = CiSystem("shell", "shell.sh", _choose_place, is_program=True)
+SHELL = CiSystem("shell", "shell.sh", _choose_location, is_program=True)

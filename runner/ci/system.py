@@ -29,15 +29,15 @@ class CiJob(Struct, frozen=True):
     log_url: str = ""
 
 
-class Place(Struct, frozen=True):
+class FileLocation(Struct, frozen=True):
     """Where the gate's file for a CI system goes.
 
     Attributes
     ----------
     path
-        Relative to the top of the repository.
+        The path of the file, relative to the top of the repository.
     remark
-        What is left to do by hand, a sentence.
+        What the user has to do by hand, as one sentence.
     """
 
     path: str
@@ -60,32 +60,38 @@ class CiSystem(Struct, frozen=True):
         Its name in ``faultwatch init --ci``.
     template
         The gate's file, in the folder ``templates``.
-    place
+    choose_location
         Returns where the file goes, given the tracked files of a repository.
-    marks
+    marker_paths
         Files by which a repository that uses the system is recognised; folders end in ``/``.
-    servers
+    server_words
         Words in the names of its servers.
-    job
+    read_job
         Returns the job that environment variables describe; None if they describe no job of this system.
     is_program
         Whether the file can be executed.
-    second
+    second_file
         A second file; None if one is enough.
     """
 
     name: str
     template: str
-    place: Callable[[Collection[str]], Place]
-    marks: tuple[str, ...] = ()
-    servers: tuple[str, ...] = ()
-    job: Callable[[Mapping[str, str]], CiJob | None] = lambda _: None
+    choose_location: Callable[[Collection[str]], FileLocation]
+    marker_paths: tuple[str, ...] = ()
+    server_words: tuple[str, ...] = ()
+    read_job: Callable[[Mapping[str, str]], CiJob | None] = lambda _: None
     is_program: bool = False
-    second: SecondFile | None = None
+    second_file: SecondFile | None = None
 
 
-def find_marked_file(files: Collection[str], *marks: str) -> str:
+def find_marked_file(files: Collection[str], *marker_paths: str) -> str:
     """Return the first file that is one of the marks, or is in a marked folder; empty if there is none."""
     return next(
-        (file for file in files for mark in marks if file == mark or (mark.endswith("/") and file.startswith(mark))), ""
+        (
+            file
+            for file in files
+            for marker_path in marker_paths
+            if file == marker_path or (marker_path.endswith("/") and file.startswith(marker_path))
+        ),
+        "",
     )

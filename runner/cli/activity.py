@@ -140,10 +140,10 @@ def _show_bar(activity: Activity) -> Iterator[None]:
 @contextmanager
 def write_lines(activity: Activity, interval_seconds: float, write: Callable[[str], None]) -> Iterator[None]:
     """Write a line of progress at regular intervals."""
-    ended = threading.Event()
+    has_ended = threading.Event()
 
     def report() -> None:
-        while not ended.wait(interval_seconds):
+        while not has_ended.wait(interval_seconds):
             write(activity.format_line())
 
     reporter = threading.Thread(target=report, name="activity", daemon=True)
@@ -151,5 +151,5 @@ def write_lines(activity: Activity, interval_seconds: float, write: Callable[[st
     try:
         yield
     finally:
-        ended.set()
+        has_ended.set()
         reporter.join()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from runner.attach.live_program import LiveProgram
     from runner.attach.observation_store import StoredObservation
     from runner.attach.observe import Outcome
-    from runner.attach.process_choice import Choice
+    from runner.attach.process_choice import ProcessChoice
     from runner.contract.diagnosis import Diagnosis
     from runner.contract.profile import Profile
     from runner.profile.permissions import RecordingPermissions
@@ -139,7 +139,7 @@ def command(
     finally:
         outcome.recordings.close()
     remarks = [
-        *describe_limits(permissions, root=observer.uid == 0),
+        *describe_limits(permissions, is_root=observer.uid == 0),
         *describe_missing_names(profile, program, find_debug_package),
         describe_unknown(program, outcome.observation.started_at),
     ]
@@ -176,7 +176,7 @@ def command(
 
 def _choose_from_arguments(
     pid: int | None, name: str | None, unit: str | None, group: str | None, container: str | None
-) -> "Choice":
+) -> "ProcessChoice":
     """Return the processes that the arguments name."""
     from runner.attach import process_choice
     from runner.attach.containers import find_container
@@ -203,7 +203,7 @@ def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
 
     if program.runtime in {"go", "java", "node", "dotnet"}:
         return "fp"
-    return choose_call_graph(program.find_outside(program.file))
+    return choose_call_graph(program.get_outside_path(program.file))
 
 
 def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "Profile":

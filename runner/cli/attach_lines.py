@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from runner.attach.background_recording import Recordings
 from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
-from runner.attach.process_choice import Choice
+from runner.attach.process_choice import ProcessChoice
 from runner.cli.activity import format_time_spent
 from runner.contract import number_text
 
@@ -14,7 +14,7 @@ _MIN_UNKNOWN_SECONDS = 2.0
 """A process that was younger than this when its observation began has hardly a past that is unknown."""
 
 
-def format_heading(choice: Choice, program: LiveProgram, now: datetime) -> str:
+def format_heading(choice: ProcessChoice, program: LiveProgram, now: datetime) -> str:
     """Return what is observed: the program, its processes, its age, its allocator and runtime."""
     number = len(choice.pids)
     parts = [
@@ -29,18 +29,18 @@ def format_heading(choice: Choice, program: LiveProgram, now: datetime) -> str:
 
 def format_live_line(line: LiveLine) -> str:
     """Return the figures of one second."""
-    interval, used = line.interval, line.interval.used
+    interval, used_figures = line.interval, line.interval.used
     seconds = max(0.001, interval.seconds)
     waits = interval.waits
-    threads = max(1, used.threads)
+    threads = max(1, used_figures.threads)
     parts = [
         f"{line.elapsed:4.0f} s",
-        f"{used.minor / seconds:10,.0f} minor {used.major / seconds:6,.0f} major faults/s",
-        f"{used.faults / seconds / threads:9,.0f} a thread",
-        f"{used.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
+        f"{used_figures.minor / seconds:10,.0f} minor {used_figures.major / seconds:6,.0f} major faults/s",
+        f"{used_figures.faults / seconds / threads:9,.0f} a thread",
+        f"{used_figures.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
         f"lock {_format_percent(waits.lock, waits.samples)}, storage {_format_percent(waits.storage, waits.samples)}",
-        f"{_format_bytes(used.resident)} ({_format_growth(interval.grown)})",
-        f"{used.threads} threads",
+        f"{_format_bytes(used_figures.resident)} ({_format_growth(interval.resident_growth)})",
+        f"{used_figures.threads} threads",
         f"cost {100 * line.cost:.2f} %",
     ]
     return "  ".join(parts)
@@ -57,12 +57,12 @@ def format_age(started_at: datetime, now: datetime) -> str:
 def describe_outcome(outcome: Outcome) -> list[str]:
     """Return what was observed for how long, what was recorded of it, and what that cost."""
     observation, recordings = outcome.observation, outcome.recordings
-    used = observation.used
+    interval = observation.interval
     end_reason = f" ({outcome.reason})" if outcome.reason else ""
     return [
-        f"Observed for {used.seconds:.1f} s{end_reason}: {used.used.faults:,} faults, {used.used.cpu:.1f} s of CPU "
-        f"time, {100 * used.system_share:.0f} % of it in the kernel.",
-        f"Recorded: {describe_recordings(recordings, used.seconds)}.",
+        f"Observed for {interval.seconds:.1f} s{end_reason}: {interval.used.faults:,} faults, "
+        f"{interval.used.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel.",
+        f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
         "host's processors for perf and this command.",
     ]
@@ -98,8 +98,8 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
     )
 
 
-def _format_percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "–"
+def _format_percent(part: int, total: int) -> str:
+    return f"{100 * part / total:.0f} %" if total else "–"
 
 
 def _format_bytes(byte_count: int) -> str:

@@ -15,7 +15,7 @@ _URL = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
 
 def detect_ci_job(environment: Mapping[str, str]) -> CiJob:
     """Return the job that these variables describe; outside the CI of a forge, one without a repository."""
-    job = next((job for system in CI_SYSTEMS.values() if (job := system.job(environment)) is not None), CiJob())
+    job = next((job for system in CI_SYSTEMS.values() if (job := system.read_job(environment)) is not None), CiJob())
     try:
         TypeAdapter(Project).validate_python(job.repository)
     except ValidationError:

@@ -174,7 +174,9 @@ def compare_cases(
                 results.append(_report_added_case(base.find_side(case_pair.head), head.find_side(case_pair.head), case))
                 continue
             sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
-            stored = _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.alike else None
+            stored = (
+                _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.is_same_recipe else None
+            )
             result = stored or _compare_case(sides, (case_pair.base_case, case), session)
             if explain and _is_regressed(result) and result.comparison is not None:
                 trials_by_index[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
@@ -275,7 +277,7 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.activity(f"building {self.revision.commit[:10]} in the other revision's place")
+        self.activity(f"building {self.revision.commit[:10]} in the folder of the other revision")
         builder = self.workbench.builder
         with builder.build_in_other_place(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
             yield self._make_trial(case, rebuilt_tree, self.build_result.build)

@@ -45,8 +45,8 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
                 print_log_tail(console, report.failure.log)
         return
     # Why it got worse, if that was asked; the verdict, and whether the environments are the same.
-    if result.explanation is not None and (why := describe_explanation(result.explanation, str)):
-        console.print(f"  {escape(why)}", highlight=False, soft_wrap=not console.is_terminal)
+    if result.explanation is not None and (explanation_text := describe_explanation(result.explanation, str)):
+        console.print(f"  {escape(explanation_text)}", highlight=False, soft_wrap=not console.is_terminal)
     comparison = result.comparison
     are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
     reason = ": same bytes" if are_same else ""

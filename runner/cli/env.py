@@ -61,7 +61,10 @@ def _print_differences(before: str, after: str, *, as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(("setting", "before", "after"), setting, strict=True)) for setting in settings])
     elif settings:
-        _print_table(("Setting", before, after), [(name, old or "–", new or "–") for name, old, new in settings])
+        _print_table(
+            ("Setting", before, after),
+            [(name, old_value or "–", new_value or "–") for name, old_value, new_value in settings],
+        )
     else:
         click.echo("No difference.")
     sys.exit(1 if settings else 0)

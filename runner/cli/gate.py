@@ -45,7 +45,7 @@ from runner.subject.clone_completeness import find_complete_revision
         "--fresh",
         "remeasure_base",
         is_flag=True,
-        help="Measure base again, even if the service has a run of base in this environment.",
+        help="Measure the base again, even if the service has a run of it in this environment.",
     ),
     output_options,
     result_options,
@@ -121,7 +121,7 @@ def command(
         if answer.judge:
             click.echo(strip_terminal_commands(answer.judge))
         # The commit of a merge exists only until this command ends.
-        target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
+        target = None if ends.is_merge else TypedTarget(workload.name, workload_name, repo, variables)
         show_results(results, target)
         if judge.workload.caveat:
             click.echo(strip_terminal_commands(f"caveat: {judge.workload.caveat}"))

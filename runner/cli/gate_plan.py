@@ -12,7 +12,7 @@ from runner.subject.merge_bases import GateEnds, prepare_gate_ends
 from runner.subject.repository import Repository
 from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
-from runner.workload.gate_cases import CasePair, Files, list_case_pairs
+from runner.workload.gate_cases import CasePair, WorkloadFiles, list_case_pairs
 
 
 class GatePlan(Struct, frozen=True):
@@ -28,7 +28,7 @@ class GatePlan(Struct, frozen=True):
 
     ends: GateEnds
     named_workload: Workload
-    files: Files
+    files: WorkloadFiles
     judge_source: JudgeSource
     changes: tuple[JudgeChange, ...]
     case_pairs: tuple[CasePair, ...]
@@ -64,6 +64,6 @@ def plan_gate(
         if requested:
             files, judge_source, changes = find_workload_files(ends, requested, scratch)
         else:
-            files, judge_source, changes = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
+            files, judge_source, changes = WorkloadFiles(workload, workload, workload), JudgeSource.OUTSIDE, ()
         case_pairs = list_case_pairs(files, parameter_choices, case_names)
         yield GatePlan(ends, workload, files, judge_source, changes, tuple(case_pairs))

@@ -407,7 +407,7 @@ def output_history(
 
 def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the result of a history as --json prints it."""
-    failed = [
+    failed_runs = [
         {
             "revision": report.revision.commit,
             "case": report.case.name,
@@ -423,7 +423,7 @@ def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dic
         "stored": summary.stored,
         "measured": summary.measured,
         "reused": summary.reused,
-        "failed": failed,
+        "failed": failed_runs,
         "contradicted": [
             {
                 "revision": report.revision.commit,

@@ -60,12 +60,12 @@ class ProgressBar:
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
             _TimeLeftColumn(self._format_time_left),
-            TextColumn("{task.fields[what]}"),
+            TextColumn("{task.fields[current_run]}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task(title, total=None, what="", runs="?")
+        self._task = self._progress.add_task(title, total=None, current_run="", runs="?")
         self._failures: dict[str, list[Report]] = {}
         """The failures with one message, by message: the first is printed at once, the others together."""
         self._rerunning = False
@@ -101,10 +101,10 @@ class ProgressBar:
             return
         self._print_reruns()
         parts = [f"{len(planned)} to measure", f"{stored} stored already"]
-        for reason, why in _REASON_LABELS.items():
+        for reason, label in _REASON_LABELS.items():
             number = sum(run.reason is reason for run in planned)
             if number:
-                parts.append(f"{number} {why}")
+                parts.append(f"{number} {label}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
     def on_missing_commit(self, commit: str, runs: int) -> None:
@@ -114,7 +114,7 @@ class ProgressBar:
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
-        self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
+        self._progress.update(self._task, current_run=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
         self._activity(f"{self._title}: {revision.commit[:10]} {case.name}")
 
     def on_execution(self) -> None:
@@ -149,17 +149,19 @@ class ProgressBar:
         if (
             not self._console.is_terminal
             and self._finished_runs in {2, self._planned_runs // 2}
-            and (left := self._format_time_left())
+            and (time_left := self._format_time_left())
         ):
-            self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
+            self._console.print(
+                f"  {time_left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True
+            )
 
     def _format_time_left(self) -> str:
         """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
         remaining_runs = self._planned_runs - self._finished_runs
         if self._rerunning:
             remaining_runs += self._planned_runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
-        left = format_time_left(self._pace.estimate_time_left(self._clock(), remaining_runs))
-        return f"at most {left}" if left and self._rerunning else left
+        time_left = format_time_left(self._pace.estimate_time_left(self._clock(), remaining_runs))
+        return f"at most {time_left}" if time_left and self._rerunning else time_left
 
     def _print_heartbeat(self, line: str) -> None:
         self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
@@ -175,12 +177,12 @@ class ProgressBar:
 
     def _print_failures(self) -> None:
         """Print how many runs failed with a message that was already printed for another run."""
-        for first, *repetitions in self._failures.values():
+        for first_failure, *repetitions in self._failures.values():
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
                 last_commit = f"…{commits[-1]}" * (len(commits) > 1)
                 more_runs = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last_commit})"
-                label = f"{first.revision.commit[:10]} {first.case.name}"
+                label = f"{first_failure.revision.commit[:10]} {first_failure.case.name}"
                 text = escape_text(f"{more_runs} failed with the same message as {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()

@@ -67,14 +67,16 @@ def show_history(
             f"{escape_text(summary.refused[0])}[/]\nThey are set aside; see `faultwatch spool`.",
             soft_wrap=True,
         )
-    why = f": {escape_text(summary.error.what)}" if summary.error else ""
+    error_text = f": {escape_text(summary.error.what)}" if summary.error else ""
     if summary.waiting_before:
         count = format_count(summary.waiting_before, "report")
-        console.print(f"{count} of earlier commands still wait on disk{why}; see `faultwatch spool`.", soft_wrap=True)
+        console.print(
+            f"{count} of earlier commands still wait on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
+        )
     if summary.waiting:
         console.print(
-            f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
-            "them. To send them now, run `faultwatch spool --flush`."
+            f"[yellow]{summary.waiting} reports wait on disk{error_text}.[/]\nThe next command that reaches the "
+            "service sends them. To send them now, run `faultwatch spool --flush`."
         )
         return
     # Drifts and charts.

@@ -88,7 +88,7 @@ def command(
         this_host=settings.host,
         format=_check_format(format_),
         better=_parse_directions(better),
-        look_up=find_revision,
+        find_commit=find_revision,
     )
     # Read the files.
     imported_runs: list[ImportedRun] = []

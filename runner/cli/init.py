@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
-    from runner.adoption.tried_command import Tried
+    from runner.adoption.tried_command import TriedCommand
     from runner.cli.init_choice import BuildAndRunChoice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
@@ -168,9 +168,9 @@ def command(
         reports = _measure_workload(first_measurement, workload)
     remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
     # Write the workload file, and the file of the gate for the CI system.
-    written = []
+    written_files = []
     if text:
-        written += _write_workload(work_tree, text, questions, replace=is_rejected)
+        written_files += _write_workload(work_tree, text, questions, replace=is_rejected)
     ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
     gate = GateTrial() if ci_system == NO_CI or confined else _try_gate(repository, revision, workload, settings)
     workload_path = str(workload_file.relative_to(work_tree))
@@ -179,18 +179,18 @@ def command(
     )
     if file:
         for part in (file, file.second):
-            written += _write_file(work_tree, part, questions) if part else []
-        remarks += [] if file.path in written else _describe_kept_ci_file(work_tree / file.path, workload_path)
+            written_files += _write_file(work_tree, part, questions) if part else []
+        remarks += [] if file.path in written_files else _describe_kept_ci_file(work_tree / file.path, workload_path)
     # Print the result.
     measured = any(report.samples for report in reports)
     output_result(
-        _build_document(work_tree, workload_file, written, reports, trial_counts, gate),
+        _build_document(work_tree, workload_file, written_files, reports, trial_counts, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show_result(
             reports,
             trial_counts,
-            written,
+            written_files,
             [
                 *remarks,
                 *_list_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
@@ -249,9 +249,9 @@ def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload
             return first_measurement.measure(workload, progress=activity)
     except BuildFailure as failure:
         commit = first_measurement.revision.commit[:10]
-        what = f"{workload.path} does not build at {commit}: {describe_build_failure(failure)}"
+        message = f"{workload.path} does not build at {commit}: {describe_build_failure(failure)}"
         remedy = "correct the file, or remove it and pass the commands with --build and --run"
-        raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
+        raise FaultwatchError(message, remedy if workload.path.exists() else "correct the commands") from None
 
 
 def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload | None") -> tuple[str, ...]:
@@ -326,7 +326,7 @@ def _propose_workload(
     text = render_workload(
         first_measurement.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat
     )
-    server = next((tried.run for tried in choice.failures if tried.run.lacks), None)
+    server = next((tried.run for tried in choice.failures if tried.run.obstacle), None)
     if server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
     remarks = [
@@ -343,33 +343,33 @@ def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") ->
 
     if run.load:
         return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)
-    return _SERVER_REMARK.format(failed_server.lacks, HOW_TO) if failed_server else ""
+    return _SERVER_REMARK.format(failed_server.obstacle, HOW_TO) if failed_server else ""
 
 
-def _describe_weakness(tried: "Tried") -> str:
+def _describe_weakness(tried: "TriedCommand") -> str:
     """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
     run = tried.run
-    if tried.foreign:
+    if tried.is_foreign:
         return _FOREIGN_REMARK.format(run.command)
-    if not tried.worked:
-        printed_text = "its usage" if tried.usage else "what it is"
+    if not tried.did_work:
+        printed_text = "its usage" if tried.prints_usage else "what it is"
         return _ONLY_USAGE_REMARK.format(
             run.command, printed_text, run.command.removesuffix(" --version").removesuffix(" --help")
         )
-    if run.stand_in:
-        return _STAND_IN_REMARK.format(run.stand_in)
-    return _NO_INPUT_REMARK.format(run.command) if run.idle and not run.test else ""
+    if run.stand_in_file:
+        return _STAND_IN_REMARK.format(run.stand_in_file)
+    return _NO_INPUT_REMARK.format(run.command) if run.may_do_nothing and not run.is_test else ""
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
     """Return a remark on each command that failed or took too long but promises more work than the proposed one."""
-    chosen = choice.tried
-    if chosen.worked and chosen.run.promising:
+    chosen_command = choice.tried
+    if chosen_command.did_work and chosen_command.run.is_promising:
         return []
     # That a file of the project is an input of this program was only a guess.
-    promising = [tried for tried in choice.failures if tried.run.promising and not tried.run.input]
-    failed = [tried for tried in promising if tried.run.command != chosen.run.command]
-    return [_FAILED_REMARK.format(tried.problem) for tried in failed]
+    promising = [tried for tried in choice.failures if tried.run.is_promising and not tried.run.input_file]
+    failed_commands = [tried for tried in promising if tried.run.command != chosen_command.run.command]
+    return [_FAILED_REMARK.format(tried.problem) for tried in failed_commands]
 
 
 def _try_gate(
@@ -433,8 +433,8 @@ def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool
     from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
 
-    written = _write_file(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
-    return written + _write_file(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
+    written_files = _write_file(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
+    return written_files + _write_file(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
 
 
 def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
@@ -454,8 +454,8 @@ def _get_work_tree(repository: "Repository") -> Path:
     try:
         return repository.get_work_tree()
     except FaultwatchError:
-        what = f"{repository.path} has no work tree to write files to"
-        raise FaultwatchError(what, "pass a clone with a work tree") from None
+        message = f"{repository.path} has no work tree to write files to"
+        raise FaultwatchError(message, "pass a clone with a work tree") from None
 
 
 def _get_remote(repository: Any) -> str:
@@ -501,7 +501,7 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
 def _build_document(
     top: Path,
     workload: Path,
-    written: list[str],
+    written_files: list[str],
     reports: "list[Report]",
     trial_counts: tuple[int, ...],
     gate: "GateTrial",
@@ -511,7 +511,7 @@ def _build_document(
     return {
         "repository": str(top),
         "workload": str(workload),
-        "written": written,
+        "written": written_files,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
         "exact": [exactness and exactness.exact for exactness in exactness_by_report],
         "reports": [report.model_dump(mode="json") for report in reports],
@@ -536,7 +536,7 @@ def _select_last_commits(repository: Any) -> list[str]:
 def _show_result(
     reports: "list[Report]",
     trial_counts: tuple[int, ...],
-    written: list[str],
+    written_files: list[str],
     remarks: list[str],
     file: "CiFile | None",
     history_arguments: str,
@@ -556,9 +556,9 @@ def _show_result(
     slowness = describe_slowness(longest, len(reports), is_server=is_server)
     for remark in filter(None, [slowness, *remarks]):
         click.echo(f"  → {strip_terminal_commands(remark)}")
-    if written:
-        click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written)}"))
-    if file and file.path in written and file.remark:
+    if written_files:
+        click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written_files)}"))
+    if file and file.path in written_files and file.remark:
         click.echo(f"  → {strip_terminal_commands(file.remark)}")
     click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

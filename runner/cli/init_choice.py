@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tried_command import Tried
+    from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
@@ -44,8 +44,8 @@ class BuildAndRunChoice(Struct, frozen=True):
     """
 
     proposal: "BuildProposal"
-    tried: "Tried"
-    failures: tuple["Tried", ...] = ()
+    tried: "TriedCommand"
+    failures: tuple["TriedCommand", ...] = ()
     start_faults: int = 0
 
 
@@ -78,26 +78,26 @@ def choose_build_and_run(
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
-    failures: list[Tried] = []
-    chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
+    failures: list[TriedCommand] = []
+    working_build: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
             proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
         except FaultwatchError:
-            if chosen or failures:
+            if working_build or failures:
                 break
             raise
         tried = _try_commands(first_measurement, proposal, tree, run)
         failures += [result for result in tried if not result.faults]
         programs_start = any(result.faults for result in tried)
-        chosen = (proposal, tree, tried) if programs_start and chosen is None else chosen
-        if any(result.worked for result in tried) or (programs_start and run):
-            chosen = (proposal, tree, tried)
+        working_build = (proposal, tree, tried) if programs_start and working_build is None else working_build
+        if any(result.did_work for result in tried) or (programs_start and run):
+            working_build = (proposal, tree, tried)
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, programs_start=programs_start)]
-    if chosen is None:
+    if working_build is None:
         raise _explain_failure(failures, run)
-    proposal, tree, tried = chosen
+    proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
@@ -115,7 +115,9 @@ def choose_build_and_run(
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), count_start_faults(chosen_command, tried))
 
 
-def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, programs_start: bool) -> bool:
+def _may_run_more_work(
+    other_proposal: "BuildProposal", built_proposal: "BuildProposal", *, programs_start: bool
+) -> bool:
     """Return whether another build may provide a program that does more work than those of a finished build.
 
     Parameters
@@ -123,10 +125,10 @@ def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, progra
     programs_start
         Whether the programs start, but print only a version or their usage. Otherwise they fail.
     """
-    if programs_start and other.runs:
-        return other.runs != built.runs and not other.runs[0].idle
+    if programs_start and other_proposal.runs:
+        return other_proposal.runs != built_proposal.runs and not other_proposal.runs[0].may_do_nothing
     # Another variant of the same programs would only take time. Another build system may build other programs.
-    return bool(other.runs) or other.system != built.system or other.tests
+    return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
 
 
 def _list_proposals(
@@ -152,7 +154,7 @@ def _list_proposals(
                 {manager.variable: manager.folder for manager in package_managers}
                 | (GO_CACHE_VARIABLES if GO in package_managers else {})
                 | dict(git_version.variables),
-                least=next((proposal.least for proposal in proposals if proposal.least), {}),
+                min_versions=next((proposal.min_versions for proposal in proposals if proposal.min_versions), {}),
                 git=git_version.git,
             )
         ]
@@ -216,7 +218,7 @@ def _build_project(
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
                 # A build that includes the tests takes even longer.
-                proposals[:] = [other for other in proposals if not other.tests]
+                proposals[:] = [other for other in proposals if not other.builds_tests]
             elif build is None and part is None and (serial := make_serial(proposal)):
                 # Not every makefile is made for parallel builds.
                 proposals.insert(0, serial)
@@ -229,7 +231,7 @@ def _build_project(
                 else f"this does not build: {problem}"
             )
             continue
-        if build is not None or run is not None or first_measurement.list_runs(proposal, tree):
+        if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
                 f"built in {build_result.seconds:.1f} s" + (", from the cache" if build_result.cached else "")
             )
@@ -259,16 +261,16 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> s
 
 def _try_commands(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
-) -> list["Tried"]:
+) -> list["TriedCommand"]:
     """Try the commands that can be measured."""
     from runner.adoption.proposal import RunProposal
 
-    runs = [RunProposal(run)] if run else first_measurement.list_runs(proposal, tree)
-    tried: list[Tried] = []
+    runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
+    tried: list[TriedCommand] = []
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
             count_text = (
-                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.usage else ''}"
+                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.prints_usage else ''}"
                 if result.faults
                 else ""
             )
@@ -277,15 +279,15 @@ def _try_commands(
     return tried
 
 
-def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
+def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
     failure = failures[0]
-    if server := next((tried.run for tried in failures if tried.run.lacks), None):
+    if server := next((tried.run for tried in failures if tried.run.obstacle), None):
         return FaultwatchError(
-            f"no program could be measured: {server.lacks}",
+            f"no program could be measured: {server.obstacle}",
             "write a workload.toml with the tables of a server, and a load generator or a script as its load:\n"
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
@@ -305,17 +307,17 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     return FaultwatchError(f"no program could be measured, such as {failure.run.command}: {failure.problem}", tip)
 
 
-def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None) -> "TriedCommand":
     """Let the user choose which of the working commands is measured, unless --run names it."""
     from runner.adoption.command_choice import choose_best
 
-    chosen = choose_best(tried)
-    assert chosen
-    working = [chosen, *(result for result in tried if result.faults and result is not chosen)]
+    chosen_command = choose_best(tried)
+    assert chosen_command
+    working = [chosen_command, *(result for result in tried if result.faults and result is not chosen_command)]
     if run is None:
         number = questions.choose("What is measured?", [result.run.command for result in working])
-        chosen = working[number]
-    return chosen
+        chosen_command = working[number]
+    return chosen_command
 
 
 def _format_range(counts: tuple[int, ...]) -> str:

@@ -93,18 +93,18 @@ def command(
         reports = _measure_cases(workload, cases, repository, chosen_revision, workbench, samples)
     if suite:
         _write_suite(reports, suite)
-    failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
+    has_failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
         report.samples for report in reports
     )
     document = [report.model_dump(mode="json") for report in reports]
     # Before sending, so that the measurements are kept even if the service refuses them.
     write_result(document, output_file)
-    set_outputs({"verdict": "failed" if failed else "measured"})
+    set_outputs({"verdict": "failed" if has_failed else "measured"})
     if send:
         register_subject(settings, repository, workload)
         _send_reports(settings, repository, reports)
     print_result(document, as_json=as_json, show=lambda: _print_reports(reports))
-    if failed:
+    if has_failed:
         raise click.exceptions.Exit(1)
 
 

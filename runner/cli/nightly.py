@@ -112,7 +112,7 @@ def fetch_last_digest(name: str, patient_service: Service, service: Service) -> 
             f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "
             f"complete digest later"
         )
-        return service.find_nightly_run(name, judged=False)
+        return service.find_nightly_run(name, only_judged=False)
 
 
 def _run_cells(

@@ -20,8 +20,10 @@ def render_digest(digest: NightlyDigest) -> str:
     gaps = list(list_gaps(digest))
     if gaps:
         lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
-        for cell, why in gaps[:_MAX_ROWS]:
-            lines.append(f"| {' | '.join(map(escape_markdown, (cell.host, cell.configuration, cell.workload, why)))} |")
+        for cell, reason in gaps[:_MAX_ROWS]:
+            lines.append(
+                f"| {' | '.join(map(escape_markdown, (cell.host, cell.configuration, cell.workload, reason)))} |"
+            )
         lines.append("")
     return "\n".join(lines) + "\n"
 

@@ -26,9 +26,9 @@ def show_digest(digest: NightlyDigest) -> None:
             str(cell.attempts),
         )
     console.print(table)
-    for cell, why in list_gaps(digest):
+    for cell, reason in list_gaps(digest):
         cell_name = f"{cell.host} {cell.configuration} {cell.workload}"
-        console.print(f"  [yellow]{escape_text(cell_name)}: {escape_text(why)}[/]", highlight=False)
+        console.print(f"  [yellow]{escape_text(cell_name)}: {escape_text(reason)}[/]", highlight=False)
     for drift in digest.drifts:
         levels = f"{format_value(drift.metric, drift.before)} → {format_value(drift.metric, drift.after)}"
         cell_name = f"{drift.case} on {drift.host}, {drift.cause} {drift.blamed}"

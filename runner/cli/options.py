@@ -92,7 +92,7 @@ def make_sandbox_option(default: str = "if --repo is an address") -> Callable[[A
     )
 
 
-def make_revision_option(what: str = "The commit to measure.") -> Callable[[Any], Any]:
+def make_revision_option(help_text: str = "The commit to measure.") -> Callable[[Any], Any]:
     """Return the option that names one commit."""
     return click.option(
         "--revision",
@@ -100,7 +100,7 @@ def make_revision_option(what: str = "The commit to measure.") -> Callable[[Any]
         show_default=True,
         metavar="REV",
         shell_complete=completers.complete_revision,
-        help=what,
+        help=help_text,
     )
 
 

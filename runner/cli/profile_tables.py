@@ -38,7 +38,7 @@ def show_profile(profile: Profile) -> None:
     console = Console()
     console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = PROFILE_SCOPES[profile.scope]
-    processes = f", one of {profile.processes} at once" if profile.processes > 1 else ""
+    processes = f", one of {profile.processes} processes that ran at the same time" if profile.processes > 1 else ""
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
     console.print(f"Profile of {scope}{processes}{overhead}. Profiles do not affect results.", style="dim")
@@ -71,7 +71,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
     """
     console = Console()
     for number, finding in enumerate(diagnosis.findings):
-        _show_finding(console, finding, suggest, first=number == 0)
+        _show_finding(console, finding, suggest, is_first=number == 0)
     if not diagnosis.findings:
         if not diagnosis.difference:
             console.print("[bold]No known pattern matched.[/] The evidence:")
@@ -133,10 +133,10 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
         console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 
 
-def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first: bool) -> None:
+def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, is_first: bool) -> None:
     """Print one finding of the diagnosis: the evidence, the remedies, and the commands that try them."""
     console.print(
-        f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
+        f"[bold]{'Diagnosis' if is_first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
         f"{number_text.format_number(100 * finding.price)} % of the time can be saved)",
         highlight=False,
     )

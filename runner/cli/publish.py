@@ -45,12 +45,14 @@ def command(store_location: str, site: Path, with_details: bool, repo: str | Non
     settings = load_settings()
     site = site.expanduser().absolute()
     if not site.parent.is_dir():
-        raise FaultwatchError(f"--to: {site.parent} is no folder", "name a folder in one that exists")
+        raise FaultwatchError(f"--to: {site.parent} is not a folder", "name a folder whose parent folder exists")
     store = open_store(store_location, _find_repository(settings, repo), print_warning, may_be_new=False)
     with make_scratch_folder() as home:
         with connect_to_service(settings, home) as service:
             if not send_whole_store(store, service):
-                raise FaultwatchError(f"{store.files.place} has no runs", "`faultwatch history --store` measures some")
+                raise FaultwatchError(
+                    f"{store.files.description} has no runs", "run `faultwatch history --store` first"
+                )
         _run_service(home, site, with_details=with_details)
 
 

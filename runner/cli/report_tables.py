@@ -117,9 +117,11 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
                 status = readings[0].status
                 reason = readings[0].reason or ""
                 # perf reports each event as missing by its name.
-                why = reason if reason and name not in reason else _DEFAULT_REASONS.get(status, "no reason given")
-                metrics_by_reason.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
-    return [f"{', '.join(names)}: {why}" for why, names in metrics_by_reason.items()]
+                explanation = (
+                    reason if reason and name not in reason else _DEFAULT_REASONS.get(status, "no reason given")
+                )
+                metrics_by_reason.setdefault(f"{status.replace('_', ' ')}: {explanation}", {})[name] = None
+    return [f"{', '.join(names)}: {explanation}" for explanation, names in metrics_by_reason.items()]
 
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
@@ -146,10 +148,10 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
 
 def _print_title(console: Console, reports: Sequence[Report], differing_parameters: Sequence[str]) -> None:
     """Print the title, which contains everything that all cases have in common."""
-    first = reports[0]
-    common = {name: value for name, value in first.case.parameters.items() if name not in differing_parameters}
-    case = first.case.model_copy(update={"parameters": common})
-    title = f"{case.name}, {first.subject} at {first.revision.commit[:10]}"
+    first_report = reports[0]
+    common = {name: value for name, value in first_report.case.parameters.items() if name not in differing_parameters}
+    case = first_report.case.model_copy(update={"parameters": common})
+    title = f"{case.name}, {first_report.subject} at {first_report.revision.commit[:10]}"
     console.print(escape_text(title), style="italic", highlight=False, soft_wrap=True)
 
 

@@ -122,11 +122,11 @@ def collect_settings(environment: Environment, case: Case | None) -> dict[str, s
 
 def describe_run(state: SettingSearch, report: Report, name: str) -> str:
     """Describe a run in one line."""
-    chosen = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
+    changed_settings = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         outcome = format_quantity(name, compute_median(report.values(name)))
-    return f"{outcome}  with {', '.join(chosen) or 'nothing'} changed"
+    return f"{outcome}  with {', '.join(changed_settings) or 'nothing'} changed"
 
 
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:

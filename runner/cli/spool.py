@@ -23,14 +23,18 @@ def command(flush: bool, as_json: bool) -> None:
     settings = load_settings()
     spool = Spool(settings.spool)
     problem, refused_now = _flush_spool(settings, spool) if flush and spool.list_waiting() else ("", False)
-    waiting = [_summarise_document(file) for file in spool.list_waiting()]
-    refused = [_summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
+    waiting_documents = [_summarise_document(file) for file in spool.list_waiting()]
+    refused_documents = [_summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
     if as_json:
-        document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
+        document: dict[str, Any] = {
+            "folder": str(spool.folder),
+            "waiting": waiting_documents,
+            "refused": refused_documents,
+        }
         print_json(document | {"trouble": problem})
     else:
-        _print_documents(spool.folder, waiting, refused, problem)
-    if flush and (waiting or refused_now):
+        _print_documents(spool.folder, waiting_documents, refused_documents, problem)
+    if flush and (waiting_documents or refused_now):
         raise click.exceptions.Exit(1)
 
 
@@ -59,15 +63,19 @@ def _summarise_document(file: Path) -> dict[str, Any]:
     }
 
 
-def _print_documents(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], problem: str) -> None:
+def _print_documents(
+    folder: Path, waiting_documents: list[dict[str, Any]], refused_documents: list[dict[str, Any]], problem: str
+) -> None:
     """Print the reports that wait in the spool, and those that the service refused with the reasons."""
     from rich.console import Console
 
     from runner.cli.formatting import escape_text
 
     console = Console(highlight=False)
-    console.print(f"{len(waiting)} waiting and {len(refused)} refused reports in {escape_text(str(folder))}")
-    for entry in waiting + refused:
+    console.print(
+        f"{len(waiting_documents)} waiting and {len(refused_documents)} refused reports in {escape_text(str(folder))}"
+    )
+    for entry in waiting_documents + refused_documents:
         console.print(f"  {escape_text(_format_entry(entry))}")
         if "reason" in entry:
             console.print(f"    [yellow]refused: {escape_text(entry['reason'])}[/]")

@@ -7,8 +7,8 @@ reported twice. They are shown beside a drift, to explain it.
 from runner.contract.metric import Kind, Metric
 
 _DEFINITION_END = (
-    "Counted in one execution of the session that records every fault; available if a sample has the same number of "
-    "faults."
+    "Counted in an additional execution, in which every fault is recorded. Available only if a sample has the same "
+    "number of faults."
 )
 
 

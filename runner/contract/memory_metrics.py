@@ -24,9 +24,9 @@ MEMORY_METRICS = (
         Kind.SIZE,
         "lower",
         False,
-        "The most memory that the program, or a program that it started and waited for, had resident at once, as the "
-        "kernel accounts it: some pages are accounted late on each CPU. It is never below the memory of the launcher, "
-        "less than 1 MiB. If several processes run at once, the largest one counts.",
+        "The largest resident memory of the program, or of a program that it started and waited for, as the kernel "
+        "accounts it: each CPU accounts some pages late. It is never below the memory of the launcher, which is less "
+        "than 1 MiB. If several processes run at the same time, the largest one counts.",
         views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),
     Metric(
@@ -36,7 +36,7 @@ MEMORY_METRICS = (
         Kind.SIZE,
         "lower",
         False,
-        "By how much the resident memory of a server's processes together grew during its windows.",
+        "The growth of the resident memory of all processes of a server during its windows.",
     ),
     Metric(
         "dTLB-load-misses",

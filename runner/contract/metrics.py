@@ -258,7 +258,7 @@ def metric(name: str) -> Metric:
             whole,
             name=name,
             title=f"{whole.title} in the region",
-            definition=f"Counted only between the program's marks around its main loop. {whole.definition}",
+            definition=f"Counted only between the marks that the program sets around its main loop. {whole.definition}",
         )
     return Metric(
         name,

@@ -147,14 +147,14 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     rate_suffix = f"faults per operation after {len(windows)} windows"
     if rate is not None:
         return (
-            f"still {_format_rate(rate)} {rate_suffix}, beyond what its memory grew by: the server touches memory "
-            "again that it had given back or shares"
+            f"still {_format_rate(rate)} {rate_suffix}, more than its memory growth explains: the server touches "
+            "memory again that it had returned or shares with another process"
         )
     if growth is not None:
         amount = replace_no_break_spaces(format_amount(growth))
         return (
-            f"still {_format_rate(windows[-1].rate)} {rate_suffix}, as its memory grows by {amount} per operation, no "
-            "slower than before: a growing heap, which never gives back what it takes"
+            f"still {_format_rate(windows[-1].rate)} {rate_suffix}, because its memory still grows by {amount} per "
+            "operation, as fast as before: its heap grows and never returns memory"
         )
     return ""
 

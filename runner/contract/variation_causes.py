@@ -10,10 +10,10 @@ _GO = (
 )
 _GO_HEAP = (
     "From Go 1.26 on, the heap begins at a random address: with `GOEXPERIMENT=norandomizedheapbase64` in "
-    "[build.environment], a program mostly varied by 2 faults instead of 33."
+    "[build.environment], a program usually varied by 2 faults instead of 33."
 )
 _GO_WITHOUT_COLLECTOR = (
-    "Go's garbage collector is off already. {}Work that depends on random numbers or time moves the count too (fix "
+    "Go's garbage collector is already off. {}Work that depends on random numbers or time moves the count too (fix "
     "the seed and the number of rounds). "
 )
 _GO_THREADS = "Its threads still move the count (less so with `GOMAXPROCS=1`). "
@@ -28,15 +28,15 @@ _SERVER = (
     "snapshots. `warm_up` leaves out the first windows, which vary most."
 )
 _JVM = (
-    "The JVM compiles and collects garbage in threads of its own: with `-XX:+UseSerialGC -Xbatch` (a script passes "
+    "The JVM compiles code and collects garbage in its own threads: with `-XX:+UseSerialGC -Xbatch` (a script passes "
     "them on in `JAVA_TOOL_OPTIONS`), a count varied by 0.16 % instead of 4.8 %."
 )
 _JVM_HEAP = "A heap that is touched at the start (`-Xms64m -Xmx64m -XX:+AlwaysPreTouch`) does not grow in the windows."
 _NODE = (
-    "Node compiles and collects garbage in threads of its own: with `--single-threaded` in its command, a count varied "
-    "by 0.06 % instead of 86 %."
+    "Node compiles code and collects garbage in its own threads: with `--single-threaded` in its command, a count "
+    "varied by 0.06 % instead of 86 %."
 )
-_NODE_HEAP = "A bound of the young generation (`--max-semi-space-size=16`) makes its heap stop growing earlier."
+_NODE_HEAP = "A limit on the young generation (`--max-semi-space-size=16`) makes its heap stop growing earlier."
 _OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
 _RANDOM_HEAP_VERSION = 1, 26

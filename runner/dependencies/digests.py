@@ -40,8 +40,8 @@ def _hash_regular_file(path: Path, folder: bytes) -> str:
     """Return the digest of a file; empty if it is not regular, too large or unreadable."""
     try:
         state = path.lstat()
-        readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES
-        return _hash_content(path, identify_file(state), folder) if readable else ""
+        is_readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES
+        return _hash_content(path, identify_file(state), folder) if is_readable else ""
     except OSError:
         return ""
 
@@ -49,7 +49,7 @@ def _hash_regular_file(path: Path, folder: bytes) -> str:
 @lru_cache(maxsize=16_384)
 def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
     """Return the digest of a file's content, in which the path of its own folder does not count."""
-    content = read_regular(path, MAX_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
+    content = read_regular(path, MAX_BYTES, may_be_link=False)  # an untrusted program may have exchanged it meanwhile
     digest = hashlib.sha256()
     for part in content.split(folder) if folder else [content]:
         digest.update(part)

@@ -24,23 +24,23 @@ from runner.system.regular_file import identify_file, open_regular
 CHECKOUT_TIME = 1_577_836_800
 """The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
-"""Others are labels of the host, by path."""
+"""The prefixes of the extended attributes that are compared. Others are labels of the host, by path."""
 _MAX_LINKS = 40
-"""Links in one path, as in the kernel."""
+"""The largest number of links in one path, as in the kernel."""
 _VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 _UNKNOWN = "unknown"
 
 Answer = tuple[object, ...]
 
 
-class Place(Struct, frozen=True):
+class ProgramTree(Struct, frozen=True):
     """A tree in which a program runs.
 
     Attributes
     ----------
     tree
         The tree, without links in its path.
-    began
+    began_at
         The time at which the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
     sandbox
         The sandbox that confines the program; None without a sandbox.
@@ -49,7 +49,7 @@ class Place(Struct, frozen=True):
     """
 
     tree: Path
-    began: int = 0
+    began_at: int = 0
     sandbox: Sandbox | None = None
     is_fresh: bool = False
 
@@ -59,186 +59,195 @@ class Answers(Struct, frozen=True):
 
     Attributes
     ----------
-    own
+    tree_answers
         The answers about files in the tree; paths are relative to the tree.
-    elsewhere
+    host_answers
         The answers about other files: their identities.
     """
 
-    own: Mapping[tuple[str, str], Answer]
-    elsewhere: Mapping[tuple[str, str], Answer]
+    tree_answers: Mapping[tuple[str, str], Answer]
+    host_answers: Mapping[tuple[str, str], Answer]
 
     @property
     def digest(self) -> str:
         """A digest of the answers about the tree; empty if one of them is unknown."""
-        if not self.own or any(_UNKNOWN in answer for answer in self.own.values()):
+        if not self.tree_answers or any(_UNKNOWN in answer for answer in self.tree_answers.values()):
             return ""
         # As ASCII: names of files need not be text.
-        return hash_document([[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.own.items())])
+        return hash_document(
+            [[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.tree_answers.items())]
+        )
 
 
 class AnsweredLookups(Struct, frozen=True):
     """The file lookups of a program in a tree, with their answers."""
 
-    place: Place
+    program_tree: ProgramTree
     lookups: Lookups
     answers: Answers
 
-    def has_same_answers_in(self, tree: Path, began: int) -> bool:
+    def has_same_answers_in(self, tree: Path, began_at: int) -> bool:
         """Return whether the lookups have the same answers in another tree, in which nothing has run yet."""
-        lookups = move_lookups(self.lookups, self.place.tree, tree)
-        return answer_lookups(Place(tree, began, self.place.sandbox, is_fresh=True), lookups) == self.answers
+        lookups = move_lookups(self.lookups, self.program_tree.tree, tree)
+        return (
+            answer_lookups(ProgramTree(tree, began_at, self.program_tree.sandbox, is_fresh=True), lookups)
+            == self.answers
+        )
 
 
-def answer_lookups(place: Place, lookups: Lookups) -> Answers:
+def answer_lookups(program_tree: ProgramTree, lookups: Lookups) -> Answers:
     """Return the answers to lookups in the present state of a tree."""
-    reader = _Reader(place, lookups.made)
+    reader = _AnswerReader(program_tree, lookups.made_paths)
     for kind, path in lookups.entries:
         reader.answer(kind, path)
-    return Answers(reader.own, reader.elsewhere)
+    return Answers(reader.tree_answers, reader.host_answers)
 
 
-def move_lookups(lookups: Lookups, tree: Path, other: Path) -> Lookups:
+def move_lookups(lookups: Lookups, tree: Path, other_tree: Path) -> Lookups:
     """Return lookups in one tree as lookups in another tree: with paths of the other tree."""
-    old_tree, new_tree = f"{tree}", f"{other}"
+    old_tree, new_tree = f"{tree}", f"{other_tree}"
 
     def move_path(path: str) -> str:
         return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
     entries = frozenset((kind, move_path(path)) for kind, path in lookups.entries)
-    made, changed = (frozenset(map(move_path, paths)) for paths in (lookups.made, lookups.changed))
-    return Lookups(entries, made, changed, lookups.untraced)
+    made_paths, changed_paths = (
+        frozenset(map(move_path, paths)) for paths in (lookups.made_paths, lookups.changed_paths)
+    )
+    return Lookups(entries, made_paths, changed_paths, lookups.untraced_reason)
 
 
-class _Reader:
+class _AnswerReader:
     """Looks paths up as the kernel does, component by component, and notes each link on the way."""
 
-    def __init__(self, place: Place, made: Iterable[str]) -> None:
-        self._place = place
-        self._tree = str(place.tree)
-        made = [os.path.normpath(path) for path in made]
-        self._missing = frozenset(() if place.is_fresh else made)
+    def __init__(self, program_tree: ProgramTree, made_paths: Iterable[str]) -> None:
+        self._program_tree = program_tree
+        self._tree = str(program_tree.tree)
+        made_paths = [os.path.normpath(path) for path in made_paths]
+        self._missing = frozenset(() if program_tree.is_fresh else made_paths)
         """Files that exist only because the program has made them."""
-        self._folders_of_made: dict[str, list[str]] = {}
-        for path in made:
+        self._made_names_by_folder: dict[str, list[str]] = {}
+        for path in made_paths:
             folder, _, name = path.rpartition("/")
-            self._folders_of_made.setdefault(folder, []).append(name)
-        self._real: dict[str, str | None] = {"/": "/"}
+            self._made_names_by_folder.setdefault(folder, []).append(name)
+        self._real_paths: dict[str, str | None] = {"/": "/"}
         """The real path of each folder that was looked up; None if it does not exist."""
-        self._now = time.time_ns()
-        self.own: dict[tuple[str, str], Answer] = {}
-        self.elsewhere: dict[tuple[str, str], Answer] = {}
+        self._now_ns = time.time_ns()
+        self.tree_answers: dict[tuple[str, str], Answer] = {}
+        self.host_answers: dict[tuple[str, str], Answer] = {}
 
     def answer(self, kind: str, path: str) -> None:
         """Record the answer to one question: of a kind, about a path."""
-        real = self._resolve_path(path, follow=kind != "l")
-        if real is None:
+        real_path = self._resolve_path(path, follow=kind != "l")
+        if real_path is None:
             return  # The missing file was recorded while the path was resolved.
-        if self._is_own(real):
-            self.own[kind, self._make_relative(real)] = self._read_own_answer(kind, real)
-        elif self._is_visible(real):
-            self.elsewhere[kind, real] = self._identify_file(kind, real)
+        if self._is_own(real_path):
+            self.tree_answers[kind, self._make_relative(real_path)] = self._read_own_answer(kind, real_path)
+        elif self._is_visible(real_path):
+            self.host_answers[kind, real_path] = self._identify_file(kind, real_path)
 
-    def _resolve_path(self, path: str, *, follow: bool, links: int = 0) -> str | None:
+    def _resolve_path(self, path: str, *, follow: bool, link_count: int = 0) -> str | None:
         """Return the path without links; None if it does not exist."""
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in {"", ".", ".."}:
-            below = self._resolve_folder(folder or "/", links) if name else "/"
-            return below.rpartition("/")[0] or "/" if name == ".." and below else below
-        real_folder = self._resolve_folder(folder or "/", links)
+            real_folder_path = self._resolve_folder(folder or "/", link_count) if name else "/"
+            return real_folder_path.rpartition("/")[0] or "/" if name == ".." and real_folder_path else real_folder_path
+        real_folder = self._resolve_folder(folder or "/", link_count)
         if real_folder is None:
             return None
-        real = f"{real_folder.rstrip('/')}/{name}"
-        state = self._read_status(real)
+        real_path = f"{real_folder.rstrip('/')}/{name}"
+        state = self._read_status(real_path)
         if state is None:
-            self._record_absence(real)
+            self._record_absence(real_path)
             return None
         if stat.S_ISLNK(state.st_mode) and (follow or path.endswith("/")):
-            return self._follow_link(real, links)
-        return real
+            return self._follow_link(real_path, link_count)
+        return real_path
 
-    def _resolve_folder(self, path: str, links: int) -> str | None:
-        if path not in self._real:
-            self._real[path] = self._resolve_path(path, follow=True, links=links)
-        return self._real[path]
+    def _resolve_folder(self, path: str, link_count: int) -> str | None:
+        if path not in self._real_paths:
+            self._real_paths[path] = self._resolve_path(path, follow=True, link_count=link_count)
+        return self._real_paths[path]
 
-    def _follow_link(self, real: str, links: int) -> str | None:
+    def _follow_link(self, real_path: str, link_count: int) -> str | None:
         """Record that a path is a symbolic link, and return the path that it leads to; None after too many links."""
-        self.answer("l", real)
-        if links >= _MAX_LINKS:
+        self.answer("l", real_path)
+        if link_count >= _MAX_LINKS:
             return None
         try:
-            target = os.readlink(real)  # noqa: PTH115 - as text
+            target = os.readlink(real_path)  # noqa: PTH115 - as text
         except OSError:
             return None
-        folder = real.rpartition("/")[0]
+        folder = real_path.rpartition("/")[0]
         return self._resolve_path(
-            target if target.startswith("/") else f"{folder}/{target}", follow=True, links=links + 1
+            target if target.startswith("/") else f"{folder}/{target}", follow=True, link_count=link_count + 1
         )
 
-    def _read_status(self, real: str) -> os.stat_result | None:
+    def _read_status(self, real_path: str) -> os.stat_result | None:
         """Return the status of a file that the program can see; None if there is none."""
-        if real in self._missing or not (self._is_own(real) or self._is_visible(real) or self._is_above(real)):
+        if real_path in self._missing or not (
+            self._is_own(real_path) or self._is_visible(real_path) or self._is_above(real_path)
+        ):
             return None
         try:
-            return os.lstat(real)
+            return os.lstat(real_path)
         except OSError:
             return None
 
-    def _record_absence(self, real: str) -> None:
+    def _record_absence(self, real_path: str) -> None:
         """Record that a file does not exist, if the program could see it."""
-        if self._is_own(real):
-            self.own["absent", self._make_relative(real)] = ()
-        elif self._is_visible(real):
-            self.elsewhere["absent", real] = ()
+        if self._is_own(real_path):
+            self.tree_answers["absent", self._make_relative(real_path)] = ()
+        elif self._is_visible(real_path):
+            self.host_answers["absent", real_path] = ()
 
-    def _is_own(self, real: str) -> bool:
+    def _is_own(self, real_path: str) -> bool:
         """Return whether a path lies in the tree of the build."""
-        return real == self._tree or real.startswith(f"{self._tree}/")
+        return real_path == self._tree or real_path.startswith(f"{self._tree}/")
 
-    def _is_above(self, real: str) -> bool:
+    def _is_above(self, real_path: str) -> bool:
         """Return whether a path is a parent folder of the tree."""
-        return self._tree.startswith(f"{real.rstrip('/')}/")
+        return self._tree.startswith(f"{real_path.rstrip('/')}/")
 
-    def _is_visible(self, real: str) -> bool:
+    def _is_visible(self, real_path: str) -> bool:
         """Return whether the runner may look at a file: only if the program that named it can see it, too."""
-        if self._is_above(real):
+        if self._is_above(real_path):
             return False
-        sandbox = self._place.sandbox
+        sandbox = self._program_tree.sandbox
         if sandbox is None:
             return True
         visible = (*_VISIBLE_FOLDERS, *(folder for folder in sandbox.readable))
-        return any(real == folder or real.startswith(f"{folder}/") for folder in visible)
+        return any(real_path == folder or real_path.startswith(f"{folder}/") for folder in visible)
 
-    def _make_relative(self, real: str) -> str:
-        return real[len(self._tree) + 1 :]
+    def _make_relative(self, real_path: str) -> str:
+        return real_path[len(self._tree) + 1 :]
 
-    def _identify_file(self, kind: str, real: str) -> Answer:
+    def _identify_file(self, kind: str, real_path: str) -> Answer:
         """Return what identifies a file outside of the build, without reading its content."""
         try:
-            state = os.lstat(real)
+            state = os.lstat(real_path)
         except OSError:
             return ("absent",)
         if stat.S_ISDIR(state.st_mode):
             return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
         return (state.st_mode, *identify_file(state))
 
-    def _read_own_answer(self, kind: str, real: str) -> Answer:
+    def _read_own_answer(self, kind: str, real_path: str) -> Answer:
         """Return the answer about a file of the build: its content, its link, or its state."""
         try:
-            state = os.lstat(real)
+            state = os.lstat(real_path)
             if kind == "x":
-                return _list_attributes(real)
+                return _list_attributes(real_path)
             match stat.S_IFMT(state.st_mode):
                 case stat.S_IFLNK:
-                    return ("link", self._strip_place(os.readlink(real)))  # noqa: PTH115 - as text
+                    return ("link", self._blank_out_tree(os.readlink(real_path)))  # noqa: PTH115 - as text
                 case stat.S_IFDIR:
-                    return self._answer_about_folder(kind, real, state)
+                    return self._answer_about_folder(kind, real_path, state)
                 case stat.S_IFREG if kind == "c":
-                    digest = hash_built_file(Path(real), self._place.tree) or _UNKNOWN
-                    return (state.st_mode, digest, _find_data_extents(real, state.st_size))
+                    digest = hash_built_file(Path(real_path), self._program_tree.tree) or _UNKNOWN
+                    return (state.st_mode, digest, _find_data_extents(real_path, state.st_size))
                 case _:
-                    return (*self._build_answer(state), _list_attributes(real))
+                    return (*self._build_answer(state), _list_attributes(real_path))
         except OSError:
             return (_UNKNOWN,)
 
@@ -249,25 +258,29 @@ class _Reader:
         times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
         return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
 
-    def _answer_about_folder(self, kind: str, real: str, state: os.stat_result) -> Answer:
+    def _answer_about_folder(self, kind: str, real_path: str, state: os.stat_result) -> Answer:
         """Return the answer about a folder of the build: its entries or its state."""
-        made = self._folders_of_made.get(real, [])
+        made_names = self._made_names_by_folder.get(real_path, [])
         if kind == "d":
-            with os.scandir(real) as entries:
+            with os.scandir(real_path) as entries:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
-                return tuple(sorted(name for name in names if self._place.is_fresh or name[0] not in made))
+                return tuple(sorted(name for name in names if self._program_tree.is_fresh or name[0] not in made_names))
         # The entries that the program makes itself change the rest.
-        return (state.st_mode,) if kind == "c" or made else self._build_answer(state)
+        return (state.st_mode,) if kind == "c" or made_names else self._build_answer(state)
 
-    def _normalize_time(self, moment: int) -> object:
+    def _normalize_time(self, time_ns: int) -> object:
         """Return a time, or ``built`` for any time since the build began."""
-        return "built" if self._place.began and self._place.began <= moment <= self._now else moment
+        return (
+            "built"
+            if self._program_tree.began_at and self._program_tree.began_at <= time_ns <= self._now_ns
+            else time_ns
+        )
 
-    def _normalize_access_time(self, moment: int) -> object:
+    def _normalize_access_time(self, time_ns: int) -> object:
         """Return an access time in the future as it is, and any other as ``past``, because each read changes it."""
-        return moment if moment > time.time_ns() else "past"
+        return time_ns if time_ns > time.time_ns() else "past"
 
-    def _strip_place(self, text: str) -> str:
+    def _blank_out_tree(self, text: str) -> str:
         """Return a text with the path of the tree blanked out."""
         return text.replace(self._tree, "\0" * len(self._tree))
 
@@ -281,7 +294,7 @@ def _list_attributes(path: str) -> Answer:
 def _find_data_extents(path: str, size: int) -> Answer:
     """Return the offsets at which the data extents of a file begin and end, as ``SEEK_DATA`` shows them."""
     edges: list[int] = []
-    with open_regular(path, links=False) as file:
+    with open_regular(path, may_be_link=False) as file:
         while not edges or edges[-1] < size:
             try:
                 edges.append(os.lseek(file.fileno(), edges[-1] if edges else 0, os.SEEK_DATA))

@@ -653,7 +653,7 @@ static void stopped_at_call(struct process *process)
     }
     if (begun && most_stops && ++stops > most_stops) {
         objection = ""; /* Whoever reads the results has to know why the program was killed. */
-        object("it asks about files too often");
+        object("it looks up files too often");
         /* Not the first alone: a server outlives its launcher, and would be followed for ever. */
         for (struct process *each = all; each; each = each->next)
             kill(each->pid, SIGKILL);

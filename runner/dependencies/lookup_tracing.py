@@ -21,7 +21,7 @@ from runner.system.scratch import make_scratch_folder
 _SOURCE = Path(__file__).with_name("lookup_tracer.c")
 MAX_TRACED_CALLS = 20_000
 """Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
-_ASKS_TOO_OFTEN = "it asks about files too often"
+_ASKS_TOO_OFTEN = "it looks up files too often"
 
 
 class LookupTracer:
@@ -29,34 +29,38 @@ class LookupTracer:
 
     Parameters
     ----------
-    launched
+    is_launched
         Whether the launcher starts the command, so that the launcher's own lookups are ignored.
-    counted
+    is_counted
         Whether the faults of the command are counted at the same time.
     """
 
-    def __init__(self, *, launched: bool, counted: bool) -> None:
-        self._begin = "launch" if launched else "start"
-        self._counted = counted
+    def __init__(self, *, is_launched: bool, is_counted: bool) -> None:
+        self._start_mode = "launch" if is_launched else "start"
+        self._is_counted = is_counted
         self._stack = ExitStack()
         self._prefix: list[str] = []
-        self._file: Path | None = None
+        self._lookups_file: Path | None = None
         self._obstacle = ""
-        self.inherited: tuple[int, ...] = ()
+        self.inherited_descriptors: tuple[int, ...] = ()
         """Descriptors for the command to inherit."""
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             try:
                 program = compile_program(_SOURCE, load_settings().programs)
-                descriptor = stack.enter_context(open_query_filter(opened_too=self._counted))
-                self._file = stack.enter_context(make_scratch_folder()) / "asked"
+                descriptor = stack.enter_context(open_query_filter(includes_open_files=self._is_counted))
+                self._lookups_file = stack.enter_context(make_scratch_folder()) / "asked"
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self
-            options = (self._begin, "after" if self._counted else "before", str(MAX_TRACED_CALLS * self._counted))
-            self._prefix = [str(program), str(descriptor), str(self._file), *options]
-            self.inherited = (descriptor,)
+            options = (
+                self._start_mode,
+                "after" if self._is_counted else "before",
+                str(MAX_TRACED_CALLS * self._is_counted),
+            )
+            self._prefix = [str(program), str(descriptor), str(self._lookups_file), *options]
+            self.inherited_descriptors = (descriptor,)
             self._stack = stack.pop_all()
         return self
 
@@ -71,13 +75,13 @@ class LookupTracer:
 
     def read_lookups(self) -> Lookups:
         """Return the command's lookups. Call this after the command has ended, and before leaving the context."""
-        if self._file is None:
+        if self._lookups_file is None:
             return make_untraced(self._obstacle)
         try:
-            return parse_lookups(self._file.read_bytes())
+            return parse_lookups(self._lookups_file.read_bytes())
         except OSError:
             return make_untraced("the tracer ended early")
 
     def has_killed_command(self) -> bool:
         """Return whether the command asked about files too often. Call this when :meth:`read_lookups` may be called."""
-        return self.read_lookups().untraced == _ASKS_TOO_OFTEN
+        return self.read_lookups().untraced_reason == _ASKS_TOO_OFTEN

@@ -21,47 +21,49 @@ class Lookups(Struct, frozen=True):
     ----------
     entries
         The kind of each lookup and the absolute path, as the command wrote it.
-    made
+    made_paths
         Paths that did not exist before the command made them.
-    changed
+    changed_paths
         Paths that existed before and were written, moved or removed.
-    missed
+    missed_paths
         Paths that were opened for reading when they did not exist.
-    untraced
+    untraced_reason
         Why some lookups are unknown; empty if all are known.
     """
 
     entries: frozenset[tuple[str, str]] = frozenset()
-    made: frozenset[str] = frozenset()
-    changed: frozenset[str] = frozenset()
-    untraced: str = ""
-    missed: frozenset[str] = frozenset()
+    made_paths: frozenset[str] = frozenset()
+    changed_paths: frozenset[str] = frozenset()
+    untraced_reason: str = ""
+    missed_paths: frozenset[str] = frozenset()
 
     @property
     def objection(self) -> str:
         """Why the same lookups may have other answers next time in the same tree; empty if they cannot."""
-        lost = sorted(self.changed - self.made)
-        return self.untraced or (f"it changes {lost[0]}, which existed before" if lost else "")
+        changed_existing = sorted(self.changed_paths - self.made_paths)
+        return self.untraced_reason or (
+            f"it changes {changed_existing[0]}, which existed before" if changed_existing else ""
+        )
 
     @property
-    def opened(self) -> frozenset[str]:
+    def opened_paths(self) -> frozenset[str]:
         """The paths that were opened or executed, whether they exist or not."""
         return frozenset(path for kind, path in self.entries if kind == "c")
 
-    def combine(self, other: Self) -> "Lookups":
+    def combine(self, other_lookups: Self) -> "Lookups":
         """Combine the lookups of two executions of one command in the same tree."""
         return Lookups(
-            self.entries | other.entries,
-            self.made | other.made,
-            self.changed | other.changed,
-            self.untraced or other.untraced,
-            self.missed | other.missed,
+            self.entries | other_lookups.entries,
+            self.made_paths | other_lookups.made_paths,
+            self.changed_paths | other_lookups.changed_paths,
+            self.untraced_reason or other_lookups.untraced_reason,
+            self.missed_paths | other_lookups.missed_paths,
         )
 
 
-def make_untraced(why: str) -> Lookups:
+def make_untraced(reason: str) -> Lookups:
     """Return the lookups of a command that could not be traced: none, and the reason."""
-    return Lookups(untraced=why)
+    return Lookups(untraced_reason=reason)
 
 
 def parse_lookups(output: bytes) -> Lookups:
@@ -69,23 +71,23 @@ def parse_lookups(output: bytes) -> Lookups:
     fields = output.split(b"\0")
     if fields[-2:] != [b".", b""]:
         return make_untraced("the tracer ended early")
-    entries, made, changed, missed = set(), set(), set(), set()
-    too_deep = ""
+    entries, made_paths, changed_paths, missed_paths = set(), set(), set(), set()
+    nesting_problem = ""
     for field in fields[1:-2]:
         kind, _, path = field.decode(errors="surrogateescape").partition(" ")
         if path.startswith(_VIRTUAL_FOLDERS):
             continue
         if path.count("/") > _MAX_FOLDERS:
-            too_deep = "it looks up a file in too many nested folders"
+            nesting_problem = "it looks up a file in too many nested folders"
             continue
         if kind == _MADE_KIND:
-            made.add(path)
+            made_paths.add(path)
             entries.add(("l", path))  # The command has seen that it was missing.
         elif kind == _CHANGED_KIND:
-            changed.add(path)
+            changed_paths.add(path)
         elif kind == _MISSED_KIND:
-            missed.add(path)
+            missed_paths.add(path)
         elif kind in _LOOKUP_KINDS:
             entries.add((kind, path.removesuffix(" (deleted)")))
-    why = fields[0].decode(errors="replace") or too_deep
-    return Lookups(frozenset(entries), frozenset(made), frozenset(changed), why, frozenset(missed))
+    reason = fields[0].decode(errors="replace") or nesting_problem
+    return Lookups(frozenset(entries), frozenset(made_paths), frozenset(changed_paths), reason, frozenset(missed_paths))

@@ -11,7 +11,7 @@ from runner.execution.system_call_filter import Argument, add_rule, export_filte
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
 _NO_ARGUMENT = 7
-"""The place of an argument that a call does not have."""
+"""The position of an argument that a call does not have."""
 
 
 class Action(IntEnum):
@@ -92,30 +92,30 @@ _PR_SET_SECCOMP = 22
 """PR_SET_SECCOMP, the other way to set a filter."""
 _NOT_EQUAL, _EQUAL = 1, 4
 _CLONE_NEWNS = 0x00020000
-"""CLONE_NEWNS."""
+"""The flag with which a call makes a new mount namespace."""
 _MASKED_EQUAL = 7
 
 
 @contextmanager
-def open_query_filter(*, opened_too: bool) -> Iterator[int]:
+def open_query_filter(*, includes_open_files: bool) -> Iterator[int]:
     """Yield a descriptor from which ``watch`` reads the filter.
 
     Parameters
     ----------
-    opened_too
+    includes_open_files
         Whether to stop also at lookups of files that are already open, which follow most openings.
 
     Raises
     ------
     FaultwatchError
-        If libseccomp is not installed, or refuses.
+        libseccomp is not installed, or refuses.
     """
-    with open_as_descriptor(_build_filter(opened_too)) as descriptor:
+    with open_as_descriptor(_build_filter(includes_open_files)) as descriptor:
         yield descriptor
 
 
 @lru_cache
-def _build_filter(opened_too: bool) -> bytes:
+def _build_filter(includes_open_files: bool) -> bytes:
     """Return the filter that stops a program at each call that asks about files."""
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
@@ -125,7 +125,7 @@ def _build_filter(opened_too: bool) -> bytes:
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
         for name, code in FOLLOWED_CALLS.items():
-            if code & 15 == Action.DESCRIPTOR and not opened_too:
+            if code & 15 == Action.DESCRIPTOR and not includes_open_files:
                 continue
             add_rule(seccomp, context, name, _TRACE | code)
         add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))

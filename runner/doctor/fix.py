@@ -37,7 +37,7 @@ OWN_FIXES = {
     "huge pages": OwnFix(memory_checks.check_huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
     "watchdog": OwnFix(processor_checks.check_watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
 }
-"""By name. The permission to count is not among them, because it lowers security."""
+"""The fixes of this module, by the name of their check. None permits counting, because that would lower security."""
 PYPERF_FIXES = {"governor": processor_checks.check_governor, "turbo": processor_checks.check_turbo}
 
 _TUNABLES = (
@@ -75,19 +75,22 @@ def get_undo_file(host: HostProbe) -> Path:
 
 def apply_fixes(host: HostProbe) -> FixReport:
     """Apply every safe fix; without root, only list what root could fix."""
-    wrong = [name for name, fix in OWN_FIXES.items() if fix.check(host).status is CheckStatus.WARNING]
+    fixable_names = [name for name, fix in OWN_FIXES.items() if fix.check(host).status is CheckStatus.WARNING]
     if not host.is_root:
         return FixReport(
-            needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status))],
+            needs_root=[
+                *fixable_names,
+                *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status)),
+            ],
         )
     before = _read_current_values(host)
     _store_values_before_fix(host, before)
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
-    _record_pyperf_reset(host, needed=_has_changed_services(answer.text))
+    _record_pyperf_reset(host, is_needed=_has_changed_services(answer.text))
     # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
-    _write_values(host, {OWN_FIXES[name].file: OWN_FIXES[name].value for name in wrong}, fix_report)
+    _write_values(host, {OWN_FIXES[name].file: OWN_FIXES[name].value for name in fixable_names}, fix_report)
     fix_report.changed = _find_differences(before, _read_current_values(host))
     return fix_report
 
@@ -101,8 +104,8 @@ def undo_fixes(host: HostProbe) -> FixReport:
         Nothing was fixed, or the user may not restore it.
     """
     try:
-        noted = read_record(get_undo_file(host))
-        settings = select_restorable(dict(noted["settings"]), _TUNABLES)
+        undo_record = read_record(get_undo_file(host))
+        settings = select_restorable(dict(undo_record["settings"]), _TUNABLES)
     except FileNotFoundError:
         raise FaultwatchError(f"nothing to undo: {get_undo_file(host)} does not exist") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -111,7 +114,7 @@ def undo_fixes(host: HostProbe) -> FixReport:
         raise FaultwatchError("only root can undo the fixes", "run it with sudo")
     fix_report = FixReport()
     before = _read_current_values(host)
-    if noted.get("reset"):
+    if undo_record.get("reset"):
         host.run(build_installed_command("pyperf", "system", "reset"))
     _write_values(host, settings, fix_report)
     fix_report.changed = _find_differences(before, _read_current_values(host))
@@ -172,9 +175,9 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
         ) from None
 
 
-def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
+def _record_pyperf_reset(host: HostProbe, *, is_needed: bool) -> None:
     """Record that ``pyperf system reset`` is a part of undoing the fixes."""
-    if needed:
+    if is_needed:
         write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 
 

@@ -40,12 +40,12 @@ def check_events(host: HostProbe) -> CheckResult:
     if answer.status != 0:
         return make_unknown("perf cannot count all standard events at once", "each run records which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
-    missing = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
-    counted = len(STANDARD_EVENTS) - len(missing)
-    if not missing:
-        return make_ok(f"all {counted} standard events, software and hardware")
+    missing_events = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
+    counted_events = len(STANDARD_EVENTS) - len(missing_events)
+    if not missing_events:
+        return make_ok(f"all {counted_events} standard events, software and hardware")
     return make_warning(
-        f"{counted} of {len(STANDARD_EVENTS)} standard events; missing: {', '.join(missing)}",
+        f"{counted_events} of {len(STANDARD_EVENTS)} standard events; missing: {', '.join(missing_events)}",
         "fault counts need none of these; hardware events need bare metal, or a virtual PMU (QEMU: -cpu host)",
     )
 
@@ -56,10 +56,10 @@ def check_canary(host: HostProbe) -> CheckResult:
         return make_unknown("cannot be checked while perf does not count")
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
-        return make_unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
+        return make_unknown(outcome.problem, "install a C compiler (cc) and perf 5.10 or later")
     if outcome.canary.holds:
-        left_out = "".join(f"; no {kind}: {why}" for kind, why in outcome.canary.left_out.items())
-        return make_ok(f"exact: {outcome.canary.finding}{left_out}")
+        left_out_kinds = "".join(f"; no {kind}: {reason}" for kind, reason in outcome.canary.left_out.items())
+        return make_ok(f"exact: {outcome.canary.finding}{left_out_kinds}")
     return make_problem(
         f"counts from this host cannot be trusted: {outcome.canary.finding}",
         "fix the other findings and try again; some sandboxes and emulators handle faults differently",

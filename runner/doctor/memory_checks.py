@@ -126,14 +126,14 @@ def _read_pressure(host: HostProbe) -> float:
 def check_limits(host: HostProbe) -> CheckResult:
     """Check that no control group limits memory or processors."""
     settings = cgroup.read_settings(host.tree)
-    set_here = [
+    limits = [
         f"{name.removeprefix('cgroup.')} {value}"
         for name, value in settings.items()
         if name.endswith((".max", ".high")) and value != "max"
     ]
-    if not set_here:
+    if not limits:
         return make_ok("no control group limits")
     return make_warning(
-        f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
+        f"control group: {', '.join(limits)}; at the limit, pages are dropped and fault again",
         "remove the limit, or use a dedicated host; each run records the limit",
     )

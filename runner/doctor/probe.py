@@ -22,7 +22,7 @@ NOT_FOUND_STATUS = 127
 _NOT_EXECUTABLE_STATUS = 126
 """Exit status of a file that this user may not execute, as in shells."""
 _TIMEOUT_SECONDS = 20.0
-"""Seconds."""
+"""Seconds after which a program is killed."""
 
 
 class ProgramOutput(Struct, frozen=True):
@@ -36,7 +36,9 @@ def run_tool(command: Sequence[str]) -> ProgramOutput:
     """Run a program with the variables and the search path of measured programs."""
     folder = Path(SAFE_DIRECTORY)
     try:
-        result = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
+        result = execute(
+            command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge_streams=True
+        )
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
@@ -61,7 +63,7 @@ class HostProbe(Struct, frozen=True):
     """The folder of builds and results."""
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     run: Callable[[Sequence[str]], ProgramOutput] = run_tool
-    version: Callable[[str], str | None] = compilers.read_version
+    read_version: Callable[[str], str | None] = compilers.read_version
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
     can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))
     free_bytes: Callable[[Path], int | None] = get_free_bytes

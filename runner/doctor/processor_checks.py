@@ -30,7 +30,7 @@ def check_turbo(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the temperature."""
     value = cpu.read_turbo(host.tree)
     if value != "on":
-        return make_ok(value or "this system has no switch for it")
+        return make_ok(value or "this system has no setting for it")
     if host.tree.read_text(f"{_CPU}/intel_pstate/no_turbo") is not None:
         fix = f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
     else:
@@ -76,13 +76,13 @@ def check_timers(host: HostProbe) -> CheckResult:
 
 def check_load(host: HostProbe) -> CheckResult:
     """Check that the machine is otherwise idle."""
-    words = (host.tree.read_text("proc/loadavg") or "").split()
+    fields = (host.tree.read_text("proc/loadavg") or "").split()
     cpus = int(cpu.count_online(host.tree) or 0)
     try:
-        now = float(words[0])
+        load = float(fields[0])
     except (IndexError, ValueError):
         return make_unknown("this host does not show its load")
-    finding = f"{now:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
-    if cpus and now > cpus / 2:
+    finding = f"{load:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
+    if cpus and load > cpus / 2:
         return make_warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
     return make_ok(finding)

@@ -17,43 +17,44 @@ _GIB = 1 << 30
 
 def check_compilers(host: HostProbe) -> CheckResult:
     """Check that C, C++ and Fortran can be compiled."""
-    missing = [command for command in _COMPILERS if host.version(command) is None]
-    if not missing:
-        return make_ok(host.version("cc") or "")
-    packages = " ".join(_COMPILERS[command] for command in missing)
+    missing_commands = [command for command in _COMPILERS if host.read_version(command) is None]
+    if not missing_commands:
+        return make_ok(host.read_version("cc") or "")
+    packages = " ".join(_COMPILERS[command] for command in missing_commands)
     return make_warning(
-        f"not found: {', '.join(missing)}; workloads in these languages do not build", f"sudo apt install {packages}"
+        f"not found: {', '.join(missing_commands)}; workloads in these languages do not build",
+        f"sudo apt install {packages}",
     )
 
 
 def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
     paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
-    missing = [family for family, library in paths.items() if library is None]
+    missing_families = [family for family, library in paths.items() if library is None]
     installed = ", ".join(library.name for library in paths.values() if library)
-    if not missing:
+    if not missing_families:
         return make_ok(installed)
-    packages = " ".join(_ALLOCATORS[family] for family in missing)
+    packages = " ".join(_ALLOCATORS[family] for family in missing_families)
     return make_warning(
-        f"found: {installed or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
+        f"found: {installed or 'none'}; not found: {', '.join(missing_families)}; cases that preload them cannot run",
         f"sudo apt install {packages}",
     )
 
 
 def check_git(host: HostProbe) -> CheckResult:
     """Check that git is installed and knows the options that are used."""
-    version = host.version("git")
-    number = re.search(r"(\d+)\.(\d+)", version or "")
-    if not version or not number:
+    version = host.read_version("git")
+    version_numbers = re.search(r"(\d+)\.(\d+)", version or "")
+    if not version or not version_numbers:
         return make_problem("git is not installed", "sudo apt install git")
-    if (int(number[1]), int(number[2])) < _OLDEST_GIT:
+    if (int(version_numbers[1]), int(version_numbers[2])) < _OLDEST_GIT:
         return make_problem(f"{version} is too old", f"install git {_OLDEST_GIT[0]}.{_OLDEST_GIT[1]} or later")
     return make_ok(version)
 
 
 def check_sandbox(host: HostProbe) -> CheckResult:
     """Check that untrusted code can be sandboxed."""
-    version = host.version("bwrap")
+    version = host.read_version("bwrap")
     if version is None:
         return make_warning(
             "bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap"

@@ -26,13 +26,13 @@ def read_record(file: Path) -> dict[str, Any]:
     Raises
     ------
     FileNotFoundError
-        If there is no file.
+        There is no file.
     FaultwatchError
-        If somebody else wrote it.
+        Somebody else wrote it.
     OSError, ValueError
-        If it cannot be read.
+        It cannot be read.
     """
-    with open_regular(file, links=False) as stream:
+    with open_regular(file, may_be_link=False) as stream:
         if os.fstat(stream.fileno()).st_uid != os.geteuid():
             raise FaultwatchError(f"{file} was not written by this user", "remove it if you do not know who created it")
         document = json.loads(stream.read(_MAX_BYTES))
@@ -43,15 +43,15 @@ def read_record(file: Path) -> dict[str, Any]:
 
 def write_record(file: Path, document: Mapping[str, object]) -> None:
     """Write the record in one step, so that a crash leaves the previous one."""
-    partial = file.with_suffix(".partial")
+    temporary_file = file.with_suffix(".partial")
     with suppress(FileNotFoundError):
-        partial.unlink()
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        temporary_file.unlink()
+    descriptor = os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         json.dump(document, stream, indent=2)
         stream.flush()
         os.fsync(stream.fileno())
-    partial.replace(file)
+    temporary_file.replace(file)
 
 
 def select_restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
     Raises
     ------
     ValueError
-        There are other settings among them.
+        The record contains another setting, or a value that no setting has.
     """
     for name, value in settings.items():
         if not _is_tunable(str(name), tunable):

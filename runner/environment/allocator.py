@@ -30,13 +30,13 @@ def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> st
     If a named library does not exist, the loader only prints a warning and the process runs with the wrong allocator.
     The returned text says so.
     """
-    search = tuple(filter(None, variables.get("LD_LIBRARY_PATH", "").split(":")))
+    library_folders = tuple(filter(None, variables.get("LD_LIBRARY_PATH", "").split(":")))
     for entry in re.split(r"[ :]+", variables.get("LD_PRELOAD", "")):
         name = Path(entry).name
         family = next((allocator for allocator in ALLOCATORS if allocator in name.lower()), None)
         if family is None:
             continue
-        file = tree.path(entry) if "/" in entry else next(libraries.find_libraries(tree, name, search), None)
+        file = tree.path(entry) if "/" in entry else next(libraries.find_libraries(tree, name, library_folders), None)
         digits = libraries.hash_library(file) if file else None
         return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {IS_MISSING})"
     return libc

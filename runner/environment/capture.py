@@ -28,7 +28,7 @@ def capture_environment(
     build_tools: Mapping[str, str] | None = None,
     root: Path = Path("/"),
     work_directory: Path | None = None,
-    extra: Mapping[str, str] | None = None,
+    own_settings: Mapping[str, str] | None = None,
 ) -> Environment:
     """Read the current environment.
 
@@ -44,7 +44,7 @@ def capture_environment(
         The root of the machine's file system.
     work_directory
         The folder of the built program and its data; its file system becomes a setting.
-    extra
+    own_settings
         Settings that the caller itself sets, such as the state in which it starts processes.
     """
     tree = Tree(root)
@@ -57,7 +57,7 @@ def capture_environment(
         **allocator.read_settings(tree, variables),
         **compilers.read_settings(build_tools),
         **_capture_variables(variables),
-        **(extra or {}),
+        **(own_settings or {}),
     }
     return Environment(
         settings={name: _shorten_value(value) for name, value in sorted(settings.items()) if value is not None}
@@ -66,8 +66,12 @@ def capture_environment(
 
 def find_differences(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
     """Return the settings that differ, by name, with both values; ``None`` where a side lacks the setting."""
-    old, new = before.settings, after.settings
-    return [(name, old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)]
+    old_settings, new_settings = before.settings, after.settings
+    return [
+        (name, old_settings.get(name), new_settings.get(name))
+        for name in sorted(old_settings | new_settings)
+        if old_settings.get(name) != new_settings.get(name)
+    ]
 
 
 def _capture_variables(variables: Mapping[str, str]) -> SettingValues:

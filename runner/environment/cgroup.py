@@ -71,8 +71,12 @@ def _find_tightest(limits: Iterator[str | None]) -> str:
 
 def _find_tightest_share(limits: Iterator[str | None]) -> str:
     """Return the smallest ``quota period`` in microseconds, as version 2 writes it, or ``max``."""
-    words = (limit.split() for limit in limits if limit)
-    shares = [(int(pair[0]), int(pair[1])) for pair in words if len(pair) == 2 and all(map(str.isdecimal, pair))]
+    fields_by_level = (limit.split() for limit in limits if limit)
+    shares = [
+        (int(fields[0]), int(fields[1]))
+        for fields in fields_by_level
+        if len(fields) == 2 and all(map(str.isdecimal, fields))
+    ]
     if not shares:
         return "max"
     quota, period = min(shares, key=lambda share: share[0] / share[1])

@@ -31,11 +31,11 @@ def read_settings(tree: Tree) -> SettingValues:
 
 def read_turbo(tree: Tree) -> str | None:
     """Return whether the processor may run above its nominal frequency: ``on``, ``off``, or ``None`` if unknown."""
-    forbidden = tree.read_text(f"{_CPU}/intel_pstate/no_turbo")
-    if forbidden is not None:
-        return "off" if forbidden == "1" else "on"
-    allowed = tree.read_text(f"{_CPU}/cpufreq/boost")
-    return {"0": "off", "1": "on"}.get(allowed or "")
+    no_turbo = tree.read_text(f"{_CPU}/intel_pstate/no_turbo")
+    if no_turbo is not None:
+        return "off" if no_turbo == "1" else "on"
+    boost = tree.read_text(f"{_CPU}/cpufreq/boost")
+    return {"0": "off", "1": "on"}.get(boost or "")
 
 
 def count_online(tree: Tree) -> str | None:
@@ -56,10 +56,10 @@ def _read_model(tree: Tree) -> SettingValues:
     for line in tree.read_lines("proc/cpuinfo", _FIRST_CPU_BYTES):
         name, _, value = line.partition(":")
         fields.setdefault(name.strip(), value.strip())
-    arm = " ".join(
+    arm_model = " ".join(
         f"{key} {fields[f'CPU {key}']}" for key in ("implementer", "part", "variant") if f"CPU {key}" in fields
     )
-    model = fields.get("model name") or fields.get("cpu") or fields.get("uarch") or arm
+    model = fields.get("model name") or fields.get("cpu") or fields.get("uarch") or arm_model
     features = fields.get("flags") or fields.get("Features")
     digest = hashlib.sha256(" ".join(sorted(features.split())).encode()).hexdigest()[:12] if features else None
     return {

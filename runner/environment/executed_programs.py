@@ -86,8 +86,11 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
                     yield _get_program_name(program)
         if name not in _WRAPPERS:
             return
-        rest = iter(range(index, len(words)))
-        index = next((number for number in rest if is_program(_get_program_name(words[number]))), len(words))
+        remaining_indexes = iter(range(index, len(words)))
+        index = next(
+            (word_index for word_index in remaining_indexes if is_program(_get_program_name(words[word_index]))),
+            len(words),
+        )
 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
@@ -111,8 +114,8 @@ def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Ite
             words = []
         elif token.lastgroup == "word":
             words.append(re.sub(r"['\"]|\\(?=.)", "", token[0], flags=re.DOTALL))
-        for inner in _SUBSTITUTION.finditer(token[0]) if not token[0].startswith("'") else ():
-            yield from _list_script_programs(inner[1] or inner[2] or "", is_program)
+        for substitution in _SUBSTITUTION.finditer(token[0]) if not token[0].startswith("'") else ():
+            yield from _list_script_programs(substitution[1] or substitution[2] or "", is_program)
     yield from _list_command_programs(words, is_program, in_shell=True)
 
 

@@ -11,22 +11,22 @@ _STANDARD_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib
 _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
 
 
-def find_libraries(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield the libraries whose file name matches the pattern, in the loader's folders, ``first`` before all others.
+def find_libraries(tree: Tree, pattern: str, preferred_folders: tuple[str, ...] = ()) -> Iterator[Path]:
+    """Yield the libraries whose file name matches the pattern, in ``preferred_folders`` and then in the loader's.
 
     Like the loader, this function skips libraries for another architecture.
     """
     own_architecture = _read_architecture(tree.path("proc/self/exe"))
-    for folder in list_folders(tree, first):
+    for folder in list_folders(tree, preferred_folders):
         for name in tree.list_names(folder, pattern):
             path = tree.path(folder) / name
             if own_architecture is None or _read_architecture(path) == own_architecture:
                 yield path
 
 
-def list_folders(tree: Tree, first: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the loader's folders in its order, ``first`` before all others."""
-    return tuple(dict.fromkeys((*first, *_read_configuration(tree), *_STANDARD_FOLDERS)))
+def list_folders(tree: Tree, preferred_folders: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the loader's folders in its order, ``preferred_folders`` before all others."""
+    return tuple(dict.fromkeys((*preferred_folders, *_read_configuration(tree), *_STANDARD_FOLDERS)))
 
 
 def hash_library(path: Path) -> str | None:

@@ -17,7 +17,7 @@ _NEEDED, _STRINGS = 1, 5
 _MAX_TABLE_BYTES = 1 << 16
 """Bytes of one table that are read."""
 _MAX_LIBRARIES = 500
-Reader = Callable[[int, int], bytes]
+ReadBytes = Callable[[int, int], bytes]
 """Reads some bytes at an offset of a file."""
 
 
@@ -25,15 +25,15 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
     """Return these libraries and all that they depend on, by name, as far as this host has them."""
     folders = libraries.list_folders(tree)
     paths: dict[str, Path] = {}
-    waiting = list(names)
-    while waiting and len(paths) < _MAX_LIBRARIES:
-        name = waiting.pop()
+    queue = list(names)
+    while queue and len(paths) < _MAX_LIBRARIES:
+        name = queue.pop()
         if name in paths or "/" in name or "\0" in name:
             continue
         file = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
         if file:
             paths[name] = file
-            waiting += list_needed(file)
+            queue += list_needed(file)
     return paths
 
 
@@ -61,12 +61,14 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
         return ()
 
 
-def _parse_names(read: Reader) -> Iterator[str]:
+def _parse_names(read: ReadBytes) -> Iterator[str]:
     """Yield the interpreter and the needed libraries from the headers of an ELF file."""
-    magic, bits, order, *_, start, _, _, _, size, number, _, _, _ = _HEADER.unpack(read(0, _HEADER.size))
-    if magic != b"\x7fELF" or (bits, order) != (2, 1) or size != _SEGMENT.size:
+    magic, elf_class, byte_order, *_, table_offset, _, _, _, segment_size, segment_count, _, _, _ = _HEADER.unpack(
+        read(0, _HEADER.size)
+    )
+    if magic != b"\x7fELF" or (elf_class, byte_order) != (2, 1) or segment_size != _SEGMENT.size:
         return
-    segments = list(_SEGMENT.iter_unpack(read(start, size * number)))
+    segments = list(_SEGMENT.iter_unpack(read(table_offset, segment_size * segment_count)))
     for kind, _, offset, _, _, length, _, _ in segments:
         if kind == _INTERPRETER:
             yield PurePosixPath(read(offset, length).rstrip(b"\0").decode()).name

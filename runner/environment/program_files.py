@@ -71,12 +71,12 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
         The copy of the workload's folder, whose scripts are the same for all revisions.
     """
     file = _find_program(command[0], path)
-    needed = loaded_libraries.list_needed(file) if file else ()
-    further = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
+    needed_libraries = loaded_libraries.list_needed(file) if file else ()
+    further_programs = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
     return {
         "program": _identify_program(file) if file else None,
-        **{f"program.{name}"[:200]: _identify_program(file) for name, file in sorted(further.items()) if file},
-        **read_library_settings(tree, needed),
+        **{f"program.{name}"[:200]: _identify_program(file) for name, file in sorted(further_programs.items()) if file},
+        **read_library_settings(tree, needed_libraries),
     }
 
 
@@ -107,9 +107,9 @@ def _read_own_scripts(command: Sequence[str], own_folder: Path) -> Iterator[str]
                 yield script
 
 
-def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
+def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> SettingValues:
     """Return the libraries that compilers add to programs, other required libraries, and those preloaded for all."""
-    loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed))
+    loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed_libraries))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
         **{f"library.{name}"[:200]: _describe_library(file) for name, file in loaded.items()},
@@ -142,10 +142,10 @@ def _describe_tool(name: str, path: str) -> str | None:
 def _read_go_version(file: Path) -> str:
     """Return the version of Go as its installation states it, which is read, not executed; empty if it does not."""
     try:
-        stated = read_regular(file.resolve().parents[1] / "VERSION", _MAX_SETTINGS_BYTES).decode()
+        version_text = read_regular(file.resolve().parents[1] / "VERSION", _MAX_SETTINGS_BYTES).decode()
     except (OSError, ValueError, IndexError):
         return ""
-    match = re.match(r"go[0-9][0-9a-z.]{0,30}$", stated, re.MULTILINE)
+    match = re.match(r"go[0-9][0-9a-z.]{0,30}$", version_text, re.MULTILINE)
     return match[0] if match else ""
 
 
@@ -157,16 +157,16 @@ def _resolve_rust_toolchain(proxy: Path, name: str) -> str | None:
     except (OSError, ValueError):
         return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
-    inside = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
-    return (_identify_program(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identify_program(
-        proxy
-    )
+    is_valid_name = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
+    return (
+        _identify_program(home / "toolchains" / toolchain / "bin" / name) if is_valid_name else None
+    ) or _identify_program(proxy)
 
 
 def _find_program(name: str, path: str) -> Path | None:
     """Return a program, from the absolute folders of a path only: a workload must not name the caller's folder."""
-    absolute = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
-    program = shutil.which(name, path=absolute) if absolute and "/" not in name else None
+    absolute_path = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
+    program = shutil.which(name, path=absolute_path) if absolute_path and "/" not in name else None
     return Path(program) if program else None
 
 

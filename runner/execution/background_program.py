@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.execution.execute import Companion, EndPrograms, Finished, Program, RunningProgram, end_programs
+from runner.execution.execute import Companion, EndPrograms, Program, ProgramResult, RunningProgram, end_programs
 
 _POLL_SECONDS = 0.01
-"""Seconds after which a condition is looked at again if nothing happens."""
+"""Seconds after which a condition is checked again if nothing happens."""
 
 
 class BackgroundProgram:
@@ -22,8 +22,8 @@ class BackgroundProgram:
     """
 
     def __init__(self, program: Program, directory: Path) -> None:
-        self._started = time.monotonic()
-        self._running = RunningProgram.start(program, directory, merge=False)
+        self._started_at = time.monotonic()
+        self._running = RunningProgram.start(program, directory, merge_streams=False)
         self._ended_by_companion = False
         self._selector = selectors.DefaultSelector()
         for stream in self._running.tails:
@@ -47,8 +47,8 @@ class BackgroundProgram:
         return self._ended_by_companion or self._running.process.has_ended()
 
     @property
-    def printed(self) -> str:
-        """The end of what it has printed so far, standard output first."""
+    def printed_output(self) -> str:
+        """The end of each stream that it has written so far, standard output first."""
         return "".join(bytes(tail).decode(errors="replace") for tail in self._running.tails.values())
 
     def wait_until(self, condition: Callable[[], bool], deadline: float) -> bool:
@@ -61,24 +61,24 @@ class BackgroundProgram:
         """
         while not (holds := condition()) and not self.has_ended and time.monotonic() < deadline:
             try:
-                self._answer(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+                self._serve_companions(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
             except EndPrograms:
                 self._ended_by_companion = True
         return holds or condition()
 
-    def end(self, timeout: float = 0) -> Finished:
+    def end(self, timeout: float = 0) -> ProgramResult:
         """End the program and all that it has started, and return how it ended.
 
         Parameters
         ----------
         timeout
-            The seconds to say that it was given.
+            The deadline in seconds that the result names.
         """
         while self._running.process.has_ended() and self._selector.select(0):  # what it printed last
             with suppress(EndPrograms):
-                self._answer(0)
+                self._serve_companions(0)
         end_programs([self._running])
-        return self._running.make_result(self._started, timeout)
+        return self._running.make_result(self._started_at, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +89,7 @@ class BackgroundProgram:
         end_programs([self._running])
         self._selector.close()
 
-    def _answer(self, seconds: float) -> None:
+    def _serve_companions(self, seconds: float) -> None:
         for key, _ in self._selector.select(seconds):
             if not key.data():
                 self._selector.unregister(key.fileobj)

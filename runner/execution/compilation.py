@@ -38,8 +38,8 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
         There is no compiler, it fails, or the program cannot be stored.
     """
     # Hosts of several architectures can share a home.
-    made_of = b"\0".join((os.uname().machine.encode(), *(file.read_bytes() for file in (source, *headers))))
-    program = cache / f"{source.stem}-{hashlib.sha256(made_of).hexdigest()[:16]}"
+    content = b"\0".join((os.uname().machine.encode(), *(file.read_bytes() for file in (source, *headers))))
+    program = cache / f"{source.stem}-{hashlib.sha256(content).hexdigest()[:16]}"
     # A power cut can leave a file that is empty.
     if program.exists() and program.stat().st_size:
         return program

@@ -16,11 +16,13 @@ from runner.execution.execute import EndPrograms
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 MIN_FREE_BYTES = 1 << 30
-"""Of free space that every host keeps; half of what there was, where that was less."""
+"""Bytes of the disk that stay free; half of what was free before the program, if that is less."""
 MIN_FREE_MEMORY_BYTES = 256 << 20
-"""Bytes that stay available to others; a quarter of what there was, where that was less."""
+"""Bytes of memory that stay available; a quarter of what was available before the program, if that is less."""
 MIN_FREE_FILES = 10_000
+"""Files that can still be made; half of what there was before the program, if that is less."""
 MAX_FILES = 1_000_000
+"""The largest number of files that a program may make."""
 _CHECK_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
@@ -37,14 +39,14 @@ class TreeGuard:
         Why the program was killed; empty if it was not.
     """
 
-    def __init__(self, tree: Path, limit: int, period: float = _CHECK_PERIOD_SECONDS) -> None:
+    def __init__(self, tree: Path, max_bytes: int, period: float = _CHECK_PERIOD_SECONDS) -> None:
         self.problem = ""
         self._tree = tree
-        self._limit = limit
+        self._max_bytes = max_bytes
         self._period = period
-        self._room = Room.measure(tree)
-        self._before = count_used_bytes(tree) or 0
-        self._why = ""
+        self._resources_at_start = FreeResources.measure(tree)
+        self._used_bytes_at_start = count_used_bytes(tree) or 0
+        self._reason = ""
         self._ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
         self._thread = threading.Thread(target=self._watch_tree, daemon=True)
@@ -61,7 +63,7 @@ class TreeGuard:
     def serve(self, pid: int) -> bool:
         """End the program, because the tree has grown too large."""
         os.read(self._alarm, 1)
-        self.problem = self._why
+        self.problem = self._reason
         raise EndPrograms
 
     def __enter__(self) -> Self:
@@ -79,20 +81,20 @@ class TreeGuard:
     def _watch_tree(self) -> None:
         """Watch the disk until the program ends; raise the alarm when the program has written too much."""
         while not self._ended.wait(self._period):
-            now = Room.measure(self._tree)
-            self._why = describe_shortage(self._room, now)
+            free_now = FreeResources.measure(self._tree)
+            self._reason = describe_shortage(self._resources_at_start, free_now)
             # An open file that was unlinked takes space but cannot be found, so the free space of the disk is read as
             # well.
-            if not self._why and self._room.bytes - now.bytes >= self._limit:
-                used = count_used_bytes(self._tree)
-                if used is None or used - self._before > self._limit:
-                    self._why = f"wrote more than {self._limit:,} bytes into its tree"
-            if self._why:
+            if not self._reason and self._resources_at_start.bytes - free_now.bytes >= self._max_bytes:
+                used_bytes = count_used_bytes(self._tree)
+                if used_bytes is None or used_bytes - self._used_bytes_at_start > self._max_bytes:
+                    self._reason = f"wrote more than {self._max_bytes:,} bytes into its tree"
+            if self._reason:
                 os.write(self._alarm_writer, b"!")
                 return
 
 
-class Room(Struct, frozen=True):
+class FreeResources(Struct, frozen=True):
     """The free bytes and files on a file system (0 if it has no such limit), and the free bytes of memory."""
 
     bytes: int
@@ -102,21 +104,21 @@ class Room(Struct, frozen=True):
 
     @classmethod
     def measure(cls, tree: Path) -> Self:
-        """Return the room on the file system of a tree."""
+        """Return the free resources of the host and of the file system of a tree."""
         state = os.statvfs(tree)
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
-def describe_shortage(before: Room, now: Room) -> str:
+def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
     """Return which resource of the host has run short, as the second half of a sentence; empty if none has."""
-    if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):
+    if at_end.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
         return "left too little free space on the disk"
-    if now.memory < min(MIN_FREE_MEMORY_BYTES, before.memory // 4):
+    if at_end.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
         return "left too little memory on the machine"
-    if before.has_files and now.files < min(MIN_FREE_FILES, before.files // 2):
-        return "left too few free files (inodes) on the disk"
-    if before.has_files and before.files - now.files > MAX_FILES:
-        return f"made more than {MAX_FILES:,} files"
+    if at_start.has_files and at_end.files < min(MIN_FREE_FILES, at_start.files // 2):
+        return "left too few free inodes on the disk"
+    if at_start.has_files and at_start.files - at_end.files > MAX_FILES:
+        return f"created more than {MAX_FILES:,} files"
     return ""
 
 

@@ -23,7 +23,7 @@ MAX_OUTPUT_BYTES = 256 * 1024
 TIMEOUT_WORDS = "did not finish within"
 
 
-class Finished(Struct, frozen=True):
+class ProgramResult(Struct, frozen=True):
     """The result of a program.
 
     Attributes
@@ -32,7 +32,7 @@ class Finished(Struct, frozen=True):
         Exit code, the negative number of the signal that ended it, or None after the deadline.
     output, error
         The end of its standard output and standard error.
-    why
+    explanation
         Why it ended, if something else explains it better than the status.
     """
 
@@ -41,18 +41,18 @@ class Finished(Struct, frozen=True):
     error: str
     seconds: float
     deadline: float
-    why: str = ""
+    explanation: str = ""
 
     @property
     def timed_out(self) -> bool:
         """Whether the program was ended at its deadline."""
-        return self.status is None and not self.why
+        return self.status is None and not self.explanation
 
     @property
     def problem(self) -> str:
         """Why the program failed, as the second half of a sentence; empty if it succeeded."""
-        if self.why:
-            return self.why
+        if self.explanation:
+            return self.explanation
         if self.status is None:
             return f"{TIMEOUT_WORDS} {self.deadline:g} s"
         if self.status < 0:
@@ -108,18 +108,18 @@ def execute(
     directory: Path,
     environment: Mapping[str, str],
     timeout: float,
-    merge: bool = False,
+    merge_streams: bool = False,
     companions: Sequence[Companion] = (),
     inherited: Sequence[int] = (),
-) -> Finished:
+) -> ProgramResult:
     """Run a command without a shell and without standard input, in its own session.
 
     Parameters
     ----------
     timeout
         Seconds after which every process of the session is killed.
-    merge
-        Merge standard error into the output, in the order of writing.
+    merge_streams
+        Write standard error into the output, in the order of writing.
 
     Raises
     ------
@@ -127,26 +127,26 @@ def execute(
         The command cannot be executed.
     """
     program = Program(command, environment, companions, inherited)
-    return execute_together([program], directory=directory, timeout=timeout, merge=merge)[0]
+    return execute_together([program], directory=directory, timeout=timeout, merge_streams=merge_streams)[0]
 
 
 def execute_together(
-    programs: Iterable[Program], *, directory: Path, timeout: float, merge: bool = False
-) -> list[Finished]:
+    programs: Iterable[Program], *, directory: Path, timeout: float, merge_streams: bool = False
+) -> list[ProgramResult]:
     """Run programs at once, each as :func:`execute` does.
 
     The next program is taken from the iterable after the previous one has started.
     """
-    started = time.monotonic()
+    started_at = time.monotonic()
     running: list[RunningProgram] = []
     try:
         for program in programs:
-            running.append(RunningProgram.start(program, directory, merge))
+            running.append(RunningProgram.start(program, directory, merge_streams))
         with suppress(EndPrograms):
-            _collect_output(running, started + timeout)
+            _collect_output(running, started_at + timeout)
     finally:
         end_programs(running)
-    return [program_run.make_result(started, timeout) for program_run in running]
+    return [program_run.make_result(started_at, timeout) for program_run in running]
 
 
 class RunningProgram(Struct):
@@ -159,14 +159,14 @@ class RunningProgram(Struct):
     """How many of its streams can still send output."""
 
     @classmethod
-    def start(cls, program: Program, directory: Path, merge: bool) -> Self:
-        """Start a program in a folder; ``merge`` merges its standard error into its output, in the order of writing."""
+    def start(cls, program: Program, directory: Path, merge_streams: bool) -> Self:
+        """Start a program in a folder; ``merge_streams`` merges its error stream into its output."""
         process = SupervisedProcess.start(
             program.command,
             supervisor=get_supervisor(load_settings().programs),
             directory=directory,
             environment=program.environment,
-            merge=merge,
+            merge_streams=merge_streams,
             inherited=[*program.inherited, *(fd for companion in program.companions for fd in companion.descriptors)],
         )
         tails = {stream: bytearray() for stream in process.streams}
@@ -186,11 +186,11 @@ class RunningProgram(Struct):
         for stream in self.tails:
             stream.close()
 
-    def make_result(self, start_time: float, timeout: float) -> Finished:
+    def make_result(self, start_time: float, timeout: float) -> ProgramResult:
         """Return the result of a program, given the monotonic time of its start and the seconds that it was given."""
         seconds = time.monotonic() - start_time
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
-        return Finished(
+        return ProgramResult(
             status=self.process.status,
             output=texts[0],
             error=texts[1] if len(texts) > 1 else "",

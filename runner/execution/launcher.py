@@ -20,7 +20,7 @@ CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _QUERY_PERSONALITY = 0xFFFFFFFF
 _MAX_LAUNCHER_ROUNDS = 2
-"""How often the launcher asks before it starts the program. The first round only touches its pages."""
+"""How often the launcher asks before it starts the program. The first time only serves to touch its pages."""
 GO_ON = b"g"
 """What the launcher waits for before it goes on: any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
@@ -62,24 +62,24 @@ class Confinement(Struct, frozen=True):
     group: int = -1
 
 
-class Start(Struct):
-    """Starts programs at the same time, once all of them exist, are counted, and wait."""
+class SimultaneousStart(Struct):
+    """Starts programs at the same time, as soon as all of them exist, have their counters attached, and wait."""
 
-    number: int
+    launch_count: int
     _waiting: list["Launch"] = field(default_factory=list)
 
     def wait(self, launch: "Launch") -> None:
         """Make a launch wait for the others; the last one starts all of them."""
         self._waiting.append(launch)
-        if len(self._waiting) == self.number:
-            for waiting in self._waiting:
-                waiting.start_program()
+        if len(self._waiting) == self.launch_count:
+            for waiting_launch in self._waiting:
+                waiting_launch.start_program()
 
     def cancel(self) -> None:
         """Cancel the start of all programs, because one of them cannot be started."""
-        self.number = 0
-        for waiting in self._waiting:
-            waiting.close()
+        self.launch_count = 0
+        for waiting_launch in self._waiting:
+            waiting_launch.close()
 
 
 class Launch:
@@ -98,13 +98,20 @@ class Launch:
         ``launcher.c``); empty if none did.
     """
 
-    def __init__(self, start: Start, prepare: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, start: SimultaneousStart, attach_counters: Callable[[int], None] = lambda _: None) -> None:
+        """Open the channel to a launcher.
+
+        Parameters
+        ----------
+        attach_counters
+            Called with the process that becomes the program, when it exists and waits.
+        """
         self.program: int | None = None
         self.ending: Ending | None = None
         self.refusal = ""
         self.outlived = ""
         self._start = start
-        self._prepare = prepare
+        self._attach_counters = attach_counters
         self._rounds = 0
         self._faults_before = 0
         self._started_at = 0
@@ -121,7 +128,7 @@ class Launch:
         confinement: Confinement | None = None,
         *,
         copies: Mapping[str, Path] = MappingProxyType({}),
-        orders: int = -1,
+        orders_descriptor: int = -1,
     ) -> list[str]:
         """Return the command line of the launcher. Call it in the process state in which the program starts.
 
@@ -129,16 +136,22 @@ class Launch:
         ----------
         copies
             The copies to mount over files, by the path of the file. Only root can mount them.
-        orders
+        orders_descriptor
             The descriptor over which further commands are ordered, see :mod:`runner.execution.load_commands`.
         """
         personality = ctypes.CDLL(None).personality(_QUERY_PERSONALITY)
-        confined = confinement or Confinement(0, 0, 0)
-        numbers = (confined.user, confined.group, confined.processes, confined.file_bytes, confined.data_bytes)
+        applied_confinement = confinement or Confinement(0, 0, 0)
+        numbers = (
+            applied_confinement.user,
+            applied_confinement.group,
+            applied_confinement.processes,
+            applied_confinement.file_bytes,
+            applied_confinement.data_bytes,
+        )
         environment = [f"{name}={value}" for name, value in variables.items()]
-        triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
-        sockets = str(self._launcher_end.fileno()), str(orders)
-        head = [launcher, *sockets, str(personality), triples, *map(str, numbers)]
+        resource_limits = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
+        sockets = str(self._launcher_end.fileno()), str(orders_descriptor)
+        head = [launcher, *sockets, str(personality), resource_limits, *map(str, numbers)]
         mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
         return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
 
@@ -172,7 +185,7 @@ class Launch:
         elif fields[:1] == ["ended"]:
             self._handle_account(fields[1:])
         elif fields[:1] == ["outlived"]:
-            names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
+            names = "".join(char if char.isprintable() else "?" for char in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
         elif fields[:1] == ["refused"]:
             self.refusal = " ".join(fields[1:])
@@ -223,7 +236,7 @@ class Launch:
             return
         self.program = pid
         try:
-            self._prepare(pid)
+            self._attach_counters(pid)
         except BaseException:
             self._start.cancel()
             self.close()
@@ -267,18 +280,18 @@ def _parse_numbers(fields: Sequence[str], count: int) -> list[int] | None:
 def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
     """Return whether the account of an end is plausible: its status, its time and its number of faults."""
     status, _, _, _, end, faults = numbers
-    ended = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
-    return ended and end <= time.monotonic_ns() and faults >= faults_before
+    has_valid_status = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
+    return has_valid_status and end <= time.monotonic_ns() and faults >= faults_before
 
 
 def resolve_program(
-    program: str, directory: Path, path: str, sees: Callable[[Path], bool] = lambda _: True
+    program: str, directory: Path, path: str, is_visible: Callable[[Path], bool] = lambda _: True
 ) -> tuple[str, str]:
     """Find the file to execute for the first word of a command, as ``execvp`` does.
 
     Parameters
     ----------
-    sees
+    is_visible
         Returns whether the program will see a file. The reason says nothing about other files, not even whether they
         exist, because an untrusted author chooses the name.
 
@@ -288,7 +301,7 @@ def resolve_program(
         The path to execute and an empty text, or an empty path and the reason.
     """
     names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
-    files = [name for name in names if sees(directory / name) and (directory / name).is_file()]
+    files = [name for name in names if is_visible(directory / name) and (directory / name).is_file()]
     for name in files:
         if os.access(directory / name, os.X_OK):
             return name, ""

@@ -51,7 +51,7 @@ class LoadCommands:
     def __init__(self) -> None:
         self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setblocking(False)
-        self._ended: tuple[int, float] | None = None
+        self._end_status: tuple[int, float] | None = None
 
     @property
     def launcher_descriptor(self) -> int:
@@ -77,7 +77,7 @@ class LoadCommands:
             return False
         match fields:
             case ["done", status, nanoseconds] if status.isdecimal() and nanoseconds.isdecimal():
-                self._ended = int(status), int(nanoseconds) / 1e9
+                self._end_status = int(status), int(nanoseconds) / 1e9
         return bool(fields)
 
     def run(
@@ -104,8 +104,8 @@ class LoadCommands:
         seal
             Called with the process that becomes the command before it is executed.
         """
-        self._ended = None
-        began = time.monotonic()
+        self._end_status = None
+        started_at = time.monotonic()
         with _Streams(seal) as streams:
             fields = [",".join(map(str, sorted(cpus))), str(len(variables))]
             fields += [f"{name}={value}" for name, value in variables.items()]
@@ -121,22 +121,22 @@ class LoadCommands:
             for stream in streams.companions:
                 program.add_companion(stream)
             try:
-                has_ended = program.wait_until(lambda: self._ended is not None, deadline)
+                has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
                 if not has_ended:
                     self._kill(program)
                 # What it printed last is read by now, or in the next rounds.
-                program.wait_until(lambda: all(part.is_at_end for part in streams.texts), time.monotonic() + 0.2)
+                program.wait_until(lambda: all(stream.is_at_end for stream in streams.outputs), time.monotonic() + 0.2)
             finally:
                 for stream in streams.companions:
                     program.remove_companion(stream)
-            output, error = (part.text for part in streams.texts)
-        if not has_ended or self._ended is None:
-            limit = deadline - began
-            problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit:.0f} s"
-            return CommandResult(problem, output, error, time.monotonic() - began, timed_out=not program.has_ended)
-        status = os.waitstatus_to_exitcode(self._ended[0])
+            output, error = (stream.text for stream in streams.outputs)
+        if not has_ended or self._end_status is None:
+            limit_seconds = deadline - started_at
+            problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit_seconds:.0f} s"
+            return CommandResult(problem, output, error, time.monotonic() - started_at, timed_out=not program.has_ended)
+        status = os.waitstatus_to_exitcode(self._end_status[0])
         problem = f"was ended by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
-        return CommandResult(problem if status else "", output, error, self._ended[1])
+        return CommandResult(problem if status else "", output, error, self._end_status[1])
 
     def close(self) -> None:
         """Close the channel; a command that still runs is killed."""
@@ -148,7 +148,7 @@ class LoadCommands:
             self._channel.send(b"kill\0")
         except OSError:
             return
-        program.wait_until(lambda: self._ended is not None, time.monotonic() + 5)
+        program.wait_until(lambda: self._end_status is not None, time.monotonic() + 5)
 
     def __enter__(self) -> Self:
         return self
@@ -159,8 +159,8 @@ class LoadCommands:
         self.close()
 
 
-class _Text:
-    """One stream of a command: a companion that keeps its end."""
+class _OutputStream:
+    """One output stream of a command: a companion that keeps the end of what is written."""
 
     def __init__(self) -> None:
         self._reader, self.writer = os.pipe()
@@ -191,49 +191,49 @@ class _Seal:
 
     def __init__(self, seal: Callable[[int], None]) -> None:
         self._seal = seal
-        self._own, self.other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._own.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._runner_end, self.command_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._runner_end.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
         return ()
 
     def fileno(self) -> int:
-        return self._own.fileno()
+        return self._runner_end.fileno()
 
     def serve(self, _pid: int) -> bool:
-        message, control, _, _ = self._own.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
+        message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
             self._seal(CREDENTIALS.unpack(control[0][2])[0])
-            self._own.send(GO_ON)
+            self._runner_end.send(GO_ON)
         return False
 
     def close(self) -> None:
-        self._own.close()
-        self.other.close()
+        self._runner_end.close()
+        self.command_end.close()
 
 
 class _Streams:
     """The descriptors of one command."""
 
     def __init__(self, seal: Callable[[int], None]) -> None:
-        self.texts = (_Text(), _Text())
+        self.outputs = (_OutputStream(), _OutputStream())
         self._seal = _Seal(seal)
-        self._open = [part.writer for part in self.texts]
+        self._unsent_descriptors = [stream.writer for stream in self.outputs]
 
     @property
-    def companions(self) -> tuple[_Text | _Seal, ...]:
-        return (*self.texts, self._seal)
+    def companions(self) -> tuple[_OutputStream | _Seal, ...]:
+        return (*self.outputs, self._seal)
 
     @property
     def descriptors(self) -> list[int]:
-        """Those that the launcher is sent, in its order."""
-        return [*self._open, self._seal.other.fileno()]
+        """The descriptors that are sent to the launcher, in the order that it expects."""
+        return [*self._unsent_descriptors, self._seal.command_end.fileno()]
 
     def close_sent(self) -> None:
-        while self._open:
-            os.close(self._open.pop())
-        self._seal.other.close()
+        while self._unsent_descriptors:
+            os.close(self._unsent_descriptors.pop())
+        self._seal.command_end.close()
 
     def __enter__(self) -> Self:
         return self
@@ -243,5 +243,5 @@ class _Streams:
     ) -> None:
         self.close_sent()
         self._seal.close()
-        for part in self.texts:
-            os.close(part.fileno())
+        for stream in self.outputs:
+            os.close(stream.fileno())

@@ -28,12 +28,12 @@ _POINTER_BYTES = 8
 
 def pad_variables(variables: Mapping[str, str], command: Sequence[str]) -> dict[str, str]:
     """Return the variables of a command and a padding variable that makes the block a multiple of the fixed size."""
-    used = (
+    used_bytes = (
         _compute_size(command)
         + _compute_size(f"{name}={value}" for name, value in variables.items())
         + _compute_size([f"{PADDING_VARIABLE}="])
     )
-    return {**variables, PADDING_VARIABLE: "." * (-used % START_BLOCK_BYTES)}
+    return {**variables, PADDING_VARIABLE: "." * (-used_bytes % START_BLOCK_BYTES)}
 
 
 def _compute_size(strings: Iterable[str]) -> int:

@@ -33,10 +33,10 @@ def format_limits() -> str:
 
 
 def _clamp_limit(number: int, soft: int, hard: int) -> tuple[int, int]:
-    """Return a limit that this process may set."""
-    most = resource.getrlimit(number)[1]
-    highest = hard if most == UNLIMITED else most if hard == UNLIMITED else min(hard, most)
-    return (highest if soft == UNLIMITED else soft if highest == UNLIMITED else min(soft, highest)), highest
+    """Return the soft and the hard limit, lowered to what this process may set."""
+    own_hard = resource.getrlimit(number)[1]
+    new_hard = hard if own_hard == UNLIMITED else own_hard if hard == UNLIMITED else min(hard, own_hard)
+    return (new_hard if soft == UNLIMITED else soft if new_hard == UNLIMITED else min(soft, new_hard)), new_hard
 
 
 def _format_limit(value: int) -> str:

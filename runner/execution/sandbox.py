@@ -58,16 +58,15 @@ class Sandbox(Struct, frozen=True):
         More readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
     empty
         Writable, initially empty folders, such as a cache folder that the program expects.
-    sharing
-        How many sandboxes share the limits. If no control group limits all sandboxes of a case together, each gets an
-        equal share.
+    sandbox_count
+        How many sandboxes a case has that share the limits equally; 1 if a control group limits all of them together.
     """
 
     user: int = -1
     group: int = -1
     readable: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
-    sharing: int = 1
+    sandbox_count: int = 1
 
     @property
     def memory(self) -> int:
@@ -77,8 +76,8 @@ class Sandbox(Struct, frozen=True):
     @property
     def confinement(self) -> Confinement:
         """The limits for the launcher to set."""
-        share = MAX_TASKS // self.sharing, MAX_FILE_BYTES, self.memory // self.sharing
-        return Confinement(*share, self.user, self.group)
+        limits = MAX_TASKS // self.sandbox_count, MAX_FILE_BYTES, self.memory // self.sandbox_count
+        return Confinement(*limits, self.user, self.group)
 
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system and, for a link, its target."""
@@ -98,19 +97,19 @@ class Sandbox(Struct, frozen=True):
         return self if folder is None else replace(self, readable=(*self.readable, str(folder)))
 
     def build_command_prefix(
-        self, tree: Path, launcher: Path, seccomp: int, copies: Mapping[str, Path] = MappingProxyType({})
+        self, tree: Path, launcher: Path, filter_descriptor: int, copies: Mapping[str, Path] = MappingProxyType({})
     ) -> list[str]:
         """Return the words before the launcher's command line. The program runs in the tree.
 
         Parameters
         ----------
-        seccomp
+        filter_descriptor
             Descriptor of :meth:`open_system_call_filter`, which bubblewrap must inherit.
         copies
             The copies to mount over files, by the path of the file.
         """
         mounts = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
-        view = (*self._list_view_options(tree, launcher), *mounts, "--seccomp", str(seccomp))
+        view = (*self._list_view_options(tree, launcher), *mounts, "--seccomp", str(filter_descriptor))
         return ["bwrap", *self._list_namespace_options(), *view, "--chdir", str(tree), "--"]
 
     def open_system_call_filter(self) -> AbstractContextManager[int]:
@@ -153,7 +152,7 @@ class Sandbox(Struct, frozen=True):
         yield from list_system_options()
         yield from _hide_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
-            size = ("--perms", "1777", "--size", str(MAX_TMP_BYTES // self.sharing))
+            size = ("--perms", "1777", "--size", str(MAX_TMP_BYTES // self.sandbox_count))
             yield from (*list_parent_options(Path(folder)), *size, "--tmpfs", folder)
         for folder in self.readable:
             yield from (*list_parent_options(Path(folder)), "--ro-bind-try", folder, folder)
@@ -223,7 +222,7 @@ def create_sandbox() -> Sandbox:
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
     readable = tuple(str(Path(folder).expanduser()) for folder in folders)
     if os.geteuid() != 0:
-        confined = Sandbox(readable=readable)
+        sandbox = Sandbox(readable=readable)
     else:
         name = get_value("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:
@@ -232,22 +231,22 @@ def create_sandbox() -> Sandbox:
             raise FaultwatchError(f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}") from None
         if user.pw_uid == 0:
             raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user")
-        confined = Sandbox(user.pw_uid, user.pw_gid, readable)
-    _check_sandbox(confined)
-    return confined
+        sandbox = Sandbox(user.pw_uid, user.pw_gid, readable)
+    _check_sandbox(sandbox)
+    return sandbox
 
 
 @lru_cache
-def _check_sandbox(confined: Sandbox) -> None:
+def _check_sandbox(sandbox: Sandbox) -> None:
     """Raise if bubblewrap cannot create a sandbox on this host."""
     remedy = "or run code that you trust with --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
     # If the runner is root, the launcher creates the user namespace later. Whether it can is checked here too.
-    namespaces = list(confined._list_namespace_options()) if confined.user < 0 else ["--unshare-user"]
-    with confined.open_system_call_filter() as seccomp:
-        command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(seccomp), "--", "true"]
-        result = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[seccomp])
+    namespaces = list(sandbox._list_namespace_options()) if sandbox.user < 0 else ["--unshare-user"]
+    with sandbox.open_system_call_filter() as filter_descriptor:
+        command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(filter_descriptor), "--", "true"]
+        result = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[filter_descriptor])
     if result.returncode:
         message = result.stderr.strip().rpartition("\n")[2]
         raise FaultwatchError(

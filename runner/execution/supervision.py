@@ -48,7 +48,7 @@ class SupervisedProcess:
         supervisor: Path | None,
         directory: Path,
         environment: Mapping[str, str],
-        merge: bool,
+        merge_streams: bool,
         inherited: Sequence[int],
     ) -> Self:
         """Start a program without standard input.
@@ -57,7 +57,7 @@ class SupervisedProcess:
         ----------
         supervisor
             The compiled supervisor; None for none.
-        merge
+        merge_streams
             Merge standard error into the output.
 
         Raises
@@ -70,21 +70,21 @@ class SupervisedProcess:
             "env": dict(environment),
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT if merge else subprocess.PIPE,
+            "stderr": subprocess.STDOUT if merge_streams else subprocess.PIPE,
             "start_new_session": True,
         }
         if supervisor is None:
             return cls(subprocess.Popen(command, pass_fds=inherited, **options), None)
-        channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            words = [str(supervisor), str(other.fileno()), *command]
-            started = cls(subprocess.Popen(words, pass_fds=[*inherited, other.fileno()], **options), channel)
+            words = [str(supervisor), str(supervisor_end.fileno()), *command]
+            process = cls(subprocess.Popen(words, pass_fds=[*inherited, supervisor_end.fileno()], **options), channel)
         except BaseException:
             channel.close()
             raise
         finally:
-            other.close()
-        return started
+            supervisor_end.close()
+        return process
 
     @property
     def streams(self) -> list[IO[bytes]]:
@@ -107,8 +107,8 @@ class SupervisedProcess:
         OSError
             The supervisor could not execute the program.
         """
-        ended = self.has_ended()
-        message = self._read_last_message() if ended else []
+        has_ended = self.has_ended()
+        message = self._read_last_message() if has_ended else []
         if self._channel:
             self._channel.close()
             self._channel = None
@@ -120,9 +120,9 @@ class SupervisedProcess:
         match message:
             case ["ended", status]:
                 self.status = os.waitstatus_to_exitcode(int(status))
-            case ["failed", number]:
-                raise OSError(int(number), os.strerror(int(number)), self._popen.args[2])  # type: ignore[index]
-            case _ if ended:
+            case ["failed", error_number]:
+                raise OSError(int(error_number), os.strerror(int(error_number)), self._popen.args[2])  # type: ignore[index]
+            case _ if has_ended:
                 self.status = code
 
     def _read_last_message(self) -> list[str]:

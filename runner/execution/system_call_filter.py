@@ -44,7 +44,7 @@ _OPEN_FLAGS_ARGUMENTS = {"open": 1, "openat": 2}
 """Calls that set it only if their flags say so, by the place of the flags; the mode is next."""
 _CREATING_FLAGS = (os.O_CREAT, 0o20000000)
 """O_CREAT, and the bit of O_TMPFILE that O_DIRECTORY does not have."""
-_SET_ID = (0o4000, 0o2000)
+_SET_ID_BITS = (0o4000, 0o2000)
 """A user who executes a file with such a mode becomes its owner, who may be the runner's user."""
 _CALLS_UNKNOWN_TO_LIBSECCOMP = {
     **{
@@ -62,6 +62,7 @@ _CALLS_UNKNOWN_TO_LIBSECCOMP = {
 _MAX_ADDRESS_FAMILY = 16
 """AF_NETLINK. Later families, such as AF_VSOCK and AF_ALG, reach around network namespaces or are rarely tested."""
 
+# Constants of libseccomp's seccomp.h: actions, an attribute of a filter, and operators.
 _ALLOW = 0x7FFF0000
 _ERROR = 0x00050000
 _OPTIMIZE = 8
@@ -121,15 +122,15 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
     if not context:
         raise FaultwatchError("libseccomp cannot create a filter")
     try:
-        if other := OTHER_ARCHITECTURES.get(platform.machine()):
+        if other_architecture := OTHER_ARCHITECTURES.get(platform.machine()):
             # Otherwise a program for it is killed at its first system call.
-            seccomp.seccomp_arch_add(context, other)
+            seccomp.seccomp_arch_add(context, other_architecture)
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
         for name in (name for names in DENIED_CALLS.values() for name in names):
             _add_denial(seccomp, context, name, errno.EPERM)
         for name in _NOT_IMPLEMENTED_CALLS:
             _add_denial(seccomp, context, name, errno.ENOSYS)
-        for bit in _SET_ID:
+        for bit in _SET_ID_BITS:
             for name, index in _MODE_ARGUMENTS.items():
                 _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
             for name, index in _OPEN_FLAGS_ARGUMENTS.items():

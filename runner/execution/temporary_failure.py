@@ -3,7 +3,7 @@
 import re
 import signal
 
-from runner.execution.execute import Finished
+from runner.execution.execute import ProgramResult
 
 _EXTERNAL_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU})
 """Signals that others send: the kernel when memory runs out, an administrator, a shutdown."""
@@ -26,14 +26,14 @@ def is_disk_full(message: str) -> bool:
     return "No space left on device" in message or "Disk quota exceeded" in message
 
 
-def is_temporary(finished: Finished) -> bool:
+def is_temporary(finished: ProgramResult) -> bool:
     """Return whether the reason for a failure may be temporary: a time-out, a signal, a full disk.
 
     A build tool ends with an ordinary exit code when a compiler cannot write, or is killed. So its output decides too.
     If it prints such a line for another reason, the only price is another attempt.
     """
-    if finished.why:
-        return finished.why.startswith(_SHORTAGE_WORDS)
+    if finished.explanation:
+        return finished.explanation.startswith(_SHORTAGE_WORDS)
     if finished.status is None or -finished.status in _EXTERNAL_SIGNALS:
         return True
     # Shells exit with 128 plus the number of the signal.

@@ -10,9 +10,9 @@ def wait_for_child(process: subprocess.Popen[bytes], seconds: float) -> bool:
     if process.poll() is None:
         descriptor = os.pidfd_open(process.pid)
         try:
-            waiting = select.poll()
-            waiting.register(descriptor, select.POLLIN)
-            waiting.poll(max(0.0, 1000 * seconds))
+            poller = select.poll()
+            poller.register(descriptor, select.POLLIN)
+            poller.poll(max(0.0, 1000 * seconds))
         finally:
             os.close(descriptor)
     return process.poll() is not None

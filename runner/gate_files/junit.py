@@ -14,7 +14,7 @@ from runner.gate_files.escape_for_result_files import escape_result_text
 
 _SUITE_NAME = "faultwatch.gate"
 _GATE_TEST_NAME = "gate"
-"""The test of findings about no single case."""
+"""The name of the test of findings that concern no single case."""
 
 
 def format_junit(report: GateReport, answer: GateAnswer) -> str:
@@ -29,17 +29,17 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
     # One test for each case.
     for case, comparison in zip(report.cases, answer.comparisons, strict=True):
         name = case.head.case.name
-        about = [finding for finding in answer.findings if finding.case == name]
+        findings = [finding for finding in answer.findings if finding.case == name]
         suite.append(
             _build_test(
-                name, f"{case.head.subject}.{case.head.case.workload}", _compute_seconds(case), about, comparison
+                name, f"{case.head.subject}.{case.head.case.workload}", _compute_seconds(case), findings, comparison
             )
         )
     # One more for findings about the whole gate.
     names = {case.head.case.name for case in report.cases}
-    rest = [finding for finding in answer.findings if finding.case not in names]
-    if rest:
-        suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, 0, rest, None))
+    other_findings = [finding for finding in answer.findings if finding.case not in names]
+    if other_findings:
+        suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, 0, other_findings, None))
     # Totals.
     tests = suite.findall("testcase")
     counts = {"tests": len(tests)} | {
@@ -59,28 +59,28 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
 
 
 def _build_test(
-    name: str, group: str, seconds: float, about: Sequence[GateFinding], comparison: Comparison | None
+    name: str, group: str, seconds: float, findings: Sequence[GateFinding], comparison: Comparison | None
 ) -> ET.Element:
     """Return the test case of one case of a gate: failed, skipped with a warning, or passed."""
     test = ET.Element(
         "testcase", name=escape_result_text(name), classname=escape_result_text(group), time=_format_seconds(seconds)
     )
-    failures = [finding for finding in about if finding.level == "failure"]
-    warnings = [finding for finding in about if finding.level == "warning"]
+    failures = [finding for finding in findings if finding.level == "failure"]
+    warnings = [finding for finding in findings if finding.level == "warning"]
     if failures:
         kind = "error" if failures[0].rule is FindingRule.NOT_MEASURED else "failure"
         _add_result(test, kind, failures)
     elif warnings:
         _add_result(test, "skipped", warnings)
-    lines = [*map(_format_finding, about), *_format_metrics(comparison)]
+    lines = [*map(_format_finding, findings), *_format_metrics(comparison)]
     if lines:
         ET.SubElement(test, "system-out").text = "\n".join(lines)
     return test
 
 
-def _add_result(test: ET.Element, kind: str, about: Sequence[GateFinding]) -> None:
-    element = ET.SubElement(test, kind, type=about[0].rule, message=_format_finding(about[0]))
-    element.text = "\n".join(map(_format_finding, about))
+def _add_result(test: ET.Element, kind: str, findings: Sequence[GateFinding]) -> None:
+    element = ET.SubElement(test, kind, type=findings[0].rule, message=_format_finding(findings[0]))
+    element.text = "\n".join(map(_format_finding, findings))
 
 
 def _format_finding(finding: GateFinding) -> str:
@@ -89,11 +89,15 @@ def _format_finding(finding: GateFinding) -> str:
 
 def _format_metrics(comparison: Comparison | None) -> Iterable[str]:
     """Return a line for each metric that decides."""
-    for judged in comparison.metrics if comparison else ():
-        if judged.counts:
-            unit = metric(judged.metric).unit
-            levels = f"{_format_level(judged.base)} → {_format_level(judged.head)} {unit}".rstrip()
-            yield escape_result_text(f"{judged.metric}: {levels}, {judged.verdict.replace('_', ' ')}")
+    for metric_comparison in comparison.metrics if comparison else ():
+        if metric_comparison.counts:
+            unit = metric(metric_comparison.metric).unit
+            levels = (
+                f"{_format_level(metric_comparison.base)} → {_format_level(metric_comparison.head)} {unit}".rstrip()
+            )
+            yield escape_result_text(
+                f"{metric_comparison.metric}: {levels}, {metric_comparison.verdict.replace('_', ' ')}"
+            )
 
 
 def _format_level(side: Side) -> str:

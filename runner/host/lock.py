@@ -34,11 +34,11 @@ from runner.system.processes import has_ended, is_stopped, read_start_time
 
 _JOB_COMMAND = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _MAX_COMMAND_CHARACTERS = 200
-"""Characters of a command that are shown."""
+"""The largest number of characters of a command that are shown."""
 _LOOK_SECONDS = 0.1
-"""Between two looks at who measures, while this command builds."""
+"""The pause between two checks of who measures, while this command builds."""
 _HANDOVER_SECONDS = 0.3
-"""For how long nobody may have had the lock, until a command that gave way measures again."""
+"""How long nobody must have held the lock before a command that gave way measures again."""
 
 
 class Holder(Struct, frozen=True):
@@ -50,8 +50,10 @@ class Holder(Struct, frozen=True):
         """Return the user, the command and the start time of the process, and whether it is stopped."""
         if has_ended(self.process):
             return f"a process that the ended process {self.process} left behind"
-        since = read_start_time(self.process)
-        owner = _get_user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
+        started_at = read_start_time(self.process)
+        owner = _get_user(self.process) + (
+            f", running since {started_at.astimezone():%Y-%m-%d %H:%M:%S}" if started_at else ""
+        )
         hint = f" (stopped; `kill -CONT {self.process}` resumes it)" if is_stopped(self.process) else ""
         return f"process {self.process} ({owner}): {_get_command(self.process)}{hint}"
 
@@ -59,30 +61,32 @@ class Holder(Struct, frozen=True):
 class HostTurn:
     """The turn of a command to measure on this host. It begins when the command is ready, and ends with the context."""
 
-    def __init__(self, lock: Path, say: Callable[[str], None], prepare: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, lock: Path, print_message: Callable[[str], None], prepare: Callable[[], None] = lambda: None
+    ) -> None:
         """Create a turn that has not begun.
 
         Parameters
         ----------
         lock
             The file or folder to lock.
-        say
+        print_message
             Called with a line of text if the command has to wait for another process.
         prepare
             Called whenever the turn begins, before anything is measured.
         """
         self._lock = lock
-        self._say = say
+        self._print_message = print_message
         self._prepare = prepare
         self._descriptor: int | None = None
-        self._named: int | None = None  # the process for which this one has said that it waits
+        self._announced_process: int | None = None  # the process for which this one has said that it waits
 
-    def begin(self, say: Callable[[str], None] | None = None) -> None:
+    def begin(self, print_message: Callable[[str], None] | None = None) -> None:
         """Wait until no other process measures on this host. Does nothing if the turn has begun.
 
         Parameters
         ----------
-        say
+        print_message
             Called in place of the function of the turn; None for that function.
 
         Raises
@@ -92,21 +96,22 @@ class HostTurn:
         """
         if self._descriptor is not None:
             return
-        self._acquire(say or self._say)
+        self._acquire(print_message or self._print_message)
         log_step("measures alone on this host, with the lock %s", self._lock)
         self._prepare()
 
-    def _acquire(self, say: Callable[[str], None]) -> None:
+    def _acquire(self, print_message: Callable[[str], None]) -> None:
         """Wait for the lock; say for whom, once for each process."""
         descriptor = _open_lock(self._lock)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                holder, waiting = _read_locks(descriptor)
-                if holder is None or holder.process != self._named:
-                    say(f"another measurement is running on this host; waiting for {_describe_line(holder, waiting)}")
-                    self._named = holder.process if holder else None
+                holder, waiting_processes = _read_locks(descriptor)
+                if holder is None or holder.process != self._announced_process:
+                    line = _describe_line(holder, waiting_processes)
+                    print_message(f"another measurement is running on this host; waiting for {line}")
+                    self._announced_process = holder.process if holder else None
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         except BaseException:
             os.close(descriptor)
@@ -115,23 +120,23 @@ class HostTurn:
 
     def give_way(self) -> None:
         """Let the processes that wait measure first. Does nothing if nobody waits, or the turn has not begun."""
-        waiting = set(_read_locks(self._descriptor)[1]) if self._descriptor is not None else set()
-        if not waiting:
+        waiting_processes = set(_read_locks(self._descriptor)[1]) if self._descriptor is not None else set()
+        if not waiting_processes:
             return
-        log_step("lets %d other commands measure first", len(waiting))
+        log_step("lets %d other commands measure first", len(waiting_processes))
         self.end()
         # The kernel wakes one of them after the other, and whoever locks first has the lock: so wait until each had it,
         # or nobody wants it.
-        served: set[int] = set()
-        used_at = time.monotonic()
-        while time.monotonic() < used_at + _HANDOVER_SECONDS:
+        served_processes: set[int] = set()
+        last_used_at = time.monotonic()
+        while time.monotonic() < last_used_at + _HANDOVER_SECONDS:
             if holder := find_holder(self._lock):
-                served.add(holder.process)
-                used_at = time.monotonic()
-                if waiting <= served and holder.process not in waiting:
+                served_processes.add(holder.process)
+                last_used_at = time.monotonic()
+                if waiting_processes <= served_processes and holder.process not in waiting_processes:
                     break
             time.sleep(_LOOK_SECONDS / 4)
-        self._acquire(self._say)
+        self._acquire(self._print_message)
 
     @contextmanager
     def pause(self, builders: Collection[int] = ()) -> Iterator[None]:
@@ -148,10 +153,12 @@ class HostTurn:
             yield
             return
         self.end()
-        ended = Event()
-        others = list_children(os.getpid()) - set(builders)
-        stopping = Thread(target=self._stop_while_others_measure, args=(ended, others), daemon=True)
-        stopping.start()
+        context_has_ended = Event()
+        other_children = list_children(os.getpid()) - set(builders)
+        stopping_thread = Thread(
+            target=self._stop_while_others_measure, args=(context_has_ended, other_children), daemon=True
+        )
+        stopping_thread.start()
         is_interrupted = True
         try:
             yield
@@ -160,17 +167,17 @@ class HostTurn:
             is_interrupted = False
             raise
         finally:
-            ended.set()
-            stopping.join()
+            context_has_ended.set()
+            stopping_thread.join()
             if not is_interrupted:  # otherwise the command ends, and measures no more
-                self._acquire(self._say)
+                self._acquire(self._print_message)
 
-    def _stop_while_others_measure(self, ended: Event, others: Collection[int]) -> None:
+    def _stop_while_others_measure(self, context_has_ended: Event, other_children: Collection[int]) -> None:
         """Stop what the children of this process have started while others measure, but for some of the children."""
-        while not ended.wait(_LOOK_SECONDS):
+        while not context_has_ended.wait(_LOOK_SECONDS):
             if find_holder(self._lock):
-                with pause_descendants(list_children(os.getpid()) - set(others)):
-                    while find_holder(self._lock) and not ended.wait(_LOOK_SECONDS):
+                with pause_descendants(list_children(os.getpid()) - set(other_children)):
+                    while find_holder(self._lock) and not context_has_ended.wait(_LOOK_SECONDS):
                         pass
 
     def end(self) -> None:
@@ -213,7 +220,7 @@ def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
     """Return who holds a lock, and the processes that wait for it, from the kernel's list, which nobody can forge."""
     state = os.fstat(descriptor)
     file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
-    holder, waiting = None, []
+    holder, waiting_processes = None, []
     for line in Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines():
         # 1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF, or 1: -> FLOCK … of a process that waits. A process of another
         # container has the number 0.
@@ -221,17 +228,21 @@ def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
         if len(fields) < 6 or fields[1] != "FLOCK" or fields[5] != file or not fields[4].isdecimal():
             continue
         if "->" in line:
-            waiting.append(int(fields[4]))
+            waiting_processes.append(int(fields[4]))
         elif int(fields[4]):
             holder = Holder(int(fields[4]))
-    return holder, waiting
+    return holder, waiting_processes
 
 
-def _describe_line(holder: Holder | None, waiting: Sequence[int]) -> str:
+def _describe_line(holder: Holder | None, waiting_processes: Sequence[int]) -> str:
     """Return for whom a process waits that comes last."""
-    described = holder.describe() if holder else "a process that is not visible from here"
-    others = len(waiting)
-    return f"{described}; {others} more {'waits' if others == 1 else 'wait'} before this one" if others else described
+    holder_text = holder.describe() if holder else "a process that is not visible from here"
+    other_count = len(waiting_processes)
+    return (
+        f"{holder_text}; {other_count} more {'waits' if other_count == 1 else 'wait'} before this one"
+        if other_count
+        else holder_text
+    )
 
 
 def _get_user(process: int) -> str:

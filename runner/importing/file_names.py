@@ -27,9 +27,9 @@ def find_time(names: tuple[str, ...]) -> datetime | None:
     for name in names:
         for match in _TIME.finditer(name):
             try:
-                moment = datetime(*(int(part) for part in match.groups("0")), tzinfo=UTC)  # type: ignore[misc,arg-type]
+                time = datetime(*(int(part) for part in match.groups("0")), tzinfo=UTC)  # type: ignore[misc,arg-type]
             except ValueError:
                 continue
-            if moment.year >= 1990:
-                return moment
+            if time.year >= 1990:
+                return time
     return None

@@ -18,11 +18,11 @@ from runner.system.regular_file import read_regular
 
 _GZIP_MAGIC = b"\x1f\x8b"
 MAX_FILE_BYTES = 64 << 20
-"""Of a file, compressed or not: a compressed one of a few bytes can hold gigabytes."""
+"""The largest size of a file, compressed or not: a compressed file of a few bytes can hold gigabytes."""
 MAX_FILES = 100_000
-"""Below one folder."""
+"""The largest number of files below one folder."""
 MAX_RUNS = 500_000
-"""Of one import: all are checked before the first is stored."""
+"""The largest number of runs of one import: all are checked before the first is stored."""
 _MAX_NAMED_FOLDERS = 3
 
 
@@ -42,10 +42,10 @@ def read_file(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
         The file cannot be read completely; then nothing of it is imported.
     """
     source = _make_source(file, _decode_text(file), file.name)
-    form = find_format(source, defaults)
-    if form is None:
+    file_format = find_format(source, defaults)
+    if file_format is None:
         raise make_unknown_format_error(source)
-    return read_source(form, source, defaults)
+    return read_source(file_format, source, defaults)
 
 
 def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
@@ -58,7 +58,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     """
     runs: list[ImportedRun] = []
     left_out: list[str] = []
-    recognised = False
+    has_known_format = False
     for file in _walk_files(folder):
         name = str(file.relative_to(folder))
         try:
@@ -66,15 +66,15 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         except FaultwatchError:
             left_out.append(name)
             continue
-        form = find_format(source, defaults)
-        if form is None or not form.recognises(source):
+        file_format = find_format(source, defaults)
+        if file_format is None or not file_format.recognises(source):
             left_out.append(name)
             continue
-        recognised = True
-        runs += read_source(form, source, defaults)
+        has_known_format = True
+        runs += read_source(file_format, source, defaults)
         if len(runs) > MAX_RUNS:
             raise FaultwatchError(f"{folder} contains more than {MAX_RUNS:,} runs", "import its parts one by one")
-    if not recognised:
+    if not has_known_format:
         raise FaultwatchError(f"{folder}: no file in the folder has a format that can be imported")
     return FolderRuns(runs, left_out)
 
@@ -94,19 +94,19 @@ def _walk_files(folder: Path) -> Iterator[Path]:
 def _make_source(file: Path, text: str, name: str) -> Source:
     """Return a file to import with its text, its time, and access to the files beside it."""
 
-    def read_beside(path: str) -> str | None:
-        other = file.parent / path
-        return _decode_text(other) if other.is_file() else None
+    def read_neighbour(path: str) -> str | None:
+        neighbour = file.parent / path
+        return _decode_text(neighbour) if neighbour.is_file() else None
 
-    def list_siblings() -> tuple[str, ...]:
+    def list_sibling_folders() -> tuple[str, ...]:
         try:
             return tuple(entry.name for entry in file.absolute().parent.parent.iterdir() if entry.is_dir())
         except OSError:
             return ()
 
-    nearest = [parent.name for parent in file.absolute().parents][:_MAX_NAMED_FOLDERS]
+    folder_names = [parent.name for parent in file.absolute().parents][:_MAX_NAMED_FOLDERS]
     modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-    return Source(text, name, modified, tuple(nearest), list_siblings, read_beside)
+    return Source(text, name, modified, tuple(folder_names), list_sibling_folders, read_neighbour)
 
 
 def _decode_text(file: Path) -> str:

@@ -31,7 +31,7 @@ from runner.errors import FaultwatchError
 from runner.importing.source import describe_first_mistake
 
 IMPORT_VERSION = "imported"
-"""In place of a runner's version. Constant, so that importing again with a later version creates the same runs."""
+"""Stands for the runner's version. It is constant, so that a later version imports the same file as the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH_DIGITS = 10
@@ -50,7 +50,7 @@ class ImportDefaults(Struct, frozen=True):
         The name of the format; empty to recognise it.
     better
         Which direction of a metric is an improvement, by the tool's name of the metric.
-    look_up
+    find_commit
         Returns the commit of a revision if the repository is available, else None.
     """
 
@@ -63,7 +63,7 @@ class ImportDefaults(Struct, frozen=True):
     this_host: str = ""
     format: str = ""
     better: Mapping[str, Better] = field(default_factory=dict)
-    look_up: Callable[[str], Revision | None] = field(default=lambda _: None)
+    find_commit: Callable[[str], Revision | None] = field(default=lambda _: None)
 
 
 class ImportedRun(Struct, frozen=True):
@@ -71,7 +71,7 @@ class ImportedRun(Struct, frozen=True):
 
     Attributes
     ----------
-    place
+    location
         Its location in the file, for messages.
     revision
         The name in the source: a full hash, or any other text.
@@ -83,7 +83,7 @@ class ImportedRun(Struct, frozen=True):
         The titles of the metrics of which nothing says which direction is an improvement.
     """
 
-    place: str
+    location: str
     revision: str
     case: str | Case
     started_at: datetime
@@ -108,30 +108,35 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     FaultwatchError
         A run has a value that is not allowed in a report, or the order of the revisions is unknown.
     """
-    first: dict[tuple[str, str], datetime] = {}
-    for record in runs:
-        key = (_require_subject(record, defaults), record.revision)
-        first[key] = min(first.get(key, record.started_at), record.started_at)
-    revisions = {key: defaults.look_up(key[1]) for key in first}
+    first_measured_at: dict[tuple[str, str], datetime] = {}
+    for run in runs:
+        key = (_require_subject(run, defaults), run.revision)
+        first_measured_at[key] = min(first_measured_at.get(key, run.started_at), run.started_at)
+    revisions = {key: defaults.find_commit(key[1]) for key in first_measured_at}
     _check_order(runs, {name for (_, name), commit in revisions.items() if commit is None})
-    commits = {key: revisions[key] or _create_revision(*key, at, runs[0].place) for key, at in first.items()}
+    commits = {
+        key: revisions[key] or _create_revision(*key, first_measured, runs[0].location)
+        for key, first_measured in first_measured_at.items()
+    }
     reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 
 
-def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
+def _check_order(runs: Sequence[ImportedRun], unknown_revisions: Set[str]) -> None:
     """Refuse several revisions if their order could only be guessed from the times of their files."""
-    guessed = {run.revision: run.place for run in runs if run.revision in unknown and not run.time_is_known}
-    if len(guessed) > 1:
-        location = next(iter(guessed.values()))
+    guessed_locations = {
+        run.revision: run.location for run in runs if run.revision in unknown_revisions and not run.time_is_known
+    }
+    if len(guessed_locations) > 1:
+        location = next(iter(guessed_locations.values()))
         raise FaultwatchError(
             f"{location}: neither the file nor its name says when this was measured, so the order of the "
-            f"{len(guessed)} revisions is unknown",
+            f"{len(guessed_locations)} revisions is unknown",
             "pass --repo",
         )
 
 
-def require_value(value: str, what: str, place: str) -> str:
+def require_value(value: str, value_name: str, location: str) -> str:
     """Return a required value of a run.
 
     Raises
@@ -140,34 +145,36 @@ def require_value(value: str, what: str, place: str) -> str:
         The value is empty.
     """
     if not value:
-        raise FaultwatchError(f"{place}: the {what} is unknown", f"pass --{what}")
+        raise FaultwatchError(f"{location}: the {value_name} is unknown", f"pass --{value_name}")
     return value
 
 
-def parse_time(text: str, place: str) -> datetime:
+def parse_time(text: str, location: str) -> datetime:
     """Parse a time: ISO 8601, or seconds since 1970. Without a zone it is UTC."""
     try:
-        moment = datetime.fromtimestamp(float(text), UTC) if re.fullmatch(r"\d{9,10}(\.\d+)?", text) else None
-        moment = moment or datetime.fromisoformat(text)
+        time = datetime.fromtimestamp(float(text), UTC) if re.fullmatch(r"\d{9,10}(\.\d+)?", text) else None
+        time = time or datetime.fromisoformat(text)
     except ValueError:
-        raise FaultwatchError(f"{place}: {text[:60]!r} is not a time", "use ISO 8601, or seconds since 1970") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        raise FaultwatchError(
+            f"{location}: {text[:60]!r} is not a time", "use ISO 8601, or seconds since 1970"
+        ) from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _require_subject(record: ImportedRun, defaults: ImportDefaults) -> str:
-    return make_safe_name(require_value(defaults.subject or record.subject, "subject", record.place))
+def _require_subject(run: ImportedRun, defaults: ImportDefaults) -> str:
+    return make_safe_name(require_value(defaults.subject or run.subject, "subject", run.location))
 
 
-def _create_revision(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
-    """Return a made-up commit for a revision that the repository does not have."""
+def _create_revision(subject: str, revision: str, first_measured: datetime, location: str) -> Revision:
+    """Return a substitute commit for a revision that the repository does not have."""
     try:
-        return _make_up_commit(subject, revision, first_measured)
+        return _build_substitute_commit(subject, revision, first_measured)
     except ValidationError as error:
-        raise FaultwatchError(f"{place}: {describe_first_mistake(error)}") from None
+        raise FaultwatchError(f"{location}: {describe_first_mistake(error)}") from None
 
 
-def _make_up_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
-    """Create a made-up commit for a revision whose hash is unknown.
+def _build_substitute_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
+    """Create a substitute commit for a revision whose hash is unknown.
 
     A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
     """
@@ -183,41 +190,39 @@ def _make_commit_hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
-    """Return the report of an imported run; raise with its place in the file if it is not valid."""
+def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    """Return the report of an imported run; raise with its location in the file if it is not valid."""
     try:
-        return _make_report(record, revision, defaults)
+        return _make_report(run, revision, defaults)
     except ValidationError as error:
-        raise FaultwatchError(f"{record.place}: {describe_first_mistake(error)}") from None
+        raise FaultwatchError(f"{run.location}: {describe_first_mistake(error)}") from None
     except (ValueError, ArithmeticError) as error:
-        raise FaultwatchError(f"{record.place}: {error!s:.200}") from None
+        raise FaultwatchError(f"{run.location}: {error!s:.200}") from None
 
 
-def _make_report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+def _make_report(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     """Return an imported run as a report; its id follows from its content, so that it is stored once."""
-    subject = _require_subject(record, defaults)
-    host = make_safe_name(require_value(defaults.host or record.host or defaults.this_host, "host", record.place))
-    case = (
-        record.case if isinstance(record.case, Case) else _create_case(require_value(record.case, "case", record.place))
-    )
-    environment = Environment(settings=dict(sorted(record.settings.items())))
+    subject = _require_subject(run, defaults)
+    host = make_safe_name(require_value(defaults.host or run.host or defaults.this_host, "host", run.location))
+    case = run.case if isinstance(run.case, Case) else _create_case(require_value(run.case, "case", run.location))
+    environment = Environment(settings=dict(sorted(run.settings.items())))
     content = [
-        *(subject, record.revision, case.model_dump(mode="json"), host, environment.hash),
-        *(record.started_at.isoformat(), [sample.model_dump(mode="json") for sample in record.samples]),
+        *(subject, run.revision, case.model_dump(mode="json"), host, environment.hash),
+        *(run.started_at.isoformat(), [sample.model_dump(mode="json") for sample in run.samples]),
     ]
     return Report(
-        run_id=record.run_id or uuid.uuid5(_NAMESPACE, hash_document(content)),
+        run_id=run.run_id or uuid.uuid5(_NAMESPACE, hash_document(content)),
         subject=subject,
         revision=revision,
         case=case,
         host=Host(name=host),
         environment=environment,
         runner_version=IMPORT_VERSION,
-        started_at=record.started_at,
-        finished_at=record.started_at + timedelta(seconds=record.seconds),
+        started_at=run.started_at,
+        finished_at=run.started_at + timedelta(seconds=run.seconds),
         outcome=Outcome.MEASURED,
-        samples=record.samples,
-        judging=record.judging,
+        samples=run.samples,
+        judging=run.judging,
     )
 
 

@@ -18,7 +18,7 @@ class Placement(Struct, frozen=True):
 
 
 def locate_result(
-    source: Source, defaults: ImportDefaults, place: str, revision: str = "", time: datetime | None = None
+    source: Source, defaults: ImportDefaults, location: str, revision: str = "", time: datetime | None = None
 ) -> Placement:
     """Return the revision and the time of a result.
 
@@ -33,9 +33,11 @@ def locate_result(
         The revision is unknown.
     """
     names = (source.name, *source.folders)
-    revision = require_value(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)
+    revision = require_value(
+        revision or defaults.revision or _find_named_revision(names, defaults), "revision", location
+    )
     time = time or defaults.started_at or find_time(names)
-    if time is None and (commit := defaults.look_up(revision)):
+    if time is None and (commit := defaults.find_commit(revision)):
         time = commit.committed_at
     return Placement(revision, time or source.modified_at, time is not None)
 
@@ -47,6 +49,6 @@ def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> st
             return revision
         base = name.rpartition("/")[2].removesuffix(".gz")
         for text in (base, base.rpartition(".")[0]):
-            if text and defaults.look_up(text):
+            if text and defaults.find_commit(text):
                 return text
     return ""

@@ -71,7 +71,9 @@ _RECOGNISABLE_FORMATS = (
     _WITHOUT_DIRECTION,
     Format(perf_output.FORMAT_NAME, perf_output.recognises, perf_output.read),
 )
-FORMATS = {format_.name: format_ for format_ in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if format_.name}
+FORMATS = {
+    known_format.name: known_format for known_format in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if known_format.name
+}
 """What ``--format`` chooses from."""
 _CSV_FORMAT = Format("csv", lambda _: True, csv_columns.read)
 
@@ -82,10 +84,10 @@ def find_format(source: Source, defaults: ImportDefaults) -> Format | None:
         return _CSV_FORMAT
     if defaults.format:
         return FORMATS[defaults.format]
-    return next((format_ for format_ in _RECOGNISABLE_FORMATS if format_.recognises(source)), None)
+    return next((known_format for known_format in _RECOGNISABLE_FORMATS if known_format.recognises(source)), None)
 
 
-def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+def read_source(file_format: Format, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Return the runs of a file.
 
     Raises
@@ -94,7 +96,7 @@ def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[
         The file is damaged, or lacks something; the message is one line, whatever the file holds.
     """
     try:
-        return form.read(source, defaults)
+        return file_format.read(source, defaults)
     except ValidationError as error:
         raise FaultwatchError(shorten_message(f"{source.name}: {describe_first_mistake(error)}")) from None
     except FaultwatchError as error:

@@ -14,9 +14,10 @@ from runner.importing.provenance import locate_result
 from runner.importing.source import Source, shorten_message
 
 MAX_SAMPLES = 201
-"""Of one run. More values are represented by evenly spaced order statistics, of which the middle is the median."""
+"""The largest number of samples of one run. More values are represented by evenly spaced order statistics, of which the
+middle is the median."""
 _MAX_METRICS = 100
-"""That one case can have judged."""
+"""The largest number of metrics that are judged for one case."""
 
 
 class Result(Struct, frozen=True):
@@ -27,11 +28,11 @@ class Result(Struct, frozen=True):
     metric
         The tool's name of it, or a name of the catalogue.
     unit
-        Of the values.
+        The unit of the values.
     better
         Which direction is an improvement; None if the file does not say: then the metric is recorded, not judged.
     values
-        In the order in which they were measured.
+        The values in the order in which they were measured.
     revision, time, host, subject
         The value in the file; empty or None if the file has none.
     settings
@@ -62,16 +63,18 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
         The distinction from other benchmarks of the same name, such as the package. A series never spans two
         identities.
     """
-    texts = {make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
+    parameter_texts = {
+        make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()
+    }
     return Case(
         workload=make_safe_name(name),
         definition=hash_document({"imported": (identity or name).encode(errors="replace").decode()}),
-        parameters=dict(list(texts.items())[:100]),
+        parameters=dict(list(parameter_texts.items())[:100]),
     )
 
 
 def group_into_runs(
-    results: Iterable[Result], form: str, source: Source, defaults: ImportDefaults
+    results: Iterable[Result], format_name: str, source: Source, defaults: ImportDefaults
 ) -> list[ImportedRun]:
     """Group results into runs: those of one case, revision, time and host share one, with a sample for each value."""
     groups: dict[object, list[Result]] = {}
@@ -79,39 +82,40 @@ def group_into_runs(
         settings = tuple(sorted(result.settings.items()))
         key = (result.case.name, result.case.definition, result.revision, result.time, result.host, settings)
         groups.setdefault(key, []).append(result)
-    return [_make_run(group, form, source, defaults) for group in groups.values()]
+    return [_make_run(group, format_name, source, defaults) for group in groups.values()]
 
 
-def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
+def _make_run(group: Sequence[Result], format_name: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     """Return the results of one case as a run, with a sample for each index of their values."""
-    first = group[0]
-    location = shorten_message(f"{source.name}: {first.case.name:.100}")
-    placed = locate_result(source, defaults, location, first.revision, first.time)
+    first_result = group[0]
+    location = shorten_message(f"{source.name}: {first_result.case.name:.100}")
+    placement = locate_result(source, defaults, location, first_result.revision, first_result.time)
     columns: dict[str, tuple[float, ...]] = {}
-    judged = []
+    judged_metrics = []
     for result in group:
         better = defaults.better.get(result.metric, result.better)
         name = _build_metric_name(result, better)
         columns.setdefault(name, _thin_values(result.values))
-        if better and name not in judged:
-            judged.append(name)
+        if better and name not in judged_metrics:
+            judged_metrics.append(name)
     length = max(map(len, columns.values()))
     samples = tuple(
         Sample(readings={name: Reading(value=values[i]) for name, values in columns.items() if i < len(values)})
         for i in range(length)
     )
     return ImportedRun(
-        place=location,
-        revision=placed.revision,
-        case=first.case,
-        started_at=placed.time,
+        location=location,
+        revision=placement.revision,
+        case=first_result.case,
+        started_at=placement.time,
         samples=samples,
-        settings={IMPORT_FORMAT: form} | {key: " ".join(value.split())[:1000] for key, value in first.settings.items()},
-        subject=first.subject,
-        host=first.host,
-        judging=Judging(judge=tuple(judged[:_MAX_METRICS])),
-        time_is_known=placed.time_is_known,
-        not_judged=tuple(metric(name).title for name in columns if name not in judged),
+        settings={IMPORT_FORMAT: format_name}
+        | {key: " ".join(value.split())[:1000] for key, value in first_result.settings.items()},
+        subject=first_result.subject,
+        host=first_result.host,
+        judging=Judging(judge=tuple(judged_metrics[:_MAX_METRICS])),
+        time_is_known=placement.time_is_known,
+        not_judged=tuple(metric(name).title for name in columns if name not in judged_metrics),
     )
 
 
@@ -126,5 +130,5 @@ def _thin_values(values: Sequence[float]) -> tuple[float, ...]:
     if len(values) <= MAX_SAMPLES:
         return tuple(values)
     sorted_values = sorted(values)
-    last = len(sorted_values) - 1
-    return tuple(sorted_values[round(index * last / (MAX_SAMPLES - 1))] for index in range(MAX_SAMPLES))
+    last_index = len(sorted_values) - 1
+    return tuple(sorted_values[round(index * last_index / (MAX_SAMPLES - 1))] for index in range(MAX_SAMPLES))

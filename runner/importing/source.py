@@ -1,4 +1,4 @@
-"""The text of one file to import, with access to its surroundings for its format. Reads nothing itself."""
+"""The text of one file to import, and access to the files and folders beside it. Reads nothing itself."""
 
 import json
 from collections.abc import Callable
@@ -25,9 +25,9 @@ class Source(Struct, frozen=True, dict=True):
         The modification time of the file.
     folders
         The names of the folders that it lies in, the nearest first.
-    siblings
+    list_sibling_folders
         Returns the names of the folders beside its own.
-    beside
+    read_neighbour
         Returns the text of a file by its path relative to this file's folder, or None if there is none.
     """
 
@@ -35,15 +35,15 @@ class Source(Struct, frozen=True, dict=True):
     name: str
     modified_at: datetime
     folders: tuple[str, ...] = ()
-    siblings: Callable[[], tuple[str, ...]] = field(default=lambda: ())
-    beside: Callable[[str], str | None] = field(default=lambda _: None)
+    list_sibling_folders: Callable[[], tuple[str, ...]] = field(default=lambda: ())
+    read_neighbour: Callable[[str], str | None] = field(default=lambda _: None)
 
     @cached_property
     def json(self) -> Any:
         """The document, or None if the text is not JSON."""
         return parse_json(self.text)
 
-    def has(self, *keys: str) -> bool:
+    def has_keys(self, *keys: str) -> bool:
         """Return whether the document is an object with these keys."""
         return isinstance(self.json, dict) and all(key in self.json for key in keys)
 
@@ -62,7 +62,7 @@ def parse_json(text: str) -> Any:
         return None
 
 
-def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, what: str) -> T:
+def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, expected_kind: str) -> T:
     """Return a document as a model.
 
     Raises
@@ -74,7 +74,7 @@ def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, wh
     try:
         return adapter.validate_python(document)
     except ValidationError as error:
-        raise FaultwatchError(f"{name} is not {what}: {describe_first_mistake(error)}") from None
+        raise FaultwatchError(f"{name} is not {expected_kind}: {describe_first_mistake(error)}") from None
 
 
 def describe_first_mistake(error: ValidationError) -> str:

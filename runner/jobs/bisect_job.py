@@ -22,7 +22,7 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
     """Search; further observers can follow."""
     question = job.question
     assert isinstance(question, BisectQuestion)
-    first, revisions = resolve_range(job.repository, question.good, question.bad)
+    good_commit, revisions = resolve_range(job.repository, question.good, question.bad)
     searcher = CulpritSearcher(
         repository=job.repository,
         workload=job.workload,
@@ -35,7 +35,9 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
         build_jobs=job.settings.build_jobs,
     )
     observer = _SearchObservers(_ProgressReporter(job, question.metric), *observers)
-    return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
+    return searcher.search(
+        good_commit, revisions, question.metric, observer, least=question.least, prove=question.prove
+    )
 
 
 def build_result(search: Search) -> JobResult:
@@ -47,12 +49,20 @@ def _describe_state(search: Search) -> str:
     """Return in words what a search has found."""
     match search.answer:
         case Found(culprits=culprits):
-            movers = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
-            suspects = [culprit for culprit in culprits if culprit not in movers]
+            proven_culprits = [
+                culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS
+            ]
+            unproven_culprits = [culprit for culprit in culprits if culprit not in proven_culprits]
             sentences = (
-                [f"{_join_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
+                [f"{_join_names(proven_culprits)} {'moves' if len(proven_culprits) == 1 else 'move'} the metric."]
+                if proven_culprits
+                else []
             )
-            sentences += [f"{_join_names(suspects)} may move the metric, but no proof confirms it."] if suspects else []
+            sentences += (
+                [f"{_join_names(unproven_culprits)} may move the metric, but no proof confirms it."]
+                if unproven_culprits
+                else []
+            )
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
@@ -91,8 +101,8 @@ class _ProgressReporter:
         self._job.announce_runs()
 
     def on_run_stored(self, state: Search, report: Report) -> None:
-        left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
-        self._job.report_measured(_describe_run(report, self._metric), left)
+        runs_left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        self._job.report_measured(_describe_run(report, self._metric), runs_left)
 
     def on_proof_start(self, state: Search) -> None:
         """Announce the two runs of a proof, and report it as progress."""

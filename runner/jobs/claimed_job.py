@@ -23,9 +23,9 @@ class JobResult(Struct, frozen=True):
     Attributes
     ----------
     sentence
-        For people.
+        The result in words, for people.
     result
-        For programs; its keys depend on the kind of job.
+        The result for programs; its keys depend on the kind of job.
     """
 
     sentence: str
@@ -44,8 +44,8 @@ class ClaimedJob(Struct):
     settings: Settings
     service: Service
     heartbeat: Heartbeat
-    _since: float = field(default_factory=time.monotonic)
-    _runs: int = 1
+    _runs_started_at: float = field(default_factory=time.monotonic)
+    _announced_runs: int = 1
     _durations: list[float] = field(default_factory=list)
 
     def announce_runs(self, runs: int = 1) -> None:
@@ -59,26 +59,26 @@ class ClaimedJob(Struct):
             The budget of the job is spent.
         """
         self.heartbeat.check_orders(runs)
-        self._since, self._runs = time.monotonic(), max(1, runs)
+        self._runs_started_at, self._announced_runs = time.monotonic(), max(1, runs)
 
-    def report_measured(self, sentence: str, left: int | None = None) -> None:
+    def report_measured(self, sentence: str, runs_left: int | None = None) -> None:
         """Call after the runs announced by :meth:`announce_runs` were measured and sent.
 
         Parameters
         ----------
         sentence
             The progress in words.
-        left
+        runs_left
             Expected number of remaining runs.
         """
-        self._durations.append((time.monotonic() - self._since) / self._runs)
-        self.report_progress(sentence, left)
+        self._durations.append((time.monotonic() - self._runs_started_at) / self._announced_runs)
+        self.report_progress(sentence, runs_left)
 
-    def report_progress(self, sentence: str, left: int | None = None) -> None:
+    def report_progress(self, sentence: str, runs_left: int | None = None) -> None:
         """Report what is being done and the expected number of remaining runs."""
         mean_seconds = sum(self._durations) / len(self._durations) if self._durations else None
-        seconds = None if left is None or mean_seconds is None else round(left * mean_seconds, 1)
-        self.heartbeat.report_progress(sentence, left, seconds)
+        seconds = None if runs_left is None or mean_seconds is None else round(runs_left * mean_seconds, 1)
+        self.heartbeat.report_progress(sentence, runs_left, seconds)
 
 
 JobHandler = Callable[[ClaimedJob], JobResult]

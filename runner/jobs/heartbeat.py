@@ -22,18 +22,24 @@ class Heartbeat:
     """The connection between a running job and the service. A thread sends heartbeats during long work."""
 
     def __init__(
-        self, service: Service, lease: Lease, claim: Claim, say: Callable[[str], None], *, verbose: bool = False
+        self,
+        service: Service,
+        lease: Lease,
+        claim: Claim,
+        print_message: Callable[[str], None],
+        *,
+        verbose: bool = False,
     ) -> None:
         self._verbose = verbose
         self.job: Job = lease.job
-        self._service, self._claim, self._say = service, claim, say
-        self._lease, self._every = lease.lease, lease.heartbeat_seconds
+        self._service, self._claim, self._print_message = service, claim, print_message
+        self._lease, self._interval_seconds = lease.lease, lease.heartbeat_seconds
         self._orders = Orders(go=Go.ON)
         self._unreported: list[UUID] = []
         self._runs = set(lease.job.runs)
         self._progress = Progress(lease=lease.lease)
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._has_ended = threading.Event()
         self._thread = threading.Thread(target=self._run_heartbeat, daemon=True, name="heartbeat")
 
     def __enter__(self) -> Self:
@@ -43,7 +49,7 @@ class Heartbeat:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
+        self._has_ended.set()
         self._thread.join()
 
     def report_progress(
@@ -59,7 +65,7 @@ class Heartbeat:
             self._progress = self._progress.model_copy(update=update)
             self._send_progress()
         if self._verbose and sentence:
-            self._say(sentence)
+            self._print_message(sentence)
 
     def count_run(self, document: Report | Profile) -> None:
         """Count a run just before it is sent, so that a killed runner leaves no run uncounted."""
@@ -88,9 +94,9 @@ class Heartbeat:
             if self._orders.go is not Go.ON:
                 verb = "paused" if self._orders.go is Go.PAUSE else "stopped"
                 raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.why or 'no reason given'}")
-        most = self.job.most_runs
-        if most is not None and len(self._runs) + runs > most:
-            raise FaultwatchError(f"its budget of {most} {'run' if most == 1 else 'runs'} is spent")
+        max_runs = self.job.most_runs
+        if max_runs is not None and len(self._runs) + runs > max_runs:
+            raise FaultwatchError(f"its budget of {max_runs} {'run' if max_runs == 1 else 'runs'} is spent")
 
     def finish(self, outcome: Outcome, sentence: str, result: dict[str, Any] | None = None) -> Job:
         """Report how the job ended.
@@ -101,17 +107,17 @@ class Heartbeat:
             The service does not accept it.
         """
         with self._lock:
-            end = Finish(
+            finish = Finish(
                 lease=self._lease,
                 outcome=outcome,
                 measured=tuple(self._unreported),
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, end)
+            return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, finish)
 
     def _run_heartbeat(self) -> None:
-        while not self._over.wait(self._every):
+        while not self._has_ended.wait(self._interval_seconds):
             with self._lock:
                 self._send_progress()
 
@@ -136,4 +142,4 @@ class Heartbeat:
         except FaultwatchError:
             return
         else:
-            self._say(f"the service had declared job {self.job.id} lost; this runner has claimed it again")
+            self._print_message(f"the service had declared job {self.job.id} lost; this runner has claimed it again")

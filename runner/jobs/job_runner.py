@@ -27,7 +27,7 @@ class JobRunner(Struct, frozen=True):
     ----------
     turn
         The turn of the command on this host.
-    say
+    print_message
         Shows a message to the user.
     log_url
         Address of the log of this process.
@@ -38,7 +38,7 @@ class JobRunner(Struct, frozen=True):
     settings: Settings
     service: Service
     turn: HostTurn
-    say: Callable[[str], None]
+    print_message: Callable[[str], None]
     log_url: str = ""
     verbose: bool = False
 
@@ -63,14 +63,16 @@ class JobRunner(Struct, frozen=True):
         """
         claim = Claim(host=self.settings.host, log_url=self.log_url)
         lease = self._claim_job(job_id, claim)
-        with Heartbeat(self.service.clone_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
-            service = self.service.connect_patiently(self.say, self.turn.pause)
+        with Heartbeat(
+            self.service.clone_connection(), lease, claim, self.print_message, verbose=self.verbose
+        ) as heartbeat:
+            service = self.service.connect_patiently(self.print_message, self.turn.pause)
             service.before_send = heartbeat.count_run
             handler = handler or _find_handler(lease.job.question)
 
             def report_waiting(line: str) -> None:
                 if not self.verbose:  # otherwise the heartbeat shows it
-                    self.say(line)
+                    self.print_message(line)
                 heartbeat.report_progress(line)
 
             def begin() -> None:
@@ -83,12 +85,12 @@ class JobRunner(Struct, frozen=True):
 
             return self._run_claimed(heartbeat, run_handler)
 
-    def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
+    def _run_claimed(self, heartbeat: Heartbeat, run_handler: Callable[[], JobResult]) -> Job:
         """Run a claimed job, and report how it ended."""
         try:
-            result = work()
+            result = run_handler()
         except JobStopped as stop:
-            self.say(str(stop))
+            self.print_message(str(stop))
             return _report_stopped(heartbeat, str(stop))
         except ServiceUnavailable:
             raise  # cannot be reported; the service notices the lost job and orders it again
@@ -107,28 +109,28 @@ class JobRunner(Struct, frozen=True):
 
     def _claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job; wait while this host has another one, or another host has this one."""
-        announced = False
+        has_announced_wait = False
         while True:
             try:
                 return self.service.claim_job(job_id, claim)
             except RequestRefused as error:
                 if error.retry_after is None:
                     raise
-                if not announced:
-                    self.say(error.reason)
-                announced = True
+                if not has_announced_wait:
+                    self.print_message(error.reason)
+                has_announced_wait = True
                 time.sleep(min(error.retry_after, _MAX_WAIT_SECONDS))
 
 
 def _find_handler(question: Question) -> JobHandler:
     """Return the handler of a kind of job. Each is imported only when needed: they import much that others do not."""
-    run: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
-    return run
+    run_job: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
+    return run_job
 
 
-def _report_stopped(heartbeat: Heartbeat, why: str) -> Job:
+def _report_stopped(heartbeat: Heartbeat, reason: str) -> Job:
     """Report that the job was stopped, if the service still accepts that."""
     try:
-        return heartbeat.finish(Outcome.STOPPED, why)
+        return heartbeat.finish(Outcome.STOPPED, reason)
     except FaultwatchError:  # another runner has the job by now, or the service does not answer
         return heartbeat.job

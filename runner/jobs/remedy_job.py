@@ -30,7 +30,7 @@ def run(job: ClaimedJob) -> JobResult:
     # Build the revision with and without the remedy.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
-    present, changed = build_remedy_trials(
+    present_trial, changed_trial = build_remedy_trials(
         job.repository,
         job.builder,
         job.workload,
@@ -45,12 +45,13 @@ def run(job: ClaimedJob) -> JobResult:
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
         pairs = replace(pairs, min_pairs=max(pairs.min_pairs, MIN_PAIRS), max_pairs=max(pairs.max_pairs, MIN_PAIRS))
-    result = compare_interleaved(present, changed, job.service.compare, pairs=pairs)
+    result = compare_interleaved(present_trial, changed_trial, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
     # Report a side that failed, or what the remedy changes.
-    failed = [side for side in (result.base, result.head) if side.failure]
-    for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
+    failed_sides = [side for side in (result.base, result.head) if side.failure]
+    # A side that failed comes first: the other one was skipped for it.
+    for side in sorted(failed_sides, key=lambda side: side.outcome is Outcome.SKIPPED):
         assert side.failure is not None
         raise FaultwatchError(side.failure.explained)
     medians = compute_medians(result)
@@ -84,9 +85,10 @@ def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
 
 def _describe_effect(name: str, before: float, after: float) -> str:
     """Return in words what a remedy does to a metric."""
-    entry = metric(name)
+    shown_metric = metric(name)
     percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
-    levels = (
-        number_text.format_quantity(value, entry.unit, other) for value, other in ((before, after), (after, before))
+    level_texts = (
+        number_text.format_quantity(value, shown_metric.unit, other)
+        for value, other in ((before, after), (after, before))
     )
-    return f"{entry.title.lower()} {' → '.join(levels)}{percent}"
+    return f"{shown_metric.title.lower()} {' → '.join(level_texts)}{percent}"

@@ -8,27 +8,27 @@ from pathlib import Path
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 
-def list_doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[str]:
+def list_doubts(tree: Path, own_files: Iterable[Path], system_files: Iterable[Path]) -> Iterator[str]:
     """Yield each reason to doubt that the measured files are of the revision, as a line.
 
     Parameters
     ----------
-    own
+    own_files
         The files of the build that the program mapped or read.
-    system
+    system_files
         The files from elsewhere that it mapped.
     """
-    own_stems = {_strip_version(path.name) for path in own}
+    own_stems = {_strip_version(path.name) for path in own_files}
     if not own_stems:
         yield "the program mapped and read no file of the build, so its count says nothing about the revision"
-    foreign = {_strip_version(path.name): path for path in system if ".so" in path.name}
-    built: dict[str, str] = {}
+    foreign_libraries = {_strip_version(path.name): path for path in system_files if ".so" in path.name}
+    built_libraries: dict[str, str] = {}
     with suppress(TreeTooLarge):
-        for entry in walk_tree(tree) if foreign.keys() - own_stems else ():
+        for entry in walk_tree(tree) if foreign_libraries.keys() - own_stems else ():
             if ".so" in entry.name:
-                built.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
-    for stem in sorted(foreign.keys() & built.keys() - own_stems):
-        yield f"the program loaded {foreign[stem]} instead of {built[stem]}, which was built"
+                built_libraries.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
+    for stem in sorted(foreign_libraries.keys() & built_libraries.keys() - own_stems):
+        yield f"the program loaded {foreign_libraries[stem]} instead of {built_libraries[stem]}, which was built"
 
 
 def _strip_version(name: str) -> str:

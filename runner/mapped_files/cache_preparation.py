@@ -77,15 +77,15 @@ class CachePreparer(Struct):
         """Evict a file, read it back page by page, and verify its folios; return the result."""
         if self._is_prepared(descriptor, identity):
             return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
-        not_evicted, pages = evict_pages(descriptor)
-        resident, _ = read_back(descriptor)
+        still_resident, pages = evict_pages(descriptor)
+        resident_pages, _ = read_back(descriptor)
         lock = ResidencyLock(descriptor)
-        verified = has_prepared_folios(descriptor)
-        if resident < pages:
+        has_expected_folios = has_prepared_folios(descriptor)
+        if resident_pages < pages:
             return Preparation(CacheState.UNPREPARED, "not all of its pages stay in memory", changed=True)
         # Pages that another process maps cannot be evicted. If the kernel does not show the folios, a file with
         # such pages cannot be verified.
-        if verified or (verified is None and not not_evicted):
+        if has_expected_folios or (has_expected_folios is None and not still_resident):
             self._prepared.add(identity)
             return Preparation(CacheState.PREPARED, changed=True, lock=lock)
         reason = "another process maps it, or its file system does not evict it"
@@ -93,11 +93,11 @@ class CachePreparer(Struct):
 
     def _is_prepared(self, descriptor: int, identity: tuple[int, ...]) -> bool:
         """Return whether a file is in the defined page-cache state already."""
-        verified = has_prepared_folios(descriptor)
-        if verified:
+        has_expected_folios = has_prepared_folios(descriptor)
+        if has_expected_folios:
             self._prepared.add(identity)
         # If the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
-        if verified is not None or identity not in self._prepared:
-            return bool(verified)
-        resident, pages = measure_residency(descriptor)
-        return resident == pages
+        if has_expected_folios is not None or identity not in self._prepared:
+            return bool(has_expected_folios)
+        resident_pages, pages = measure_residency(descriptor)
+        return resident_pages == pages

@@ -19,16 +19,16 @@ def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, proc
     faults
         The faults of the watched execution; None if it could not be watched.
     processes
-        How many ran at once: only the first of several is watched.
+        How many processes ran at once: only the first of several is watched.
     """
     totals = [_get_page_faults(sample) for sample in samples]
-    usable = faults is not None and not faults.lost and processes == 1
-    if faults and usable and faults.total in totals:
-        target, added = totals.index(faults.total), _make_readings(faults)
+    is_usable = faults is not None and not faults.lost and processes == 1
+    if faults and is_usable and faults.total in totals:
+        target_index, added_readings = totals.index(faults.total), _make_readings(faults)
     else:
-        target, added = 0, _make_missing_readings(faults, processes)
+        target_index, added_readings = 0, _make_missing_readings(faults, processes)
     return [
-        sample.model_copy(update={"readings": sample.readings | added}) if index == target else sample
+        sample.model_copy(update={"readings": sample.readings | added_readings}) if index == target_index else sample
         for index, sample in enumerate(samples)
     ]
 
@@ -37,13 +37,13 @@ def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
     """Return the faults of the watched execution by kind."""
     if faults.in_kernel is None:
         reason = "kernel.perf_event_paranoid does not let this user count the kernel's faults"
-        kernel = Reading(status=Status.NOT_SUPPORTED, reason=reason)
+        kernel_reading = Reading(status=Status.NOT_SUPPORTED, reason=reason)
     else:
-        kernel = Reading(value=faults.in_kernel)
+        kernel_reading = Reading(value=faults.in_kernel)
     return {
         FILE: Reading(value=faults.in_files),
         ANONYMOUS: Reading(value=faults.total - faults.in_files),
-        KERNEL: kernel,
+        KERNEL: kernel_reading,
     }
 
 
@@ -51,7 +51,7 @@ def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[
     """Return readings without a value, with the reason why faults are not known by kind."""
     status, reason = Status.NOT_COUNTED, ""
     if processes > 1:
-        status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at once was watched"
+        status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at the same time was watched"
     elif faults is None:
         status, reason = Status.NOT_SUPPORTED, "no execution could be watched on this host"
     elif faults.lost:

@@ -30,12 +30,12 @@ def has_prepared_folios(descriptor: int) -> bool | None:
     The kernel migrates pages now and then, so a page frame can belong to another file by the time its flags are read.
     A negative result is therefore checked again.
     """
-    prepared = _has_prepared_folios(descriptor)
+    is_prepared = _has_prepared_folios(descriptor)
     for _ in range(_MAX_ATTEMPTS - 1):
-        if prepared:
+        if is_prepared:
             break
-        prepared = _has_prepared_folios(descriptor)
-    return prepared
+        is_prepared = _has_prepared_folios(descriptor)
+    return is_prepared
 
 
 def _has_prepared_folios(descriptor: int) -> bool | None:
@@ -64,8 +64,8 @@ def _read_page_frames(mapping: FileMapping) -> list[int] | None:
 
 def _read_page_flags(frames: list[int]) -> Iterator[int]:
     with _open_file(_KPAGEFLAGS) as kpageflags:
-        for first, number in _find_consecutive(frames):
-            yield from array("Q", os.pread(kpageflags, 8 * number, 8 * first))
+        for first_frame, frame_count in _find_consecutive(frames):
+            yield from array("Q", os.pread(kpageflags, 8 * frame_count, 8 * first_frame))
 
 
 @contextmanager

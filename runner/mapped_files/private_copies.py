@@ -43,10 +43,10 @@ class PrivateCopies:
         self._folder.mkdir(parents=True, exist_ok=True)
         # Renamed when complete, because two runners may store the same copy at once.
         with make_scratch_folder(self._folder) as scratch:
-            complete = scratch / copy.name
-            complete.write_bytes(content)
-            complete.chmod(mode)
-            rename_durably(complete, copy)
+            complete_copy = scratch / copy.name
+            complete_copy.write_bytes(content)
+            complete_copy.chmod(mode)
+            rename_durably(complete_copy, copy)
 
 
 def can_mount_copies(sandbox: Sandbox | None) -> bool:

@@ -113,5 +113,5 @@ def _load_libc() -> ctypes.CDLL:
 
 
 def _make_last_error() -> OSError:
-    number = ctypes.get_errno()
-    return OSError(number, os.strerror(number))
+    error_number = ctypes.get_errno()
+    return OSError(error_number, os.strerror(error_number))

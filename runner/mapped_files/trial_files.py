@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, Place, answer_lookups
+from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
@@ -85,14 +85,14 @@ class TrialFiles:
         self.faults: FaultsByFile | None = None
         self.lookups = make_untraced("it was not executed")
         self._tree = tree.resolve()
-        self._place = Place(self._tree, began, sandbox)
+        self._program_tree = ProgramTree(self._tree, began, sandbox)
         self._answered: AnsweredLookups | None = None
         self._renewals: list[FaultsByFile | None] = []
         self._case = case
         self._known = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # for example a link to itself
+        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched}  # for example a link to itself
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
@@ -106,14 +106,14 @@ class TrialFiles:
             if Path(path).is_file():
                 self._prepare_file(path)
 
-    def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began: int) -> bool:
+    def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began_at: int) -> bool:
         """Prepare the files that a watched execution mapped.
 
         Parameters
         ----------
-        faults, asked
+        faults, lookups
             The recorded faults and file lookups of the execution.
-        began
+        began_at
             When it began, in nanoseconds since the epoch. Files that changed later are its own products.
 
         Returns
@@ -126,7 +126,7 @@ class TrialFiles:
         self._has_lookups, self._answered = True, None
         changed = False
         for file in faults.files if faults else ():
-            if self._is_input(file, began):
+            if self._is_input(file, began_at):
                 changed |= self._prepare_file(file.path)
         self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
         return changed
@@ -135,13 +135,13 @@ class TrialFiles:
         """Prepare files that were put back to their built state, so that each execution finds them alike."""
         for path in files:
             with suppress(OSError):
-                real = os.path.realpath(path)
-                if Path(real) in self._untouched:
+                real_path = os.path.realpath(path)
+                if Path(real_path) in self._untouched_files:
                     continue
-                with open_regular(path, links=False) as stream:
+                with open_regular(path, may_be_link=False) as stream:
                     os.fsync(stream.fileno())  # A page that is not stored yet cannot be evicted.
-                if real in self._preparations:
-                    self._prepare_file(real)
+                if real_path in self._preparations:
+                    self._prepare_file(real_path)
                 else:
                     self._known.preparer.prepare(path)
 
@@ -154,7 +154,9 @@ class TrialFiles:
     def answered(self) -> AnsweredLookups:
         """The program's file lookups, with their answers."""
         if self._answered is None:
-            self._answered = AnsweredLookups(self._place, self.lookups, answer_lookups(self._place, self.lookups))
+            self._answered = AnsweredLookups(
+                self._program_tree, self.lookups, answer_lookups(self._program_tree, self.lookups)
+            )
         return self._answered
 
     @property
@@ -200,7 +202,7 @@ class TrialFiles:
         """Return one line for each problem, for people to read."""
         if self.faults is None:
             return ("no execution could be watched, so the files that the program maps are unknown and unprepared",)
-        lost = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
+        loss_message = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
         unprepared: dict[str, list[str]] = {}
         for path, preparation in sorted(self._preparations.items()):
             if preparation.cache is CacheState.UNPREPARED:
@@ -210,26 +212,28 @@ class TrialFiles:
             for reason, paths in unprepared.items()
         ]
         mapped = self.paths
-        opened = [path for path in map(Path, self.lookups.opened) if path.is_relative_to(self._tree) and path.is_file()]
-        own_paths = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
-        system = [path for path in mapped if not path.is_relative_to(self._tree)]
-        doubted = () if self.lookups.objection else list_doubts(self._tree, own_paths, system)
-        return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
+        opened_files = [
+            path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and path.is_file()
+        ]
+        own_paths = [*opened_files, *(path for path in mapped if path.is_relative_to(self._tree))]
+        system_paths = [path for path in mapped if not path.is_relative_to(self._tree)]
+        doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
+        return tuple(line[:1000] for line in (loss_message, *lines, *doubts) if line)
 
-    def _is_input(self, file: FileFaults, began: int) -> bool:
+    def _is_input(self, file: FileFaults, began_at: int) -> bool:
         """Return whether a mapped file existed before the execution, so that its state can be prepared."""
         path = Path(file.path)
-        if file.path in self.lookups.made or not self._is_shown(path):
+        if file.path in self.lookups.made_paths or not self._is_shown(path):
             return False
         try:
-            if path.resolve() in self._untouched:
+            if path.resolve() in self._untouched_files:
                 return False
             state = path.stat()
         except OSError:
             return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
-        return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began
+        return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began_at
 
     def _is_shown(self, path: Path) -> bool:
         """Return whether the sandbox shows the program the runner's file of a path.
@@ -245,7 +249,7 @@ class TrialFiles:
 
     def _prepare_file(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""
-        if Path(path).resolve() in self._untouched:
+        if Path(path).resolve() in self._untouched_files:
             return False
         shared = self._known.shared.get(path)
         if shared and shared[0] == _identify_path(path):
@@ -302,16 +306,16 @@ class TrialFiles:
         if self.are_all_prepared or len(watched) < 2:
             return UncertainFaults()
         unprepared = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
-        in_files = [sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched]
-        return UncertainFaults(least=min(in_files), most=max(in_files))
+        unprepared_faults = [sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched]
+        return UncertainFaults(least=min(unprepared_faults), most=max(unprepared_faults))
 
     def _make_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
 
 
 def _list_files(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return f"{', '.join(paths[:3])}{more}"
+    remainder = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return f"{', '.join(paths[:3])}{remainder}"
 
 
 def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:

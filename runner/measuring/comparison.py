@@ -17,7 +17,7 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Report, Sample
-from runner.dependencies.lookup_answers_in_tree import Place
+from runner.dependencies.lookup_answers_in_tree import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
@@ -83,7 +83,7 @@ class ComparisonResult(Struct, frozen=True):
 
     def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
         """Return the request that the service has decided."""
-        return _make_request(self.base, self.head, judging, cases=cases, most=self.max_pairs)
+        return _make_request(self.base, self.head, judging, cases=cases, max_pairs=self.max_pairs)
 
 
 def compare_interleaved(
@@ -154,9 +154,9 @@ def compare_interleaved(
                 base, head, decide, pairs=pairs, cases=cases, judging=judging, deadline=deadline, progress=progress
             )
     if build_in_place:
-        places = base.answered_lookups.place, head.answered_lookups.place
+        program_trees = base.answered_lookups.program_tree, head.answered_lookups.program_tree
         result = _compare_in_other_place(
-            result, build_in_place, places, decide, cases=cases, judging=judging, progress=progress
+            result, build_in_place, program_trees, decide, cases=cases, judging=judging, progress=progress
         )
     return compare_other_builds(result, build_further_trials, decide, cases=cases, judging=judging, progress=progress)
 
@@ -189,7 +189,7 @@ def sample_interleaved(
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + position}))
                     progress()
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
-            request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.max_pairs)
+            request = _make_request(base_report, head_report, judging, cases=cases, max_pairs=pairs.max_pairs)
             decision = decide(request)
             if decision.more == 0 or target_pairs >= pairs.max_pairs or _is_over(deadline):
                 return ComparisonResult(request.base, request.head, decision, max_pairs=pairs.max_pairs)
@@ -284,7 +284,7 @@ def _can_run_alone(trial: Trial) -> bool:
 def _compare_in_other_place(
     result: ComparisonResult,
     build_in_place: BuildInPlace,
-    places: tuple[Place, Place],
+    program_trees: tuple[ProgramTree, ProgramTree],
     decide: Decide,
     *,
     cases: int,
@@ -294,7 +294,7 @@ def _compare_in_other_place(
     """Measure base in the place of head, if the service asks for it."""
     if not result.comparison or not result.comparison.wants_other_place:
         return result
-    differences = find_tree_differences(*places)
+    differences = find_tree_differences(*program_trees)
     samples = []
     try:
         with build_in_place() as trial, raise_priority():
@@ -308,9 +308,9 @@ def _compare_in_other_place(
         return result
     counts = (name for name in report.metrics if metric(name).kind is Kind.COUNT)
     counted = {name: values for name in counts if (values := report.values(name))}
-    place = OtherPlace(counted=counted, differences=tuple(differences))
-    base = result.base.model_copy(update={"other_place": place})
-    request = _make_request(base, result.head, judging, cases=cases, most=result.max_pairs)
+    other_place = OtherPlace(counted=counted, differences=tuple(differences))
+    base = result.base.model_copy(update={"other_place": other_place})
+    request = _make_request(base, result.head, judging, cases=cases, max_pairs=result.max_pairs)
     return replace(result, base=base, comparison=decide(request))
 
 
@@ -339,7 +339,7 @@ def compare_other_builds(
             report.model_copy(update={"other_builds": (*report.other_builds, other_build)})
             for report, other_build in zip((result.base, result.head), builds, strict=True)
         )
-        request = _make_request(base, head, judging, cases=cases, most=result.max_pairs)
+        request = _make_request(base, head, judging, cases=cases, max_pairs=result.max_pairs)
         result = replace(result, base=base, head=head, comparison=decide(request))
     return result
 
@@ -367,7 +367,9 @@ def _compute_level(values: Sequence[Number]) -> Number:
     return majority[0] if majority else median
 
 
-def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
+def _make_request(
+    base: Report, head: Report, judging: Judging, *, cases: int, max_pairs: int | None
+) -> ComparisonRequest:
     """Return the request by which the service decides on the samples so far."""
     return ComparisonRequest(
         base=base,
@@ -376,7 +378,7 @@ def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, m
         precision=judging.precision,
         budgets=judging.budgets,
         cases=cases,
-        most=most,
+        most=max_pairs,
     )
 
 

@@ -23,7 +23,8 @@ def require_unchanged(before: Environment, after: Environment) -> None:
     changes = find_differences(before, after)
     if changes:
         named_changes = "; ".join(
-            f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_MAX_SETTINGS]
+            f"{name}: {old_value or 'not set'} → {new_value or 'not set'}"
+            for name, old_value, new_value in changes[:_MAX_SETTINGS]
         )
         remainder = f"; and {len(changes) - _MAX_SETTINGS} more" if len(changes) > _MAX_SETTINGS else ""
         raise SpoiledSession(

@@ -254,13 +254,13 @@ class Trial:
         self._files.prepare_expected(self.program)
         self._restorer.watch()
         for _ in range(2):
-            began, started = time.time_ns(), time.monotonic()
+            began_at_ns, started_at = time.time_ns(), time.monotonic()
             faults, lookups = self._trace_execution()
             if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             is_repeatable = not self._leaves_files(lookups)
-            is_repeatable &= not self._files.prepare_mapped(faults, lookups, began)
-            if is_repeatable or time.monotonic() - started > _MAX_REPEATED_SECONDS:
+            is_repeatable &= not self._files.prepare_mapped(faults, lookups, began_at_ns)
+            if is_repeatable or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
@@ -270,7 +270,7 @@ class Trial:
     def _leaves_files(self, lookups: Lookups) -> bool:
         """Return whether an execution has made files that stay, so that the next one may do less work."""
         prefix = f"{self._tree.resolve()}/"
-        created_files = (path.removeprefix(prefix) for path in lookups.made if path.startswith(prefix))
+        created_files = (path.removeprefix(prefix) for path in lookups.made_paths if path.startswith(prefix))
         return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
@@ -307,7 +307,7 @@ class Trial:
         case = self.subject.case.name
         if case in reasons:
             return self._execute_traced(None), make_untraced(reasons[case])
-        with LookupTracer(launched=True, counted=True) as tracer:
+        with LookupTracer(is_launched=True, is_counted=True) as tracer:
             try:
                 return self._execute_traced(tracer), tracer.read_lookups()
             except ExecutionFailure as failure:
@@ -404,22 +404,22 @@ class Trial:
             return self._state
         return replace(self._state, variables=recording.variables)
 
-    def can_run_at_once(self, other: "Trial") -> bool:
+    def can_run_at_once(self, other_trial: "Trial") -> bool:
         """Return whether the servers of two trials can be alive at once.
 
         They need trees of their own, where their data is, and the policy of huge pages can be the host's.
         """
-        is_apart = self._tree != other._tree and self._case.huge_pages == other._case.huge_pages
+        is_apart = self._tree != other_trial._tree and self._case.huge_pages == other_trial._case.huge_pages
         return self.workload.server is not None and is_apart
 
     def replace_workload(self, workload: Workload) -> "Trial":
         """Return the trial of the same build and case as another workload runs it."""
         return Trial(workload, self.subject, self._bench, self._tree)
 
-    def share_tree(self, other: "Trial") -> None:
+    def share_tree(self, other_trial: "Trial") -> None:
         """If another trial uses the same tree, undo before each execution also what that trial has changed."""
-        if self._tree == other._tree:
-            self._restorer = other._restorer
+        if self._tree == other_trial._tree:
+            self._restorer = other_trial._restorer
 
     def _restore_tree(self) -> None:
         """Undo what the last execution changed in the tree."""
@@ -500,7 +500,7 @@ class Trial:
         """Return a report of the trial with everything that is known about its session."""
         caveat = (self.workload.workload.caveat,) if samples and self.workload.workload.caveat else ()
         files_remarks = self._files.list_remarks() if samples else ()
-        if samples and (changes := self._restorer.describe(self._files.lookups.missed)):
+        if samples and (changes := self._restorer.describe(self._files.lookups.missed_paths)):
             files_remarks = (changes[:1000], *files_remarks)
         was_built = not (failure and failure.stage is Stage.BUILD)
         return Report(

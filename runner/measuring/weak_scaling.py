@@ -18,7 +18,9 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
     """
     if get_process_count(workload, report.case) == 1:
         return report
-    single_process = next((other for other in reports if _is_single_process_run(other, report, workload)), None)
+    single_process = next(
+        (other_report for other_report in reports if _is_single_process_run(other_report, report, workload)), None
+    )
     times = single_process.values("elapsed") if single_process else ()
     if not times:
         return report
@@ -28,13 +30,15 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
     )
 
 
-def _is_single_process_run(other: Report, report: Report, workload: Workload) -> bool:
+def _is_single_process_run(other_report: Report, report: Report, workload: Workload) -> bool:
     """Return whether a run is that of one process at the same commit and otherwise the same point."""
     process_parameters = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
-    shared_parameters = {name: value for name, value in other.case.parameters.items() if name not in process_parameters}
+    shared_parameters = {
+        name: value for name, value in other_report.case.parameters.items() if name not in process_parameters
+    }
     return (
-        get_process_count(workload, other.case) == 1
-        and other.revision.commit == report.revision.commit
+        get_process_count(workload, other_report.case) == 1
+        and other_report.revision.commit == report.revision.commit
         and shared_parameters
         == {name: value for name, value in report.case.parameters.items() if name not in process_parameters}
     )

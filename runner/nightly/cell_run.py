@@ -38,7 +38,7 @@ def run_cell(
     except FaultwatchError as error:
         _report_cell(service, nightly_run, cell.model_copy(update={"problem": str(error)[:1000]}))
         return
-    done = cell.model_copy(
+    measured_cell = cell.model_copy(
         update={
             "subject": prepared.measurement.repository.name,
             "revision": prepared.revision.commit,
@@ -46,16 +46,18 @@ def run_cell(
             "problem": _describe_problem(summary),
         }
     )
-    digest = _report_cell(service, nightly_run, done)
+    digest = _report_cell(service, nightly_run, measured_cell)
     for attempt in range(2, retries + 2):
-        failed = _select_failed_cases(digest, done)
-        if not failed:
+        failed_cases = _select_failed_cases(digest, measured_cell)
+        if not failed_cases:
             break
         try:
-            problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed, observer))
+            problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed_cases, observer))
         except FaultwatchError as error:
             problem = str(error)[:1000]
-        digest = _report_cell(service, nightly_run, done.model_copy(update={"problem": problem, "attempts": attempt}))
+        digest = _report_cell(
+            service, nightly_run, measured_cell.model_copy(update={"problem": problem, "attempts": attempt})
+        )
         if problem:
             break
 

@@ -22,7 +22,7 @@ def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
     """
     return tuple(
         NightlyCell(host=this_host if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
-        for host, configuration, entry in _list_places(matrix)
+        for host, configuration, entry in _list_combinations(matrix)
     )
 
 
@@ -39,8 +39,10 @@ def list_host_cells(matrix: Matrix, this_host: str) -> tuple[tuple[NightlyCell, 
             f"{matrix.path}: this host, {this_host}, is not one of {', '.join(matrix.hosts)}",
             "add it, or set FAULTWATCH_HOST to one of these names",
         )
-    every = zip(plan_cells(matrix, this_host), (entry for _, _, entry in _list_places(matrix)), strict=True)
-    return tuple((cell, entry) for cell, entry in every if cell.host == this_host)
+    cells_with_entries = zip(
+        plan_cells(matrix, this_host), (entry for _, _, entry in _list_combinations(matrix)), strict=True
+    )
+    return tuple((cell, entry) for cell, entry in cells_with_entries if cell.host == this_host)
 
 
 def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
@@ -53,29 +55,29 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
     """
     if not matrix.hosts:
         raise FaultwatchError(f"{matrix.path} does not name any hosts", "add [hosts.NAME] for each machine")
-    used = {host for host, _, _ in _list_places(matrix)}
+    used_hosts = {host for host, _, _ in _list_combinations(matrix)}
     return [
         {"host": name, "labels": list(host.labels or ("self-hosted", name))}
         for name, host in matrix.hosts.items()
-        if name in used
+        if name in used_hosts
     ]
 
 
-def _list_places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
+def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
     """Yield each host, configuration and workload of the matrix that belong together."""
-    seen = set()
+    listed_combinations = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
             for entry in matrix.workloads:
-                on_host = host in (entry.hosts or matrix.host_names)
-                key = host, configuration, entry.path
-                if on_host and configuration in (entry.configurations or matrix.configuration_names):
-                    if key in seen:
+                is_on_host = host in (entry.hosts or matrix.host_names)
+                combination = host, configuration, entry.path
+                if is_on_host and configuration in (entry.configurations or matrix.configuration_names):
+                    if combination in listed_combinations:
                         raise FaultwatchError(
                             f"{matrix.path}: {entry.path} is listed twice for {configuration} on {host}",
                             "put all of its parameters into one entry",
                         )
-                    seen.add(key)
+                    listed_combinations.add(combination)
                     yield host, configuration, entry
 
 
@@ -95,9 +97,9 @@ def apply_configuration(
     A setting for which the workload has a parameter, such as its own list of allocators, becomes a choice of cases.
     Every other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
     """
-    chosen: list[str] = []
-    added: dict[str, Parameter] = {}
-    run: dict[str, Any] = {}
+    case_choices: list[str] = []
+    added_parameters: dict[str, Parameter] = {}
+    run_keys: dict[str, Any] = {}
     environment = dict(workload.run.environment)
     for key in ("allocator", "huge_pages", "threads", "processes", "memory_limit"):
         value = getattr(configuration, key)
@@ -109,25 +111,25 @@ def apply_configuration(
                 f"add `configurations` without {name} to its [[workloads]]",
             )
         if key in workload.matrix:
-            chosen.append(f"{key}={value}")
+            case_choices.append(f"{key}={value}")
             continue
-        added[key] = value
+        added_parameters[key] = value
         if key == "threads":
             environment[_THREADS_VARIABLE] = "{threads}"
         else:
-            run[key] = f"{{{key}}}"
+            run_keys[key] = f"{{{key}}}"
     if configuration.environment:
         # Escape braces: the values are literal, and braces would be placeholders.
         environment |= {
             variable: value.replace("{", "{{").replace("}", "}}")
             for variable, value in configuration.environment.items()
         }
-        added["configuration"] = name
-    if not added:
-        return workload, tuple(chosen)
+        added_parameters["configuration"] = name
+    if not added_parameters:
+        return workload, tuple(case_choices)
     fields: dict[str, Any] = {field: getattr(workload, field) for field in Workload.model_fields}
-    fields["run"] = workload.run.model_copy(update={**run, "environment": environment})
-    fields["matrix"] = {**workload.matrix, **{key: (value,) for key, value in added.items()}}
-    fields["include"] = tuple({**point, **added} for point in workload.include)
+    fields["run"] = workload.run.model_copy(update={**run_keys, "environment": environment})
+    fields["matrix"] = {**workload.matrix, **{key: (value,) for key, value in added_parameters.items()}}
+    fields["include"] = tuple({**point, **added_parameters} for point in workload.include)
     # Construct it: a copy would keep the cached hash of the original.
-    return Workload.model_validate(fields), tuple(chosen)
+    return Workload.model_validate(fields), tuple(case_choices)

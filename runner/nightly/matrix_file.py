@@ -1,4 +1,4 @@
-"""Read ``matrix.toml``, strictly; docs/how-to/nightly.md explains each key."""
+"""Reads ``matrix.toml`` strictly; docs/how-to/nightly.md explains each key."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -88,13 +88,13 @@ class Matrix(Table):
     def _check_names(self) -> Self:
         """Check that each workload names only hosts and configurations of the matrix."""
         for entry in self.workloads:
-            for kind, names, defined in (
+            for kind, names, known_names in (
                 ("host", entry.hosts, self.host_names),
                 ("configuration", entry.configurations, self.configuration_names),
             ):
-                unknown = [name for name in names or () if name not in defined]
-                if unknown:
-                    raise ValueError(f"workload {entry.path}: there is no {kind} {unknown[0]!r}")
+                unknown_names = [name for name in names or () if name not in known_names]
+                if unknown_names:
+                    raise ValueError(f"workload {entry.path}: there is no {kind} {unknown_names[0]!r}")
         return self
 
     @property

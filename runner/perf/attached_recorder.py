@@ -44,8 +44,8 @@ class Tracer(Protocol):
 class Follower(Protocol):
     """A program that starts another one and follows it."""
 
-    inherited: tuple[int, ...]
-    """Descriptors that it needs."""
+    inherited_descriptors: tuple[int, ...]
+    """The descriptors that the program needs."""
 
     def wrap_command(self, command: Sequence[str]) -> list[str]:
         """Return the command line that starts and follows a command."""

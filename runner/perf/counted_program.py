@@ -13,8 +13,8 @@ from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
-from runner.execution.execute import Companion, Finished, Program
-from runner.execution.launcher import Launch, Start
+from runner.execution.execute import Companion, Program, ProgramResult
+from runner.execution.launcher import Launch, SimultaneousStart
 from runner.execution.launcher_compilation import get_launcher
 from runner.execution.load_commands import LoadCommands
 from runner.execution.process_variables import BASE_VARIABLES, pad_variables
@@ -58,7 +58,7 @@ class CountedProgram:
         The programs that perf lost, once there are readings.
     """
 
-    def __init__(self, order: CountingOrder, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
+    def __init__(self, order: CountingOrder, start: SimultaneousStart, group: MemoryGroup, stack: ExitStack) -> None:
         self._order = order
         self._group = group
         self._stack = stack
@@ -92,7 +92,7 @@ class CountedProgram:
             environment,
             confinement,
             copies=copies,
-            orders=order.load_commands.launcher_descriptor if order.load_commands else -1,
+            orders_descriptor=order.load_commands.launcher_descriptor if order.load_commands else -1,
         )
         inherited: list[int] = []
         if order.sandbox:
@@ -101,7 +101,7 @@ class CountedProgram:
             command = [*prefix, *command]
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
-            inherited += order.recording.follower.inherited
+            inherited += order.recording.follower.inherited_descriptors
         parts = self.launch, self._region, self._guard, order.load_commands
         companions: list[Companion] = [part for part in parts if part]
         return Program(command, BASE_VARIABLES, companions, inherited)
@@ -134,7 +134,7 @@ class CountedProgram:
         }
         return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
 
-    def conclude(self, finished: Finished) -> str:
+    def conclude(self, finished: ProgramResult) -> str:
         """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
 
         Raises
@@ -157,14 +157,16 @@ class CountedProgram:
             return finished.problem or "vanished"
         if not ending.status and (outlived := self.launch.describe_outlived()):
             return outlived
-        return Finished(ending.status, "", "", finished.seconds, finished.deadline).problem
+        return ProgramResult(ending.status, "", "", finished.seconds, finished.deadline).problem
 
-    def make_program_result(self, finished: Finished) -> Finished:
+    def make_program_result(self, finished: ProgramResult) -> ProgramResult:
         """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
-        why = self._guard.problem if self._guard else ""
+        problem = self._guard.problem if self._guard else ""
         ending = self.launch.ending
         has_own_status = ending is not None and finished.status is not None  # None: it was ended at the deadline
-        return replace(finished, why=why, status=ending.status if ending and has_own_status else finished.status)
+        return replace(
+            finished, explanation=problem, status=ending.status if ending and has_own_status else finished.status
+        )
 
     def _attach_counters(self, pid: int) -> None:
         """Attach everything that counts to a program that is about to start."""

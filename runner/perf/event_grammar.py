@@ -20,7 +20,7 @@ _FORMS = (
     # Tracepoints, as in kmem:mm_page_alloc.
     rf"[a-z][a-z0-9_]{{0,49}}:[A-Za-z_][A-Za-z0-9_]{{0,99}}{_MODIFIER}",
 )
-_ALLOWED = re.compile("|".join(f"(?:{form})" for form in _FORMS))
+_ALLOWED = re.compile("|".join(f"(?:{event_format})" for event_format in _FORMS))
 _LOADED_FILE = re.compile(r"\.(?:c|o|bpf|obj|so|cpp|h)(?::.*)?$", re.IGNORECASE)
 _FOREIGN_GROUP = re.compile(r"(?:mem|bpf.*|probe.*|[ku](?:ret)?probe.*|sdt_.*|synthetic|tool|breakpoint)(?::.*|$)")
 """Groups of tracepoints, and kinds of events, that attach to other programs or load code."""

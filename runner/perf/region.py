@@ -117,8 +117,8 @@ class Region:
                 return {REGION_PREFIX + name: reading for name, reading in self._perf.read_readings().items()}
             except (OSError, PerfOutputError) as error:
                 self._problem = f"perf's output for the region cannot be read: {error}"
-        missing = Reading(status=Status.NOT_COUNTED, reason=self._problem[:1000])
-        return {REGION_PREFIX + name: missing for name in self._events}
+        missing_reading = Reading(status=Status.NOT_COUNTED, reason=self._problem[:1000])
+        return {REGION_PREFIX + name: missing_reading for name in self._events}
 
     def __enter__(self) -> Self:
         return self

@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.execute import Finished, Program, execute_together
+from runner.execution.execute import Program, ProgramResult, execute_together
 from runner.execution.execution_log import log_command
-from runner.execution.launcher import Start, resolve_program
+from runner.execution.launcher import SimultaneousStart, resolve_program
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.attached_recorder import Recording
@@ -149,7 +149,7 @@ def count_processes(
 
         def create_programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is created after the previous one has started: they share the numbers of the region's descriptors.
-            start = Start(processes)
+            start = SimultaneousStart(processes)
             order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
             for number in range(processes):
                 program_order = order if number else replace(order, recording=recording)
@@ -174,7 +174,9 @@ def count_processes(
     return GroupExecution(tuple(executions), group_readings)
 
 
-def _execute_programs(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+def _execute_programs(
+    programs: Iterator[Program], directory: Path, timeout: float, processes: int
+) -> list[ProgramResult]:
     """Execute programs at once; explain an error if they need too many open files."""
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
@@ -191,10 +193,10 @@ def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: Memory
     """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
     if sandbox is None or group.limit_processes(MAX_TASKS):
         return sandbox
-    return replace(sandbox, sharing=processes)
+    return replace(sandbox, sandbox_count=processes)
 
 
-def _make_execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
+def _make_execution(program: CountedProgram, finished: ProgramResult, unknown: Sequence[str]) -> Execution:
     readings, text = program.read_readings()
     return Execution(Sample(readings=readings | make_unsupported_readings(unknown), perf_output=text), finished.output)
 
@@ -207,7 +209,7 @@ def _sum_faults(executions: Sequence[Execution]) -> int | float:
     return sum(reading.value or 0 for reading in readings)
 
 
-def raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
+def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResult, group: MemoryGroup) -> None:
     """Raise if a program had a problem, or the kernel ended a part of it; the failure keeps what it printed.
 
     Raises
@@ -216,12 +218,14 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: Finished, g
         It had.
     """
     problem = problem or _describe_preload_failure(finished.error)
-    if not problem and group.count_killed():
-        problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"
+    has_lost_process = not problem and group.count_killed() > 0
+    if has_lost_process:
+        problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:
-        limit_text = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
+        was_killed = has_lost_process or "SIGKILL" in problem
+        limit_text = f" (memory limit {group.show()} bytes)" if was_killed and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limit_text}"
-        was_stopped = bool(limit_text or finished.why) or finished.timed_out
+        was_stopped = bool(limit_text or finished.explanation) or finished.timed_out
         log = _format_log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 

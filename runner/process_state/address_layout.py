@@ -20,7 +20,7 @@ class Layout:
 
     def __init__(self, tree: Tree | None = None) -> None:
         self._tree = tree or Tree()
-        self._before = 0
+        self._previous_flags = 0
 
     def show(self) -> str:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
@@ -32,10 +32,10 @@ class Layout:
 
     def apply(self) -> None:
         """Switch randomisation off, and everything else that a personality can change."""
-        before = system_calls.get_personality()
+        previous_flags = system_calls.get_personality()
         system_calls.set_personality(system_calls.ADDR_NO_RANDOMIZE)
-        self._before = before
+        self._previous_flags = previous_flags
 
     def undo(self) -> None:
         """Restore the previous setting."""
-        system_calls.set_personality(self._before)
+        system_calls.set_personality(self._previous_flags)

@@ -16,7 +16,7 @@ class Affinity:
     def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:
         self._cpus = cpus
         self._tree = tree or Tree()
-        self._before: set[int] = set()
+        self._previous_cpus: set[int] = set()
 
     @property
     def target(self) -> str:
@@ -31,12 +31,14 @@ class Affinity:
 
     def apply(self) -> None:
         """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""
-        before = os.sched_getaffinity(0)
-        if not self._cpus <= before:
-            raise PermissionError(f"only the processors {format_cpus(before)} can be used, not all of {self.target}")
+        previous_cpus = os.sched_getaffinity(0)
+        if not self._cpus <= previous_cpus:
+            raise PermissionError(
+                f"only the processors {format_cpus(previous_cpus)} can be used, not all of {self.target}"
+            )
         os.sched_setaffinity(0, self._cpus)
-        self._before = before
+        self._previous_cpus = previous_cpus
 
     def undo(self) -> None:
         """Restore the previous set."""
-        os.sched_setaffinity(0, self._before)
+        os.sched_setaffinity(0, self._previous_cpus)

@@ -16,7 +16,7 @@ _NOTE_FOLDER = "run/faultwatch"
 _NOTE_FILE = f"{_NOTE_FOLDER}/rcu_expedited"
 """Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
 _MAX_WAIT_SECONDS = 0.1
-"""Seconds; others need the switch for a hundredth of that."""
+"""Others need the switch for a hundredth of that."""
 
 
 @contextmanager
@@ -33,8 +33,8 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
         return
     try:
         _restore_value(switch, tree)
-        before = os.pread(switch, 16, 0)
-        if not _save_note(before, tree):
+        previous_value = os.pread(switch, 16, 0)
+        if not _save_note(previous_value, tree):
             yield
             return
         os.pwrite(switch, b"1", 0)
@@ -75,7 +75,7 @@ def _lock_switch(tree: Tree) -> int | None:
         time.sleep(0.001)
 
 
-def _save_note(before: bytes, tree: Tree) -> bool:
+def _save_note(previous_value: bytes, tree: Tree) -> bool:
     """Note the value to restore; return whether that was possible."""
     try:
         tree.path(_NOTE_FOLDER).mkdir(mode=0o755, exist_ok=True)
@@ -85,7 +85,7 @@ def _save_note(before: bytes, tree: Tree) -> bool:
     except OSError:
         return False
     try:
-        os.write(note, before)
+        os.write(note, previous_value)
     finally:
         os.close(note)
     return True
@@ -94,7 +94,7 @@ def _save_note(before: bytes, tree: Tree) -> bool:
 def _restore_value(switch: int, tree: Tree) -> None:
     """Restore the noted value, if there is a note. While the switch is locked, nobody else uses it."""
     with suppress(OSError):
-        before = tree.path(_NOTE_FILE).read_bytes()
-        if before.strip().isdigit():  # Empty if the runner was killed before it changed anything.
-            os.pwrite(switch, before, 0)
+        previous_value = tree.path(_NOTE_FILE).read_bytes()
+        if previous_value.strip().isdigit():  # Empty if the runner was killed before it changed anything.
+            os.pwrite(switch, previous_value, 0)
         tree.path(_NOTE_FILE).unlink()

@@ -28,7 +28,7 @@ class HostSetting:
         self._tree = tree
         self._lock: int | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self._before = ""
+        self._previous_value = ""
 
     def show(self) -> str:
         """Return the current choice; empty if the host has no such setting."""
@@ -53,9 +53,9 @@ class HostSetting:
             if not os.access(file, os.W_OK):
                 raise PermissionError(f"{file} is not writable")
             self._acquire_lock(fcntl.LOCK_EX)
-            self._before = self.show()
+            self._previous_value = self.show()
             with file.open("w", encoding="ascii") as writer:
-                self._guard = _start_guard(self._before, file, self._lock)
+                self._guard = _start_guard(self._previous_value, file, self._lock)
                 writer.write(value)
         except BaseException:
             self.restore()
@@ -71,7 +71,7 @@ class HostSetting:
                 if guard.wait() != 0:
                     raise FaultwatchError(
                         f"/{self._name} could not be restored",
-                        f"restore it yourself: echo {self._before} >/{self._name}",
+                        f"restore it yourself: echo {self._previous_value} >/{self._name}",
                     )
         finally:
             if lock is not None:
@@ -88,10 +88,10 @@ class HostSetting:
         raise FaultwatchError(f"another session is using a different value of /{self._name}", "wait until it ends")
 
 
-def _start_guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
+def _start_guard(previous_value: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
     """Start the guard, which restores the value when its standard input ends and keeps the lock until then."""
     return subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, "guard", before, str(file)],
+        ["/bin/sh", "-c", _GUARD, "guard", previous_value, str(file)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

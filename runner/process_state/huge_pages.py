@@ -27,7 +27,7 @@ class HugePages:
         self._policy = policy
         self._tree = tree or Tree()
         self._host: HostSetting | None = None
-        self._before = system_calls.REFUSE_NONE
+        self._previous_refusal = system_calls.REFUSE_NONE
 
     @property
     def target(self) -> str:
@@ -52,7 +52,7 @@ class HugePages:
 
     def apply(self) -> None:
         """Refuse huge pages, accept advised ones, or accept all: for this process, or else for the host."""
-        before = system_calls.get_huge_page_refusal()
+        previous_refusal = system_calls.get_huge_page_refusal()
         if self._policy == "never":
             system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
         elif self._policy == "always" or not self._takes_advised_only():
@@ -61,13 +61,13 @@ class HugePages:
             host.hold(self._policy)
             self._host = host
             system_calls.refuse_huge_pages(system_calls.REFUSE_NONE)
-        self._before = before
+        self._previous_refusal = previous_refusal
 
     def undo(self) -> None:
         """Restore the setting of the process and the host's policy."""
         host, self._host = self._host, None
         try:
-            system_calls.refuse_huge_pages(self._before)
+            system_calls.refuse_huge_pages(self._previous_refusal)
         finally:
             if host:
                 host.restore()

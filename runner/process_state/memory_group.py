@@ -39,7 +39,7 @@ class MemoryGroup:
         self._limit = None if limit is None else limit - limit % mmap.PAGESIZE
         self._tree = tree or Tree()
         self.folder: Path | None = None
-        self._counted: Path | None = None
+        self._pids_folder: Path | None = None
 
     @property
     def target(self) -> str:
@@ -60,7 +60,7 @@ class MemoryGroup:
         OSError
             The kernel refuses.
         """
-        folders = [folder for folder in (self.folder, self._counted) if folder is not None]
+        folders = [folder for folder in (self.folder, self._pids_folder) if folder is not None]
         if folders:
             with expedite_grace_periods(self._tree) if at_once else nullcontext():
                 for folder in folders:
@@ -103,13 +103,13 @@ class MemoryGroup:
             return
         raise refusal
 
-    def limit_processes(self, most: int) -> bool:
+    def limit_processes(self, max_processes: int) -> bool:
         """Limit how many processes and threads the applied group may have at once; return whether that is possible."""
         if self.folder is None:
             return False
         with suppress(OSError):
             if (self.folder / "pids.max").exists():  # version 2: one group has all controllers
-                (self.folder / "pids.max").write_text(str(most), encoding="ascii")
+                (self.folder / "pids.max").write_text(str(max_processes), encoding="ascii")
                 return True
         if not (self.folder / "memory.limit_in_bytes").exists():
             return False
@@ -117,23 +117,23 @@ class MemoryGroup:
             with suppress(OSError):
                 folder = _make_group(parent)
                 try:
-                    (folder / limit_file).write_text(str(most), encoding="ascii")
+                    (folder / limit_file).write_text(str(max_processes), encoding="ascii")
                 except OSError:
                     _remove_group(folder)
                     continue
-                self._counted = folder
+                self._pids_folder = folder
                 return True
         return False
 
     def remove_abandoned(self) -> None:
         """Remove the groups of runners that were killed, with the processes in them."""
-        for controller, first, second in (("memory", "", ""), ("pids", "", None)):
-            for parent, _ in self._list_parents(controller, first, second):
+        for controller, version_1_file, version_2_file in (("memory", "", ""), ("pids", "", None)):
+            for parent, _ in self._list_parents(controller, version_1_file, version_2_file):
                 _remove_abandoned_groups(parent)
 
     def undo(self) -> None:
         """Kill the remaining processes of the group, and remove it."""
-        folders, self.folder, self._counted = (self.folder, self._counted), None, None
+        folders, self.folder, self._pids_folder = (self.folder, self._pids_folder), None, None
         for folder in folders:
             if folder is not None:
                 self.end(folder)
@@ -151,26 +151,28 @@ class MemoryGroup:
             time.sleep(0.01)
         _remove_group(folder)
 
-    def _list_parents(self, controller: str, first: str, second: str | None) -> Iterator[tuple[Path, str]]:
+    def _list_parents(
+        self, controller: str, version_1_file: str, version_2_file: str | None
+    ) -> Iterator[tuple[Path, str]]:
         """Yield the groups that may contain a new one, nearest first, with the name of the limit file.
 
-        `first` and `second` are its names in the two versions; None if a version is no choice.
+        `version_1_file` and `version_2_file` are its names in the two versions; None if version 2 is no choice.
         """
         paths: dict[str, str] = {}
         for line in self._tree.read_lines("proc/self/cgroup"):
             _, controllers, path = (*line.split(":", 2), "", "")[:3]
             paths.update(dict.fromkeys(controllers.split(","), path))
-        old = controller in paths
-        if old:
-            mount, path, file = self._tree.path(f"{_MOUNT}/{controller}"), paths[controller], first
-        elif second is None:
+        is_version_1 = controller in paths
+        if is_version_1:
+            mount, path, file = self._tree.path(f"{_MOUNT}/{controller}"), paths[controller], version_1_file
+        elif version_2_file is None:
             return
         else:
-            mount, path, file = self._tree.path(_MOUNT), paths.get("", "/"), second
+            mount, path, file = self._tree.path(_MOUNT), paths.get("", "/"), version_2_file
         own_folder = mount / path.strip("/")
         for group in (own_folder, *own_folder.parents):
             if group.is_relative_to(mount) and group.is_dir():
-                for controller_change in () if old else ("+pids", "+memory"):
+                for controller_change in () if is_version_1 else ("+pids", "+memory"):
                     # Fails if the group itself contains processes: then the next ancestor is tried.
                     with suppress(OSError):
                         (group / "cgroup.subtree_control").write_text(controller_change, encoding="ascii")

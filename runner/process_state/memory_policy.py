@@ -14,7 +14,7 @@ class MemoryPolicy:
     remedy = "start the runner without numactl"
 
     def __init__(self) -> None:
-        self._before: system_calls.NodePolicy | None = None
+        self._previous_policy: system_calls.NodePolicy | None = None
 
     def show(self) -> str:
         """Return the name of the policy of this thread. If the kernel does not say, none can have been set."""
@@ -26,12 +26,12 @@ class MemoryPolicy:
 
     def apply(self) -> None:
         """Set the default policy."""
-        before = system_calls.get_memory_policy()
-        if before.mode != DEFAULT_POLICY:
+        previous_policy = system_calls.get_memory_policy()
+        if previous_policy.mode != DEFAULT_POLICY:
             system_calls.set_memory_policy(system_calls.NodePolicy(DEFAULT_POLICY, b""))
-        self._before = before
+        self._previous_policy = previous_policy
 
     def undo(self) -> None:
         """Restore the policy."""
-        if self._before and self._before.mode != DEFAULT_POLICY:
-            system_calls.set_memory_policy(self._before)
+        if self._previous_policy and self._previous_policy.mode != DEFAULT_POLICY:
+            system_calls.set_memory_policy(self._previous_policy)

@@ -13,7 +13,7 @@ _OUTDATED_REASON = "the kernel had not added up the counters of the group yet"
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 
 
-def read_memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
+def read_memory_readings(folder: Path | None, min_faults: int = 0) -> dict[str, Reading]:
     """Return the counters of a group, with names that start with :data:`GROUP_PREFIX`; empty without a group.
 
     A counter that the kernel lacks is not supported, which differs from zero. If the kernel does not account pressure,
@@ -22,13 +22,13 @@ def read_memory_readings(folder: Path | None, least: int = 0) -> dict[str, Readi
 
     Parameters
     ----------
-    least
+    min_faults
         The faults that the processes of the group took, by the kernel's account of each.
     """
     if folder is None:
         return {}
     counts = _read_counters(folder)
-    if counts.get("pgfault", least) < least:
+    if counts.get("pgfault", min_faults) < min_faults:
         readings = {
             GROUP_PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OUTDATED_REASON)
             for name in GROUP_COUNTERS

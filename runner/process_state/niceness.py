@@ -15,7 +15,7 @@ class Niceness:
     def __init__(self, value: int = 0, tree: Tree | None = None) -> None:
         self._value = value
         self._tree = tree or Tree()
-        self._before = value
+        self._previous_value = value
 
     @property
     def target(self) -> str:
@@ -30,15 +30,15 @@ class Niceness:
 
     def apply(self) -> None:
         """Set the nice value, unless it could not be restored."""
-        before = os.getpriority(os.PRIO_PROCESS, 0)
-        if before < self._value and not _may_become(before):
-            raise PermissionError(f"a nice value of {before} could not be restored")
+        previous_value = os.getpriority(os.PRIO_PROCESS, 0)
+        if previous_value < self._value and not _may_become(previous_value):
+            raise PermissionError(f"a nice value of {previous_value} could not be restored")
         os.setpriority(os.PRIO_PROCESS, 0, self._value)
-        self._before = before
+        self._previous_value = previous_value
 
     def undo(self) -> None:
         """Restore the nice value."""
-        os.setpriority(os.PRIO_PROCESS, 0, self._before)
+        os.setpriority(os.PRIO_PROCESS, 0, self._previous_value)
 
 
 def _may_become(value: int) -> bool:

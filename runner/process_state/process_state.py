@@ -19,7 +19,7 @@ from runner.process_state.umask import FileMask
 
 
 class ProcessState(Struct, frozen=True):
-    """The state in which a measured process starts. Set before perf starts, so that no wrapper is counted.
+    """The state in which a measured process starts. It is set before perf starts, so that no wrapper is counted.
 
     Attributes
     ----------
@@ -47,14 +47,14 @@ class ProcessState(Struct, frozen=True):
     def read_settings(self) -> dict[str, str]:
         """Return this state as settings of the run's environment: the actual values while it is applied."""
         with self._apply_attributes() as attributes:
-            actual = {attribute.setting: attribute.show() for attribute in attributes}
-        fixed = {
+            applied_settings = {attribute.setting: attribute.show() for attribute in attributes}
+        fixed_settings = {
             "process.start_size": str(START_BLOCK_BYTES),
             "process.limits": format_limits(),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
-        return {HugePages.setting: "host", **fixed, **actual}
+        return {HugePages.setting: "host", **fixed_settings, **applied_settings}
 
     def list_remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
@@ -92,9 +92,9 @@ class ProcessState(Struct, frozen=True):
     def _list_attributes(self) -> list[Attribute]:
         """Return the attributes to apply to a process, in order."""
         group = MemoryGroup(self.memory_limit)
-        chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
+        attributes: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
         if self.huge_pages != "host":
-            chosen.append(HugePages(self.huge_pages))
+            attributes.append(HugePages(self.huge_pages))
         if self.cpus:
-            chosen.append(Affinity(self.cpus))
-        return chosen
+            attributes.append(Affinity(self.cpus))
+        return attributes

@@ -15,7 +15,7 @@ class RoundRobin:
     remedy = "use the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r)"
 
     def __init__(self) -> None:
-        self._before = (os.SCHED_OTHER, os.sched_param(0))
+        self._previous_policy = (os.SCHED_OTHER, os.sched_param(0))
 
     def show(self) -> str:
         """Return ``round-robin``, or ``ordinary``."""
@@ -23,10 +23,10 @@ class RoundRobin:
 
     def apply(self) -> None:
         """Switch to round-robin scheduling."""
-        before = (os.sched_getscheduler(0), os.sched_getparam(0))
+        previous_policy = (os.sched_getscheduler(0), os.sched_getparam(0))
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-        self._before = before
+        self._previous_policy = previous_policy
 
     def undo(self) -> None:
         """Restore the previous policy."""
-        os.sched_setscheduler(0, *self._before)
+        os.sched_setscheduler(0, *self._previous_policy)

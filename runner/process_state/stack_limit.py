@@ -5,7 +5,7 @@ import resource
 from runner.system.tree import Tree
 
 STACK_LIMIT_BYTES = 8 * 1024 * 1024
-"""Bytes."""
+"""The stack limit with which programs are measured."""
 
 
 class StackLimit:
@@ -17,7 +17,7 @@ class StackLimit:
     def __init__(self, size: int = STACK_LIMIT_BYTES, tree: Tree | None = None) -> None:
         self._size = size
         self._tree = tree or Tree()
-        self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        self._previous_limits = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
     @property
     def target(self) -> str:
@@ -32,13 +32,13 @@ class StackLimit:
 
     def apply(self) -> None:
         """Set the soft limit; a lower hard limit prevents it."""
-        before = resource.getrlimit(resource.RLIMIT_STACK)
+        previous_limits = resource.getrlimit(resource.RLIMIT_STACK)
         try:
-            resource.setrlimit(resource.RLIMIT_STACK, (self._size, before[1]))
+            resource.setrlimit(resource.RLIMIT_STACK, (self._size, previous_limits[1]))
         except ValueError as error:
             raise PermissionError(str(error)) from None
-        self._before = before
+        self._previous_limits = previous_limits
 
     def undo(self) -> None:
         """Restore the limits."""
-        resource.setrlimit(resource.RLIMIT_STACK, self._before)
+        resource.setrlimit(resource.RLIMIT_STACK, self._previous_limits)

@@ -36,8 +36,8 @@ def get_memory_policy() -> NodePolicy:
 def set_memory_policy(policy: NodePolicy) -> None:
     """Set the NUMA memory policy of this thread and its children."""
     nodes = ctypes.create_string_buffer(policy.nodes, _MAX_NODES // 8) if policy.nodes else None
-    most = ctypes.c_ulong(_MAX_NODES if nodes else 0)
-    _check_result(_load_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
+    node_count = ctypes.c_ulong(_MAX_NODES if nodes else 0)
+    _check_result(_load_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, node_count))
 
 
 def get_personality() -> int:
@@ -55,7 +55,7 @@ def get_huge_page_refusal() -> int:
     return _check_result(_load_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
 
 
-def refuse_huge_pages(which: int) -> None:
+def refuse_huge_pages(refusal: int) -> None:
     """Make this process and its children refuse transparent huge pages.
 
     Raises
@@ -63,14 +63,14 @@ def refuse_huge_pages(which: int) -> None:
     OSError
         This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
     """
-    _check_result(_load_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
+    _check_result(_load_libc().prctl(_PR_SET_THP_DISABLE, refusal & 1, refusal & 2, 0, 0))
 
 
 def _check_result(result: int) -> int:
     """Return the result of a call of the C library; raise OSError if it failed."""
     if result == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        error_number = ctypes.get_errno()
+        raise OSError(error_number, os.strerror(error_number))
     return result
 
 

@@ -15,7 +15,7 @@ class FileMask:
 
     def __init__(self, tree: Tree | None = None) -> None:
         self._tree = tree or Tree()
-        self._before = 0
+        self._previous_umask = 0
 
     def show(self) -> str:
         """Return the umask in octal."""
@@ -24,8 +24,8 @@ class FileMask:
 
     def apply(self) -> None:
         """Set the umask."""
-        self._before = os.umask(int(self.target, 8))
+        self._previous_umask = os.umask(int(self.target, 8))
 
     def undo(self) -> None:
         """Restore the umask."""
-        os.umask(self._before)
+        os.umask(self._previous_umask)

@@ -88,7 +88,11 @@ class ProcessMappings(Struct):
     def remove(self, start: int, end: int) -> None:
         """Remove what is mapped in a range."""
         first_index, end_index = self._find_overlapping(start, end)
-        mappings = [part for old in self._mappings[first_index:end_index] for part in _cut_outside(old, start, end)]
+        mappings = [
+            part
+            for old_mapping in self._mappings[first_index:end_index]
+            for part in _cut_outside(old_mapping, start, end)
+        ]
         self._mappings[first_index:end_index] = mappings
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
 

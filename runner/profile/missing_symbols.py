@@ -39,7 +39,10 @@ def has_no_callers(weighted_stacks: WeightedStacks) -> bool:
 def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
     """Yield a remark about the kinds of stacks that have no callers, if there are any."""
     if names := " and ".join(kinds):
-        yield f"nearly all stacks of {names} have one frame: they show places, but no callers. {_HINTS[call_graph]}"
+        yield (
+            f"nearly all stacks of {names} have one frame: they show functions, but not their callers. "
+            f"{_HINTS[call_graph]}"
+        )
 
 
 def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[str]:

@@ -62,19 +62,19 @@ def detect_recording_permissions(
     if not readable:
         remarks.append(
             f"tracepoints cannot be read, so strace records system calls{lost_information}: "
-            "`mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with CONFIG_FTRACE_SYSCALLS, makes "
-            "them readable"
+            "to make them readable, run `mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with "
+            "CONFIG_FTRACE_SYSCALLS"
         )
     elif not tracepoints:
         remarks.append(
             f"tracepoints are for root only, so strace records system calls{lost_information}: "
-            f"`sysctl kernel.perf_event_paranoid=-1` allows them (it is {paranoid}), "
-            "with `chmod -R o=rX /sys/kernel/tracing`"
+            f"to allow them, run `sysctl kernel.perf_event_paranoid=-1` (it is {paranoid}) "
+            "and `chmod -R o=rX /sys/kernel/tracing`"
         )
     elif not error_codes and lost_information:
         remarks.append(f"this kernel does not trace page faults, so {_ACCESS_REMARK}")
     if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
-        remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
+        remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` shows them")
     return RecordingPermissions(tracepoints, error_codes, kernel, tuple(remarks))
 
 

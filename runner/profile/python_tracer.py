@@ -67,11 +67,11 @@ class LineCounter:
 
     def _move_to(self, frame: FrameType | None) -> None:
         """Assign the faults since the last event to the line that was executed, and remember the next line."""
-        now = getrusage(RUSAGE_SELF).ru_minflt
-        if now != self._assigned_faults:
+        fault_count = getrusage(RUSAGE_SELF).ru_minflt
+        if fault_count != self._assigned_faults:
             if self._place is not None:
-                self.faults[self._place] += now - self._assigned_faults
-            self._assigned_faults = now
+                self.faults[self._place] += fault_count - self._assigned_faults
+            self._assigned_faults = fault_count
         self._place = (frame.f_code, frame.f_lineno) if frame is not None else None
         self._events += 1
         if self._events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
@@ -79,11 +79,11 @@ class LineCounter:
             threading.settrace(None)
 
     def _is_own(self, file: str) -> bool:
-        own = self._is_own_by_file.get(file)
-        if own is None:
-            own = file.startswith(_TREE) or not (file.startswith("<") or any(part in file for part in _LIBRARIES))
-            own = self._is_own_by_file[file] = own and not file.startswith(_FOLDER)
-        return own
+        is_own = self._is_own_by_file.get(file)
+        if is_own is None:
+            is_own = file.startswith(_TREE) or not (file.startswith("<") or any(part in file for part in _LIBRARIES))
+            is_own = self._is_own_by_file[file] = is_own and not file.startswith(_FOLDER)
+        return is_own
 
     def write(self) -> None:
         """Write the lines with the most faults, if this is the process that was started."""

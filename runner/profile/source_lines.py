@@ -45,12 +45,16 @@ def find_source_lines(
     address_by_offset = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
-        missing = address_by_offset.keys() - lines_by_offset.keys()
-        if not missing:
+        missing_offsets = address_by_offset.keys() - lines_by_offset.keys()
+        if not missing_offsets:
             break
-        lines = _run_addr2line(tool, module, [address_by_offset[offset] for offset in sorted(missing)], sandbox_prefix)
+        lines = _run_addr2line(
+            tool, module, [address_by_offset[offset] for offset in sorted(missing_offsets)], sandbox_prefix
+        )
         lines_by_offset |= {
-            offset: lines[address_by_offset[offset]] for offset in missing if lines.get(address_by_offset[offset])
+            offset: lines[address_by_offset[offset]]
+            for offset in missing_offsets
+            if lines.get(address_by_offset[offset])
         }
         sections = read_sections(file)
         if sections is None or not sections.has_lines:

@@ -82,11 +82,11 @@ class Service:
         """
         self.url = url.rstrip("/")
         self._retry_seconds, self._token, self._sign_in = retry_seconds, token, sign_in
-        self._say: Callable[[str], None] | None = None
-        self._waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._print_message: Callable[[str], None] | None = None
+        self._make_wait_context: Callable[[], AbstractContextManager[None]] = nullcontext
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
-        self._shown = hide_password(self.url)
+        self._shown_url = hide_password(self.url)
         # A proxy from the environment may be on another machine, which has its own loopback interface.
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
@@ -105,8 +105,8 @@ class Service:
         patches: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Send a part of the subject's history, the tags and branches that name its commits, and their patch ids."""
-        sent = RevisionList(revisions=tuple(revisions), refs=tuple(refs), patches=dict(patches))
-        self._request_with_retries("PUT", f"/subjects/{subject}/revisions", sent)
+        revision_list = RevisionList(revisions=tuple(revisions), refs=tuple(refs), patches=dict(patches))
+        self._request_with_retries("PUT", f"/subjects/{subject}/revisions", revision_list)
 
     def request_plan(self, request: PlanRequest) -> Plan:
         """Ask for the runs that are missing."""
@@ -205,10 +205,10 @@ class Service:
         """Send planned or measured cells of a nightly run; return its digest."""
         return self._request_model(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
-    def find_nightly_run(self, name: str, *, judged: bool = True) -> NightlyDigest:
-        """Return the digest of a nightly run; with ``judged``, only after all of its runs are judged."""
+    def find_nightly_run(self, name: str, *, only_judged: bool = True) -> NightlyDigest:
+        """Return the digest of a nightly run; with ``only_judged``, only after all of its runs are judged."""
         return self._request_model(
-            NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None
+            NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if only_judged else None
         )
 
     def clone_connection(self, retry_seconds: float = 0) -> "Service":
@@ -275,17 +275,19 @@ class Service:
         self._request_with_retries("GET", "/health")
 
     def connect_patiently(
-        self, say: Callable[[str], None], waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self,
+        print_message: Callable[[str], None],
+        make_wait_context: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> "Service":
         """Return another connection, for long work: it waits while the service does not answer, and says so.
 
         Parameters
         ----------
-        waiting
+        make_wait_context
             Returns the context in which it waits.
         """
         connection = self.clone_connection(RETRY_SECONDS)
-        connection._say, connection._waiting = say, waiting
+        connection._print_message, connection._make_wait_context = print_message, make_wait_context
         return connection
 
     def _request_model(
@@ -307,7 +309,10 @@ class Service:
     ) -> Any:
         """Send a request; repeat it while the service is unavailable."""
         return retry_while_unavailable(
-            lambda: self._request(method, path, body, params), self._retry_seconds, self._say, self._waiting
+            lambda: self._request(method, path, body, params),
+            self._retry_seconds,
+            self._print_message,
+            self._make_wait_context,
         )
 
     def _request(
@@ -317,11 +322,11 @@ class Service:
         body: BaseModel | bytes | None,
         params: dict[str, str] | None,
         *,
-        expired: bool = False,
+        is_second_attempt: bool = False,
     ) -> Any:
         """Send one request and return the JSON of the response; raise an error with a remedy if it is refused."""
         # Send the request.
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
             response = self._session.request(
                 method,
@@ -334,27 +339,32 @@ class Service:
             )
         except requests.RequestException as error:
             raise ServiceUnavailable(
-                f"the service at {self._shown} does not answer: {hide_password(_find_innermost(error))}",
+                f"the service at {self._shown_url} does not answer: {hide_password(_find_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
         log_step(
-            "%s %s/api/v1%s: %d, %.2f s", method, self._shown, path, response.status_code, time.monotonic() - began
+            "%s %s/api/v1%s: %d, %.2f s",
+            method,
+            self._shown_url,
+            path,
+            response.status_code,
+            time.monotonic() - started_at,
         )
-        if response.status_code == HTTPStatus.UNAUTHORIZED and self._sign_in and not expired:
+        if response.status_code == HTTPStatus.UNAUTHORIZED and self._sign_in and not is_second_attempt:
             # The token of a CI job is valid for hours, and a bisect can take longer.
             self._token = self._sign_in()
             self._session.auth = _Bearer(self._token) if self._token else None
-            return self._request(method, path, body, params, expired=True)
+            return self._request(method, path, body, params, is_second_attempt=True)
         # Raise the error with a suitable remedy.
         if not response.ok:
             reason = _extract_problem(response, f"{method} {path}")
-            message = f"the service at {self._shown} refused this: {reason}"
+            message = f"the service at {self._shown_url} refused this: {reason}"
             if response.status_code in _REFUSAL_STATUSES:
-                refused = RequestRefused(message)
-                refused.reason = reason
-                wait = response.headers.get("Retry-After", "")
-                refused.retry_after = float(wait) if wait.isdecimal() else None
-                raise refused
+                refusal = RequestRefused(message)
+                refusal.reason = reason
+                retry_after = response.headers.get("Retry-After", "")
+                refusal.retry_after = float(retry_after) if retry_after.isdecimal() else None
+                raise refusal
             if response.status_code in _UNAVAILABLE_STATUSES:
                 raise ServiceUnavailable(message)
             if response.status_code == HTTPStatus.GONE:
@@ -383,7 +393,7 @@ class Service:
             self._raise_not_a_service()
 
     def _raise_not_a_service(self) -> NoReturn:
-        raise FaultwatchError(f"{self._shown} does not look like a Faultwatch service", "check FAULTWATCH_URL")
+        raise FaultwatchError(f"{self._shown_url} does not look like a Faultwatch service", "check FAULTWATCH_URL")
 
 
 def _is_loopback(url: str) -> bool:

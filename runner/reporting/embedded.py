@@ -36,14 +36,14 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
     # A configured service.
     if settings.url and home is None:
         url = settings.url
-        renew = None if settings.token else lambda: sign_in(url)
-        yield Service(url, settings.token or sign_in(url), sign_in=renew)
+        renew_token = None if settings.token else lambda: sign_in(url)
+        yield Service(url, settings.token or sign_in(url), sign_in=renew_token)
         return
     # An embedded service, which ends with the command.
     with make_scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"
-        began = time.monotonic()
+        started_at = time.monotonic()
         command = [
             *build_module_command("service", "serve", "--host", "127.0.0.1", "--port", "0"),
             *("--port-file", str(port_file), "--parent", str(os.getpid())),
@@ -55,7 +55,7 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
         process = start_process(command, variables, log)
         try:
             port = _wait_for_port(process, port_file, log)
-            log_step("the local service answers on port %d after %.1f s", port, time.monotonic() - began)
+            log_step("the local service answers on port %d after %.1f s", port, time.monotonic() - started_at)
             yield Service(f"http://127.0.0.1:{port}")
         finally:
             process.terminate()
@@ -99,8 +99,8 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
             break
         time.sleep(0.02)
     output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    why = output[-1] if output else "it printed nothing"
+    last_line = output[-1] if output else "it printed nothing"
     raise FaultwatchError(
-        f"the local service did not start: {why.removeprefix('faultwatch-service: ')}",
-        "or set FAULTWATCH_URL to a service that runs elsewhere" if "is not installed" in why else "",
+        f"the local service did not start: {last_line.removeprefix('faultwatch-service: ')}",
+        "or set FAULTWATCH_URL to a service that runs elsewhere" if "is not installed" in last_line else "",
     )

@@ -33,7 +33,7 @@ class Outbox:
         self._sender = send
         self._clock = clock
         self._pause = 0.0
-        self._not_before = float("-inf")
+        self._next_attempt_at = float("-inf")
 
     @property
     def waiting(self) -> int:
@@ -73,14 +73,14 @@ class Outbox:
 
     def deliver(self, *, at_once: bool = False) -> None:
         """Send all waiting documents; after a failure, only once a pause is over, unless ``at_once``."""
-        if not at_once and self._clock() < self._not_before:
+        if not at_once and self._clock() < self._next_attempt_at:
             return
         try:
             self.spool.flush(self._send_document)
         except FaultwatchError as error:
             self.error = error
             self._pause = min(2 * self._pause or FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
-            self._not_before = self._clock() + self._pause
+            self._next_attempt_at = self._clock() + self._pause
         else:
             self.error = None
             self._pause = 0.0
@@ -90,11 +90,11 @@ class Outbox:
         for document in documents:
             try:
                 self._posted.add(self.spool.add(document))
-            except FaultwatchError as no_room:
+            except FaultwatchError as storage_error:
                 try:
                     self._send_document(document)
                 except FaultwatchError:
-                    raise no_room from None
+                    raise storage_error from None
 
     def _send_document(self, document: SpooledDocument) -> None:
         """Send a document; remember why the service refused it."""

@@ -47,14 +47,14 @@ def make_momentary_retry() -> Retry:
 def retry_while_unavailable(
     request: Callable[[], Answer],
     retry_seconds: float,
-    say: Callable[[str], None] | None = None,
-    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    print_message: Callable[[str], None] | None = None,
+    make_wait_context: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Answer:
     """Send a request; repeat it while the service is unavailable, with growing pauses, and say so once.
 
     Parameters
     ----------
-    waiting
+    make_wait_context
         Returns the context of all pauses.
 
     Raises
@@ -63,7 +63,7 @@ def retry_while_unavailable(
         The service is still unavailable after ``retry_seconds``.
     """
     deadline, pause = time.monotonic() + retry_seconds, FIRST_PAUSE_SECONDS
-    with ExitStack() as waits:
+    with ExitStack() as wait_contexts:
         while True:
             try:
                 return request()
@@ -71,9 +71,9 @@ def retry_while_unavailable(
                 if time.monotonic() + pause > deadline:
                     raise
                 if pause == FIRST_PAUSE_SECONDS and retry_seconds:
-                    waits.enter_context(waiting())
-                    if say:
-                        say(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
+                    wait_contexts.enter_context(make_wait_context())
+                    if print_message:
+                        print_message(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
                 log_step("waiting %g s: %s", pause, error.what)
                 time.sleep(pause)
                 pause = min(2 * pause, MAX_WAIT_SECONDS)

@@ -39,15 +39,15 @@ class Spool(Struct, frozen=True):
     def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of the process or the machine; return its file."""
         file = self.get_file(document)
-        partial = file.with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
+        temporary_file = file.with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
         try:
             make_private_folder(self.folder)
-            partial.write_text(document.model_dump_json(), encoding="utf-8")
-            _requeue_document(partial)
-            rename_durably(partial, file)
+            temporary_file.write_text(document.model_dump_json(), encoding="utf-8")
+            _requeue_document(temporary_file)
+            rename_durably(temporary_file, file)
         except OSError as error:
             with suppress(OSError):
-                partial.unlink()
+                temporary_file.unlink()
             raise FaultwatchError(
                 f"the result cannot be stored in {self.folder}: {error.strerror}",
                 "free space there, or set FAULTWATCH_HOME",
@@ -75,12 +75,12 @@ class Spool(Struct, frozen=True):
             except ServiceUnavailable:
                 # A proxy returns the same status for a document that it cannot forward, so the next attempt starts with
                 # another one.
-                _read_to_end(file)
+                _requeue_if_present(file)
                 raise
             except ServerError as error:
                 last_error = error
                 failures += 1
-                _read_to_end(file)
+                _requeue_if_present(file)
                 if failures == MAX_FAILURES:
                     break
                 continue
@@ -182,7 +182,7 @@ def _requeue_document(file: Path) -> None:
     os.utime(file, ns=(now, now))
 
 
-def _read_to_end(file: Path) -> None:
+def _requeue_if_present(file: Path) -> None:
     with suppress(OSError):
         _requeue_document(file)
 

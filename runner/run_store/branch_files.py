@@ -17,10 +17,10 @@ from runner.subject.repository import Repository
 
 _REMOTE = "origin"
 _SECONDS_BETWEEN_COMMITS = 30.0
-"""What is newer than this is lost when the process is killed, and measured again."""
+"""Runs that are newer than this are lost if the process is killed, and measured again."""
 _FILES_AT_ONCE = 200
 _MAX_ATTEMPTS = 10
-"""How often a commit is tried again because another process has moved the branch."""
+"""How often a commit is tried while another process moves the branch."""
 
 
 class BranchFiles(Struct):
@@ -28,13 +28,13 @@ class BranchFiles(Struct):
 
     git_dir: Path
     branch: str
-    waiting: dict[str, bytes] = field(default_factory=dict)
+    uncommitted_files: dict[str, bytes] = field(default_factory=dict)
     """Files that are not committed yet."""
     committed_at: float = field(default_factory=time.monotonic)
 
     @property
-    def place(self) -> str:
-        """Where the files are, for messages."""
+    def description(self) -> str:
+        """A description of where the files are, for messages."""
         return f"the branch {self.branch}"
 
     def open(self, *, may_be_new: bool) -> None:
@@ -45,40 +45,40 @@ class BranchFiles(Struct):
         FaultwatchError
             It is no name of a branch, no store, checked out in a work tree, or a newer version wrote it.
         """
-        if self.branch.startswith("-") or self._ask("check-ref-format", self._ref) is None:
+        if self.branch.startswith("-") or self._try_to_run("check-ref-format", self._ref) is None:
             raise FaultwatchError(
-                f"--store: {self.branch!r} is no name of a branch", "for example branch:faultwatch-data"
+                f"--store: {self.branch!r} is not a valid branch name", "write a name such as branch:faultwatch-data"
             )
         tips = self._list_tips()
         if not tips and not may_be_new:
             raise FaultwatchError(
                 f"there is no branch {self.branch}",
-                f"fetch it: git fetch {_REMOTE} {self.branch}, or let `faultwatch history --store` make it",
+                f"fetch it: git fetch {_REMOTE} {self.branch}, or let `faultwatch history --store` create it",
             )
-        work_tree = self._print("for-each-ref", "--format=%(worktreepath)", self._ref).strip()
+        work_tree = self._read_output("for-each-ref", "--format=%(worktreepath)", self._ref).strip()
         if work_tree and may_be_new:
             raise FaultwatchError(
-                f"the branch {self.branch} is checked out in {work_tree}", "name a branch that nobody works on"
+                f"the branch {self.branch} is checked out in {work_tree}", "name a branch that is not checked out"
             )
         for tip in tips:
-            marker = self._ask("cat-file", "blob", f"{tip}:{MARKER}")
+            marker = self._try_to_run("cat-file", "blob", f"{tip}:{MARKER}")
             if marker is None:
                 raise FaultwatchError(
                     f"the branch {self.branch} is not a store of runs", "name a new branch, such as faultwatch-data"
                 )
-            check_marker(marker.encode(), self.place)
+            check_marker(marker.encode(), self.description)
 
     def list_names(self) -> list[str]:
         """Return the names of all files."""
-        return sorted({*self._map_blobs(), *self.waiting})
+        return sorted({*self._map_blobs(), *self.uncommitted_files})
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Yield files with their contents. A file that cannot be read has an empty content."""
         blobs = self._map_blobs()
-        wanted = list(names)
-        for first in range(0, len(wanted), _FILES_AT_ONCE):
-            part = wanted[first : first + _FILES_AT_ONCE]
-            yield from zip(part, self._read_blobs([blobs.get(name, "") for name in part]), strict=True)
+        name_list = list(names)
+        for start in range(0, len(name_list), _FILES_AT_ONCE):
+            name_group = name_list[start : start + _FILES_AT_ONCE]
+            yield from zip(name_group, self._read_blobs([blobs.get(name, "") for name in name_group]), strict=True)
 
     def write(self, name: str, content: bytes) -> None:
         """Add a file. It is committed with the next ones, at the latest by :meth:`finish`.
@@ -88,7 +88,7 @@ class BranchFiles(Struct):
         FaultwatchError
             git cannot commit.
         """
-        self.waiting[name] = content
+        self.uncommitted_files[name] = content
         if time.monotonic() - self.committed_at > _SECONDS_BETWEEN_COMMITS:
             self.finish()
 
@@ -109,7 +109,7 @@ class BranchFiles(Struct):
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
                 time.sleep(0.05 * (attempt + 1))
-        self.waiting.clear()
+        self.uncommitted_files.clear()
         self.committed_at = time.monotonic()
 
     @property
@@ -119,58 +119,72 @@ class BranchFiles(Struct):
     def _commit(self) -> None:
         """Commit what the branch lacks, if it lacks anything."""
         tips = self._list_tips()
-        own, *fetched = tips if tips and self._find_tip(self._ref) == tips[0] else ["", *tips]
-        stored = self._map_blobs_of(own) if own else {}
-        merged = {name: blob for tip in fetched for name, blob in self._map_blobs_of(tip).items() if name not in stored}
-        new = {name: content for name, content in self.waiting.items() if name not in stored and name not in merged}
-        if not new and not own and fetched:  # so that it can be pushed, whether or not there was anything to add
-            self._execute("update-ref", self._ref, fetched[0], "")
-        if not new and not (own and fetched):
+        own_tip, *fetched_tips = tips if tips and self._find_tip(self._ref) == tips[0] else ["", *tips]
+        stored_blobs = self._map_blobs_of(own_tip) if own_tip else {}
+        merged_blobs = {
+            name: blob
+            for tip in fetched_tips
+            for name, blob in self._map_blobs_of(tip).items()
+            if name not in stored_blobs
+        }
+        new_files = {
+            name: content
+            for name, content in self.uncommitted_files.items()
+            if name not in stored_blobs and name not in merged_blobs
+        }
+        # So that it can be pushed, whether or not there was anything to add.
+        if not new_files and not own_tip and fetched_tips:
+            self._run_git("update-ref", self._ref, fetched_tips[0], "")
+        if not new_files and not (own_tip and fetched_tips):
             return
-        parents = [own, *fetched] if own else fetched
+        parents = [own_tip, *fetched_tips] if own_tip else fetched_tips
         if not parents:
-            new = {MARKER: write_marker(), **new}
-        stream = self._write_commit(parents, merged, new)
-        self._execute("fast-import", "--quiet", "--date-format=raw", data=stream)
+            new_files = {MARKER: write_marker(), **new_files}
+        stream = self._write_commit(parents, merged_blobs, new_files)
+        self._run_git("fast-import", "--quiet", "--date-format=raw", data=stream)
 
-    def _write_commit(self, parents: list[str], merged: dict[str, str], new: dict[str, bytes]) -> bytes:
+    def _write_commit(self, parents: list[str], merged_blobs: dict[str, str], new_files: dict[str, bytes]) -> bytes:
         """Return a commit as ``git fast-import`` reads it. That command moves a branch only forward."""
-        runs = sum(name.startswith("reports/") for name in new)
+        runs = sum(name.startswith("reports/") for name in new_files)
         title = f"Store {runs} run{'' if runs == 1 else 's'}\n".encode()
         parts = [
             f"commit {self._ref}\n".encode(),
             f"committer Faultwatch <faultwatch@localhost> {int(time.time())} +0000\n".encode(),
             b"data %d\n%b" % (len(title), title),
             *(f"{'merge' if number else 'from'} {parent}\n".encode() for number, parent in enumerate(parents)),
-            *(f"M 100644 {blob} {name}\n".encode() for name, blob in merged.items()),
+            *(f"M 100644 {blob} {name}\n".encode() for name, blob in merged_blobs.items()),
         ]
-        for name, content in new.items():
+        for name, content in new_files.items():
             parts += [f"M 100644 inline {name}\n".encode(), b"data %d\n" % len(content), content, b"\n"]
         return b"".join(parts)
 
     def _list_tips(self) -> list[str]:
         """Return the commits whose trees together are the store: the branch, and its fetched state unless merged."""
-        own, fetched = self._find_tip(self._ref), self._find_tip(f"refs/remotes/{_REMOTE}/{self.branch}")
-        if own and fetched and self._ask("merge-base", "--is-ancestor", fetched, own) is not None:
-            fetched = ""
-        return [tip for tip in (own, fetched) if tip]
+        own_tip, fetched_tip = self._find_tip(self._ref), self._find_tip(f"refs/remotes/{_REMOTE}/{self.branch}")
+        if (
+            own_tip
+            and fetched_tip
+            and self._try_to_run("merge-base", "--is-ancestor", fetched_tip, own_tip) is not None
+        ):
+            fetched_tip = ""
+        return [tip for tip in (own_tip, fetched_tip) if tip]
 
     def _find_tip(self, ref: str) -> str:
         """Return the commit of a ref; empty if there is no such ref."""
-        return (self._ask("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") or "").strip()
+        return (self._try_to_run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") or "").strip()
 
     def _map_blobs(self) -> dict[str, str]:
         return {name: blob for tip in self._list_tips() for name, blob in self._map_blobs_of(tip).items()}
 
     def _map_blobs_of(self, tip: str) -> dict[str, str]:
         """Return the documents in a commit, with the hashes of their contents. Other files are left alone."""
-        entries = self._print("ls-tree", "-r", "-z", "--full-tree", tip).split("\0")
-        split = (entry.partition("\t") for entry in entries if entry.startswith("100644 blob "))
-        return {name: head.split()[2] for head, _, name in split if parse_name(name)}
+        entries = self._read_output("ls-tree", "-r", "-z", "--full-tree", tip).split("\0")
+        parsed_entries = (entry.partition("\t") for entry in entries if entry.startswith("100644 blob "))
+        return {name: properties.split()[2] for properties, _, name in parsed_entries if parse_name(name)}
 
     def _read_blobs(self, blobs: list[str]) -> Iterator[bytes]:
         """Yield the contents of blobs; an empty one where it is missing or too large."""
-        output = self._execute("cat-file", "--batch", data="".join(f"{blob or '-'}\n" for blob in blobs).encode())
+        output = self._run_git("cat-file", "--batch", data="".join(f"{blob or '-'}\n" for blob in blobs).encode())
         position = 0
         for _ in blobs:
             end = output.index(b"\n", position)
@@ -183,18 +197,18 @@ class BranchFiles(Struct):
             position += len(content) + 1
             yield content if len(content) <= MAX_DOCUMENT_BYTES else b""
 
-    def _print(self, *arguments: str) -> str:
+    def _read_output(self, *arguments: str) -> str:
         """Return what git prints."""
-        return self._execute(*arguments).decode(errors="surrogateescape")
+        return self._run_git(*arguments).decode(errors="surrogateescape")
 
-    def _ask(self, *arguments: str) -> str | None:
+    def _try_to_run(self, *arguments: str) -> str | None:
         """Return what git prints; None if it fails, which is an answer too."""
         try:
-            return self._print(*arguments)
+            return self._read_output(*arguments)
         except GitError:
             return None
 
-    def _execute(self, *arguments: str, data: bytes = b"") -> bytes:
+    def _run_git(self, *arguments: str, data: bytes = b"") -> bytes:
         """Run git here.
 
         Raises
@@ -202,8 +216,8 @@ class BranchFiles(Struct):
         GitError
             It fails; the message contains its error.
         """
-        own = [f"--git-dir={self.git_dir}", *arguments]
-        result = execute_git(own, arguments[0], build_hardened_environment(), data)
+        git_arguments = [f"--git-dir={self.git_dir}", *arguments]
+        result = execute_git(git_arguments, arguments[0], build_hardened_environment(), data)
         if result.returncode:
             lines = result.stderr.decode(errors="replace").strip().splitlines()
             raise GitError(f"git {arguments[0]}: {lines[0] if lines else f'exit code {result.returncode}'}")

@@ -19,7 +19,7 @@ MARKER = "faultwatch-store.json"
 """The file that says that a folder or a branch is a store, and of which version."""
 _VERSION_KEY = "version"
 STORE_VERSION = SCHEMA_VERSION
-"""A store is as new as the reports in it."""
+"""The version of a store is that of the reports in it."""
 MAX_DOCUMENT_BYTES = 64 << 20
 
 
@@ -69,7 +69,7 @@ def write_marker() -> bytes:
     return json.dumps({_VERSION_KEY: STORE_VERSION}).encode() + b"\n"
 
 
-def check_marker(content: bytes, place: str) -> None:
+def check_marker(content: bytes, store_description: str) -> None:
     """Refuse a store that this version cannot read.
 
     Raises
@@ -82,10 +82,13 @@ def check_marker(content: bytes, place: str) -> None:
     except (ValueError, KeyError, TypeError):
         version = None
     if not isinstance(version, int):
-        raise FaultwatchError(f"{place}: {MARKER} is damaged", f"restore it: its content is {write_marker().decode()}")
+        raise FaultwatchError(
+            f"{store_description}: {MARKER} is damaged",
+            f"restore the file with this content: {write_marker().decode()}",
+        )
     if version > STORE_VERSION:
         raise FaultwatchError(
-            f"{place} was written by a newer Faultwatch: its format is {version}, and this version reads "
+            f"{store_description} was written by a newer Faultwatch: its format is {version}, and this version reads "
             f"{STORE_VERSION}",
             "install the version that wrote it",
         )

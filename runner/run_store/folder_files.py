@@ -24,8 +24,8 @@ class FolderFiles(Struct, frozen=True):
     folder: Path
 
     @property
-    def place(self) -> str:
-        """Where the files are, for messages."""
+    def description(self) -> str:
+        """A description of where the files are, for messages."""
         return str(self.folder)
 
     def open(self, *, may_be_new: bool) -> None:
@@ -39,15 +39,17 @@ class FolderFiles(Struct, frozen=True):
         try:
             content = self._read(MARKER)
             if content is not None:
-                check_marker(content, self.place)
+                check_marker(content, self.description)
                 return
-            others = self._has_other_files()
-            if others or not may_be_new:
+            has_other_files = self._has_other_files()
+            if has_other_files or not may_be_new:
                 raise FaultwatchError(
                     f"{self.folder} is not a store of runs"
-                    if others
+                    if has_other_files
                     else f"there is no store of runs in {self.folder}",
-                    "name a new or an empty folder" if may_be_new else "`faultwatch history --store FOLDER` makes one",
+                    "name a new or an empty folder"
+                    if may_be_new
+                    else "create one with `faultwatch history --store FOLDER`",
                 )
             self.write(MARKER, write_marker())
         except OSError as error:
@@ -76,26 +78,26 @@ class FolderFiles(Struct, frozen=True):
             It cannot be written.
         """
         file = self.folder / name
-        partial = file.with_name(f".{file.name}.{token_hex(8)}{_PARTIAL}")
+        temporary_file = file.with_name(f".{file.name}.{token_hex(8)}{_PARTIAL}")
         try:
             if file.exists():
                 return
             file.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_bytes(content)
-            rename_durably(partial, file)
+            temporary_file.write_bytes(content)
+            rename_durably(temporary_file, file)
         except OSError as error:
             with suppress(OSError):
-                partial.unlink()
+                temporary_file.unlink()
             raise FaultwatchError(
                 f"the run cannot be stored in {self.folder}: {error.strerror}", "free space there"
             ) from None
 
     def finish(self) -> None:
         """Remove what killed processes have left."""
-        for partial in self.folder.rglob(f".*{_PARTIAL}"):
+        for temporary_file in self.folder.rglob(f".*{_PARTIAL}"):
             with suppress(OSError):
-                if time.time() - partial.stat().st_mtime > _ABANDONED_SECONDS:
-                    partial.unlink()
+                if time.time() - temporary_file.stat().st_mtime > _ABANDONED_SECONDS:
+                    temporary_file.unlink()
 
     def _has_other_files(self) -> bool:
         """Return whether a folder without a marker has files that are not of a store which another job makes now."""

@@ -78,12 +78,14 @@ def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentN
         answer = service.send_stored("/runs", _join_reports(content for _, content in batch))
     except RequestRefused as refusal:
         if len(batch) == 1:
-            raise make_foreign_error(store.files.place, batch[0][0], _get_reason(refusal)) from None
+            raise make_foreign_error(store.files.description, batch[0][0], _get_reason(refusal)) from None
         for document in batch:
             _send_reports(store, service, [document])
         return
     for run in Receipts.model_validate(answer).conflicting:
-        store.warn(f"{store.files.place}: two files have different results of the run {run}; the first one is used")
+        store.warn(
+            f"{store.files.description}: two files have different results of the run {run}; the first one is used"
+        )
 
 
 def _join_reports(contents: Iterator[bytes]) -> bytes:
@@ -99,7 +101,7 @@ def _send_one(store: RunStore, service: Service, name: DocumentName, content: by
         else:
             service.send_stored("/proofs", content)
     except RequestRefused as refusal:
-        raise make_foreign_error(store.files.place, name, _get_reason(refusal)) from None
+        raise make_foreign_error(store.files.description, name, _get_reason(refusal)) from None
 
 
 def _get_reason(refusal: RequestRefused) -> FaultwatchError:

@@ -23,8 +23,8 @@ class StoreFiles(Protocol):
     """Where the files of a store are."""
 
     @property
-    def place(self) -> str:
-        """Where the files are, for messages."""
+    def description(self) -> str:
+        """A description of where the files are, for messages."""
 
     def open(self, *, may_be_new: bool) -> None:
         """Check that it is a store, or make one."""
@@ -59,15 +59,15 @@ class RunStore(Struct, frozen=True):
 
     def add_history(self, subject: str, revisions: Sequence[Revision], tags: Sequence[Ref]) -> None:
         """Add the commits and tags that the store does not have yet."""
-        known: set[Revision | Ref] = set()
+        stored_items: set[Revision | Ref] = set()
         for name, content in self.read(Kind.REVISIONS, {subject}):
             try:
                 part = RevisionList.model_validate_json(content)
             except ValidationError as error:
-                raise make_foreign_error(self.files.place, name, error) from None
-            known.update(part.revisions, part.refs)
-        new_revisions = tuple(revision for revision in revisions if revision not in known)
-        new_tags = tuple(tag for tag in tags if tag not in known)
+                raise make_foreign_error(self.files.description, name, error) from None
+            stored_items.update(part.revisions, part.refs)
+        new_revisions = tuple(revision for revision in revisions if revision not in stored_items)
+        new_tags = tuple(tag for tag in tags if tag not in stored_items)
         if new_revisions or new_tags:
             self._add(Kind.REVISIONS, subject, RevisionList(revisions=new_revisions, refs=new_tags))
 
@@ -87,7 +87,7 @@ class RunStore(Struct, frozen=True):
             if names[text].fits(content):
                 yield names[text], content
             else:
-                self.warn(f"{self.files.place}: {text} is damaged and left out; delete it or restore it")
+                self.warn(f"{self.files.description}: {text} is damaged and was skipped; delete it or restore it")
 
     def finish(self) -> None:
         """Write what still waits."""
@@ -98,20 +98,25 @@ class RunStore(Struct, frozen=True):
         self.files.write(make_name(kind, subject, content), content)
 
 
-def make_foreign_error(place: str, name: DocumentName, error: ValidationError | FaultwatchError) -> FaultwatchError:
+def make_foreign_error(
+    store_description: str, name: DocumentName, error: ValidationError | FaultwatchError
+) -> FaultwatchError:
     """Return the error about an intact file that this version cannot read."""
-    why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.what
+    reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.what
     return FaultwatchError(
-        f"{place}: {name.text} cannot be read by this version: {why}", "install the version that wrote it"
+        f"{store_description}: {name.text} cannot be read by this version: {reason}",
+        "install the version that wrote it",
     )
 
 
-def is_branch(place: str) -> bool:
-    """Return whether a place is a branch of the repository, not a folder."""
-    return place.startswith(_BRANCH)
+def is_branch(address: str) -> bool:
+    """Return whether an address of a store is a branch of the repository, not a folder."""
+    return address.startswith(_BRANCH)
 
 
-def open_store(place: str, repository: Repository | None, warn: Callable[[str], None], *, may_be_new: bool) -> RunStore:
+def open_store(
+    address: str, repository: Repository | None, warn: Callable[[str], None], *, may_be_new: bool
+) -> RunStore:
     """Open the store that ``FOLDER`` or ``branch:NAME`` names.
 
     Parameters
@@ -124,16 +129,16 @@ def open_store(place: str, repository: Repository | None, warn: Callable[[str], 
     Raises
     ------
     FaultwatchError
-        The place is no store, cannot be used as one, or a newer version wrote it.
+        The address is no store, cannot be used as one, or a newer version wrote it.
     """
     files: StoreFiles
-    if not place:
-        raise FaultwatchError("--store names no place", "name a folder, or branch:NAME")
-    if is_branch(place):
+    if not address:
+        raise FaultwatchError("--store names neither a folder nor a branch", "name a folder, or branch:NAME")
+    if is_branch(address):
         if repository is None:
-            raise FaultwatchError(f"{place}: this is no git repository", "run this in the repository, or pass --repo")
-        files = make_branch_files(repository, place.removeprefix(_BRANCH))
+            raise FaultwatchError(f"{address}: not a git repository", "run this in the repository, or pass --repo")
+        files = make_branch_files(repository, address.removeprefix(_BRANCH))
     else:
-        files = FolderFiles(Path(place).expanduser().absolute())
+        files = FolderFiles(Path(address).expanduser().absolute())
     files.open(may_be_new=may_be_new)
     return RunStore(files, warn)

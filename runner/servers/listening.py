@@ -41,7 +41,7 @@ class Listener(Struct, frozen=True, order=True):
     path: str = ""
 
     @property
-    def place(self) -> str:
+    def description(self) -> str:
         """The place in words."""
         return f"port {self.port}" if self.port else f"the socket {self.path}"
 

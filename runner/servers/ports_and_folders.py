@@ -11,7 +11,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.system.tree_walk import remove_tree
-from runner.workload.bound_case import ServerPlaces
+from runner.workload.bound_case import ServerResources
 
 DATA_FOLDER = "faultwatch-data"
 """The folder of a server's data, in the tree in which it runs, so that it lies on a disk and is limited with the
@@ -24,8 +24,10 @@ _MAX_ATTEMPTS = 100
 
 
 @contextmanager
-def provide_places(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerPlaces]:
-    """Yield the places of one start. Each has the same length at each start, because the server keeps them in memory.
+def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerResources]:
+    """Yield the port, the socket's path and the data folder of one start.
+
+    Each text has the same length at each start, because the server keeps it in memory.
 
     Raises
     ------
@@ -39,12 +41,12 @@ def provide_places(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerPlaces
         if sandbox:
             sandbox.change_owner(data)
     except OSError as error:
-        raise FaultwatchError(f"the folder {data} of the server cannot be made: {error.strerror}") from None
+        raise FaultwatchError(f"the folder {data} of the server cannot be created: {error.strerror}") from None
     # A path of a socket is limited to 107 bytes, so it cannot lie in the tree.
     folder = None if sandbox else Path(tempfile.mkdtemp(prefix="faultwatch-"))
     try:
         port = _SANDBOX_PORT if sandbox else _find_free_port()
-        yield ServerPlaces(str(port), str((folder or Path("/tmp")) / "server.sock"), str(data))  # noqa: S108
+        yield ServerResources(str(port), str((folder or Path("/tmp")) / "server.sock"), str(data))  # noqa: S108
     finally:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
@@ -68,4 +70,6 @@ def _find_free_port() -> int:
             except OSError:
                 continue
             return port
-    raise FaultwatchError(f"no free port was found from {_PORTS[0]} to {_PORTS[-1]}", "end what listens there")
+    raise FaultwatchError(
+        f"no free port was found from {_PORTS[0]} to {_PORTS[-1]}", "stop the programs that listen on these ports"
+    )

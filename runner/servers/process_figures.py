@@ -19,7 +19,7 @@ class ProcessFigures(Struct, frozen=True):
     resident: int = 0
 
 
-class Activity(Struct, frozen=True):
+class ThreadActivity(Struct, frozen=True):
     """For how long threads have run, as the scheduler counts it, and whether one of them runs or waits for its turn."""
 
     nanoseconds: int = 0
@@ -34,7 +34,8 @@ def read_process_figures(pids: Sequence[int], proc: Path = Path("/proc")) -> Pro
     user = system = resident = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
-            # The name of the program, in brackets, may contain spaces and brackets.
+            # The name of the program, in brackets, may contain spaces and brackets. After it, field 0 is the third of
+            # proc(5): 11 utime, 12 stime, 13 cutime, 14 cstime, 21 rss.
             fields = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             user += int(fields[11]) + int(fields[13])
             system += int(fields[12]) + int(fields[14])
@@ -42,7 +43,7 @@ def read_process_figures(pids: Sequence[int], proc: Path = Path("/proc")) -> Pro
     return ProcessFigures(user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND, resident * _PAGE_BYTES)
 
 
-def read_activity(pids: Sequence[int], proc: Path = Path("/proc")) -> Activity:
+def read_activity(pids: Sequence[int], proc: Path = Path("/proc")) -> ThreadActivity:
     """Return what all threads of some processes have done so far; nothing for those that have ended."""
     nanoseconds, is_runnable = 0, False
     for pid in pids:
@@ -53,4 +54,4 @@ def read_activity(pids: Sequence[int], proc: Path = Path("/proc")) -> Activity:
                 with suppress(OSError, IndexError):
                     status = (task / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                     is_runnable = is_runnable or status[0] == "R"
-    return Activity(nanoseconds, is_runnable)
+    return ThreadActivity(nanoseconds, is_runnable)

@@ -21,7 +21,7 @@ from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
 from runner.execution.background_program import BackgroundProgram
 from runner.execution.execution_log import log_command
-from runner.execution.launcher import Start, resolve_program
+from runner.execution.launcher import SimultaneousStart, resolve_program
 from runner.execution.launcher_compilation import get_launcher
 from runner.execution.load_commands import CommandResult, LoadCommands
 from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
@@ -39,13 +39,13 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
-from runner.servers.ports_and_folders import provide_places
+from runner.servers.ports_and_folders import provide_resources
 from runner.servers.process_figures import read_activity, read_process_figures
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
-from runner.workload.bound_case import BoundServer, ServerPlaces, bind_server
+from runner.workload.bound_case import BoundServer, ServerResources, bind_server
 from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
 
 MAX_STEADY_WINDOWS = 20
@@ -57,11 +57,11 @@ _MAX_IDLE_SHARE = 0.05
 _MAX_SETTLE_CPU_SECONDS = 1.0
 """Seconds of CPU time after which a window ends although the server still works by itself."""
 _MAX_SETTLE_SECONDS = 10.0
-"""Seconds after which it ends where other programs keep the server from the processors."""
+"""Seconds after which a window ends although other programs keep the server from the processors."""
 _END_SECONDS = 5.0
-"""Seconds within which a server that has failed is known to have ended, after its load has failed."""
+"""Seconds to wait after a load has failed, to see whether the server has ended."""
 _LISTEN_SECONDS = 0.2
-"""For how long a program that listens may begin to listen elsewhere too."""
+"""Seconds in which a program that listens may begin to listen on other ports or sockets, too."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of a command that says whether the server is ready."""
 
@@ -91,8 +91,8 @@ class ServerOrder(Struct, frozen=True):
 class RunningServer(Struct, frozen=True):
     """A server that was started: its counters, its process, the channel for its load, and its control group."""
 
-    counted: CountedProgram
-    live: BackgroundProgram
+    counted_program: CountedProgram
+    background_program: BackgroundProgram
     channel: LoadCommands
     group: MemoryGroup
 
@@ -100,17 +100,19 @@ class RunningServer(Struct, frozen=True):
 class ServerExecution:
     """A server that runs, its load and its windows so far. Created by :func:`start_server`."""
 
-    def __init__(self, order: ServerOrder, bound: BoundServer, places: ServerPlaces, running: RunningServer) -> None:
+    def __init__(
+        self, order: ServerOrder, bound_server: BoundServer, resources: ServerResources, running: RunningServer
+    ) -> None:
         server, load = order.workload.server, order.workload.load
         assert server is not None
         assert load is not None
         self._server: ServerRecipe = server
         self._load: LoadRecipe = load
         self._order = order
-        self._bound = bound
-        self._places = places
-        self._counted = running.counted
-        self._live = running.live
+        self._bound_server = bound_server
+        self._resources = resources
+        self._counted_program = running.counted_program
+        self._program = running.background_program
         self._channel = running.channel
         self._group = running.group
         self._recorders: list[Recorder] | None = None
@@ -123,13 +125,13 @@ class ServerExecution:
     @property
     def needs_warm_up(self) -> bool:
         """Whether the next window comes before the measured ones."""
-        done = len(self.windows)
+        finished_windows = len(self.windows)
         # What a measured window counts does not make the next one a warm-up again.
         if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
-            return done < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows))
-        return done < self._load.warm_up
+            return finished_windows < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows))
+        return finished_windows < self._load.warm_up
 
     @property
     def is_finished(self) -> bool:
@@ -159,8 +161,8 @@ class ServerExecution:
             The server or the command that fills it fails.
         """
         self._wait_until_ready()
-        if self._bound.fill:
-            self._run(self._bound.fill, "fill")
+        if self._bound_server.fill:
+            self._run(self._bound_server.fill, "fill")
 
     def _wait_until_ready(self) -> None:
         """Wait until the server is ready, as its workload says.
@@ -171,29 +173,33 @@ class ServerExecution:
             It has ended, or is not ready in time.
         """
         deadline = time.monotonic() + self._server.ready_timeout
-        self._live.wait_until(lambda: self._counted.launch.is_started, deadline)
+        self._program.wait_until(lambda: self._counted_program.launch.is_started, deadline)
         if self._server.ready_log is not None or self._server.ready_command is None:
-            ready = self._live.wait_until(self._looks_ready, deadline)
+            is_ready = self._program.wait_until(self._looks_ready, deadline)
             self._require_alive("before it was ready")
-            if not ready:
+            if not is_ready:
                 raise self._build_failure(
                     f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}"
                 )
-        if self._bound.ready_command:
+        if self._bound_server.ready_command:
             self._wait_for_ready_command(deadline)
 
     def find_listeners(self, seconds: float) -> list[Listener]:
         """Return where the program listens, as soon as it does, or nothing after some seconds or its end."""
 
         def find() -> list[Listener]:
-            return find_listeners(self._counted.list_processes()) if self._counted.launch.is_started else []
+            return (
+                find_listeners(self._counted_program.list_processes())
+                if self._counted_program.launch.is_started
+                else []
+            )
 
-        self._live.wait_until(lambda: bool(find()), time.monotonic() + seconds)
+        self._program.wait_until(lambda: bool(find()), time.monotonic() + seconds)
         # It may listen on several ports or sockets, one after the other.
-        self._live.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
+        self._program.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
         return find()
 
-    def execute_beside(self, command: Sequence[str], seconds: float) -> CommandResult:
+    def run_in_server_network(self, command: Sequence[str], seconds: float) -> CommandResult:
         """Run a command in the network of the server."""
         return self._start_load_command(command, time.monotonic() + seconds)
 
@@ -208,7 +214,7 @@ class ServerExecution:
         is_warm_up = self.needs_warm_up
         try:
             perf, processes = attach_to_running(
-                self._counted.list_processes, (*ATTACHED_EVENTS, *self._events), self._filters
+                self._counted_program.list_processes, (*ATTACHED_EVENTS, *self._events), self._filters
             )
         except AttachError as error:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
@@ -217,14 +223,14 @@ class ServerExecution:
             ) from None
         try:
             recorders = [] if is_warm_up else self._get_recorders(processes)
-            before = read_process_figures(self._counted.list_processes())
-            for part in (perf, *recorders):
-                part.send_command("enable")
-            result = self._run(self._bound.load, f"window {len(self.windows) + 1}")
+            before = read_process_figures(self._counted_program.list_processes())
+            for attached_perf in (perf, *recorders):
+                attached_perf.send_command("enable")
+            result = self._run(self._bound_server.load, f"window {len(self.windows) + 1}")
             self._wait_until_idle()
-            for part in (perf, *recorders):
-                part.send_command("disable")
-            after = read_process_figures(self._counted.list_processes())
+            for attached_perf in (perf, *recorders):
+                attached_perf.send_command("disable")
+            after = read_process_figures(self._counted_program.list_processes())
             perf.end()
             readings = perf.read_readings() | make_unsupported_readings(self._unknown)
             if self._filters and (waits := readings.pop(LOCK_WAIT_EVENT)).value is not None:
@@ -266,53 +272,61 @@ class ServerExecution:
         """
         self._require_alive("before it was stopped")
         deadline = time.monotonic() + self._server.stop_timeout
-        if self._bound.stop_command:
-            self._run(self._bound.stop_command, "stop_command", deadline=deadline, may_end_server=True)
-        elif self._counted.launch.program is not None:
-            os.kill(self._counted.launch.program, signal.Signals[self._server.stop_signal])
-        stop_method = "its stop_command" if self._bound.stop_command else self._server.stop_signal
-        if not self._live.wait_until(lambda: self._live.has_ended, deadline):
+        if self._bound_server.stop_command:
+            self._run(self._bound_server.stop_command, "stop_command", deadline=deadline, may_end_server=True)
+        elif self._counted_program.launch.program is not None:
+            os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
+        stop_method = "its stop_command" if self._bound_server.stop_command else self._server.stop_signal
+        if not self._program.wait_until(lambda: self._program.has_ended, deadline):
             raise self._build_failure(
                 f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
             )
-        finished = self._live.end(self._server.stop_timeout)
-        problem = self._counted.conclude(finished)
-        if self._counted.launch.ending is not None and (outlived := self._counted.launch.describe_outlived()):
+        finished = self._program.end(self._server.stop_timeout)
+        problem = self._counted_program.conclude(finished)
+        if self._counted_program.launch.ending is not None and (
+            outlived := self._counted_program.launch.describe_outlived()
+        ):
             problem = outlived
-        elif self._counted.launch.ending is not None and self._is_expected_end(self._counted.launch.ending.status):
+        elif self._counted_program.launch.ending is not None and self._is_expected_end(
+            self._counted_program.launch.ending.status
+        ):
             problem = ""
-        raise_on_failure(self._bound.command, problem, self._counted.make_program_result(finished), self._group)
+        raise_on_failure(
+            self._bound_server.command, problem, self._counted_program.make_program_result(finished), self._group
+        )
         return self._make_sample()
 
     def _looks_ready(self) -> bool:
-        process = self._counted.launch.program
-        if process is None or not self._counted.launch.is_started:
+        process = self._counted_program.launch.program
+        if process is None or not self._counted_program.launch.is_started:
             return False
         if self._server.ready_log is not None:
-            return self._server.ready_log in self._live.printed
-        used = list_server_placeholders(self._server)
-        return ("port" not in used or is_port_open(process, int(self._places.port))) and (
-            "socket" not in used or is_socket_open(process, self._places.socket)
+            return self._server.ready_log in self._program.printed_output
+        placeholders = list_server_placeholders(self._server)
+        return ("port" not in placeholders or is_port_open(process, int(self._resources.port))) and (
+            "socket" not in placeholders or is_socket_open(process, self._resources.socket)
         )
 
     def _describe_unready(self) -> str:
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
-        used = list_server_placeholders(self._server)
-        return "it does not listen on " + " and ".join(f"{{{name}}}" for name in ("port", "socket") if name in used)
+        placeholders = list_server_placeholders(self._server)
+        return "it does not listen on " + " and ".join(
+            f"{{{name}}}" for name in ("port", "socket") if name in placeholders
+        )
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         while True:
-            result = self._start_load_command(self._bound.ready_command, deadline)
+            result = self._start_load_command(self._bound_server.ready_command, deadline)
             self._require_alive("before it was ready")
             if not result.problem:
                 return
             if time.monotonic() >= deadline:
-                words = shlex.join(self._bound.ready_command)
+                words = shlex.join(self._bound_server.ready_command)
                 raise self._build_failure(
                     f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}"
                 )
-            self._live.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
+            self._program.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
 
     def _wait_until_idle(self) -> None:
         """Wait until the server has done what the load left to it, such as closing connections.
@@ -320,41 +334,41 @@ class ServerExecution:
         On a busy machine it may have something to do and get no processor for it.
         """
         deadline = time.monotonic() + _MAX_SETTLE_SECONDS
-        begin, first = time.monotonic(), read_activity(self._counted.list_processes())
-        before = first
-        while begin < deadline:
-            self._live.wait_until(lambda: False, min(deadline, begin + _IDLE_SECONDS))
-            now, activity = time.monotonic(), read_activity(self._counted.list_processes())
-            used = activity.nanoseconds - before.nanoseconds
-            is_idle = used <= _MAX_IDLE_SHARE * 1e9 * (now - begin) and not activity.is_runnable
-            if is_idle or activity.nanoseconds - first.nanoseconds >= _MAX_SETTLE_CPU_SECONDS * 1e9:
+        interval_start, activity_at_start = time.monotonic(), read_activity(self._counted_program.list_processes())
+        previous_activity = activity_at_start
+        while interval_start < deadline:
+            self._program.wait_until(lambda: False, min(deadline, interval_start + _IDLE_SECONDS))
+            now, activity = time.monotonic(), read_activity(self._counted_program.list_processes())
+            used_nanoseconds = activity.nanoseconds - previous_activity.nanoseconds
+            is_idle = used_nanoseconds <= _MAX_IDLE_SHARE * 1e9 * (now - interval_start) and not activity.is_runnable
+            if is_idle or activity.nanoseconds - activity_at_start.nanoseconds >= _MAX_SETTLE_CPU_SECONDS * 1e9:
                 return
-            begin, before = now, activity
+            interval_start, previous_activity = now, activity
 
     def _run(
-        self, command: Sequence[str], what: str, *, deadline: float | None = None, may_end_server: bool = False
+        self, command: Sequence[str], purpose: str, *, deadline: float | None = None, may_end_server: bool = False
     ) -> CommandResult:
-        """Run a command beside the server; what it does is for the message if it fails."""
+        """Run a command beside the server; ``purpose`` is for the message if it fails."""
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
         result = self._start_load_command(command, deadline)
         if not may_end_server:
             # A load often fails because the server does.
-            self._require_alive(f"during {what}", _END_SECONDS if result.problem else 0)
-        if result.problem and not (may_end_server and self._live.has_ended):
+            self._require_alive(f"during {purpose}", _END_SECONDS if result.problem else 0)
+        if result.problem and not (may_end_server and self._program.has_ended):
             log = "\n".join(
                 f"--- {title} of the load\n{text[-20_000:].rstrip()}"
                 for title, text in (("standard error", result.error), ("standard output", result.output))
                 if text.strip()
             )
-            message = f"{what}: `{shlex.join(command)}` {result.problem}"
+            message = f"{purpose}: `{shlex.join(command)}` {result.problem}"
             raise ExecutionFailure(message, log, was_stopped=result.timed_out)
         return result
 
     def _start_load_command(self, command: Sequence[str], deadline: float) -> CommandResult:
         order = self._order
-        path, missing = _find_program(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
-        if missing:
-            raise ExecutionFailure(missing)
+        path, missing_reason = _find_program(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
+        if missing_reason:
+            raise ExecutionFailure(missing_reason)
         log_command(command, order.directory, "beside the server")
         sandbox = order.sandbox
 
@@ -366,7 +380,7 @@ class ServerExecution:
             command,
             path,
             pad_variables(PROCESS_VARIABLES, command),
-            self._live,
+            self._program,
             cpus=order.load_cpus,
             deadline=deadline,
             seal=seal,
@@ -389,34 +403,38 @@ class ServerExecution:
     def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
         """Return the recorders of the windows; they are attached before the first measured one."""
         if self._recorders is None:
-            self._recorders = self._counted.attach_recorders(processes)
+            self._recorders = self._counted_program.attach_recorders(processes)
         return self._recorders
 
-    def _require_alive(self, when: str, seconds: float = 0) -> None:
-        """Raise if the server has ended, or ends within some seconds: until that is known, a moment passes.
+    def _require_alive(self, phase: str, seconds: float = 0) -> None:
+        """Raise if the server has ended, or ends within some seconds: its end is noticed only after a moment.
 
         Raises
         ------
         ExecutionFailure
             It has; the message says how.
         """
-        if not self._live.wait_until(lambda: self._live.has_ended, time.monotonic() + seconds):
+        if not self._program.wait_until(lambda: self._program.has_ended, time.monotonic() + seconds):
             return
-        finished = self._live.end(self._order.workload.workload.timeout)
-        problem = self._counted.conclude(finished)
-        ending = self._counted.launch.ending
+        finished = self._program.end(self._order.workload.workload.timeout)
+        problem = self._counted_program.conclude(finished)
+        ending = self._counted_program.launch.ending
         if ending is not None and not ending.status:
-            daemon = f", while {self._counted.launch.outlived} went on" if self._counted.launch.outlived else ""
+            daemon = (
+                f", while {self._counted_program.launch.outlived} went on"
+                if self._counted_program.launch.outlived
+                else ""
+            )
             problem = f"ended{daemon}: it must stay in the foreground, so look for an option that keeps it there"
-        described = self._counted.make_program_result(finished)
-        raise_on_failure(self._bound.command, f"{problem} ({when})", described, self._group)
+        result = self._counted_program.make_program_result(finished)
+        raise_on_failure(self._bound_server.command, f"{problem} ({phase})", result, self._group)
 
     def _build_failure(self, problem: str) -> ExecutionFailure:
         """Return the failure of a server that still runs, which ends with its context."""
-        finished = self._live.end(0)
-        self._counted.launch.finish()
+        finished = self._program.end(0)
+        self._counted_program.launch.finish()
         try:
-            raise_on_failure(self._bound.command, problem, finished, self._group)
+            raise_on_failure(self._bound_server.command, problem, finished, self._group)
         except ExecutionFailure as failure:
             failure.was_stopped = True
             return failure
@@ -428,14 +446,14 @@ class ServerExecution:
         return status in {0, -number, 128 + number}
 
     def _make_sample(self) -> Sample:
-        whole_life, _ = self._counted.read_readings()
-        ending = self._counted.launch.ending
+        whole_life, _ = self._counted_program.read_readings()
+        ending = self._counted_program.launch.ending
         assert ending is not None
-        accounts = max(ending.faults, count_group_faults(self._group.folder))
+        kernel_faults = max(ending.faults, count_group_faults(self._group.folder))
         faults = sum(whole_life[name].value or 0 for name in ("minor-faults", "major-faults"))
         # A server that is ended by a signal has not waited for its children, so the account may lack them.
-        if problem := explain_miscount(faults, accounts, self._counted.lost):
-            raise ExecutionFailure(f"`{shlex.join(self._bound.command)}` {problem}", stage=Stage.MEASURE)
+        if problem := explain_miscount(faults, kernel_faults, self._counted_program.lost):
+            raise ExecutionFailure(f"`{shlex.join(self._bound_server.command)}` {problem}", stage=Stage.MEASURE)
         readings = combine_windows([window for window in self.windows if not window.is_warm_up])
         readings |= {"max-rss": Reading(value=ending.max_rss), **derive_sys_percent(readings)}
         return Sample(readings=readings, windows=tuple(self.windows))
@@ -447,15 +465,15 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
     Counts, sizes and times are added up; the throughput is that of all operations in the time of all loads; a latency
     or a ratio is the median of the windows. A reading that one window lacks is lacking.
     """
-    first, *others = windows
+    first_window, *other_windows = windows
     combined: dict[str, Reading] = {}
-    for name, reading in first.readings.items():
-        readings = [reading, *(window.readings[name] for window in others if name in window.readings)]
-        lacking = next((part for part in readings if part.value is None), None)
-        if lacking is not None:
-            combined[name] = lacking
+    for name, reading in first_window.readings.items():
+        readings = [reading, *(window.readings[name] for window in other_windows if name in window.readings)]
+        missing_reading = next((window_reading for window_reading in readings if window_reading.value is None), None)
+        if missing_reading is not None:
+            combined[name] = missing_reading
         elif len(readings) == len(windows):
-            values = [part.value for part in readings if part.value is not None]
+            values = [window_reading.value for window_reading in readings if window_reading.value is not None]
             combined[name] = reading.model_copy(update={"value": _combine_values(name, values, windows)})
     operations = [window.operations for window in windows]
     faults = [combined[name].value for name in ("minor-faults", "major-faults") if name in combined]
@@ -487,20 +505,22 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
     """
     state = order.state
     with ExitStack() as stack:
-        places = stack.enter_context(provide_places(order.directory, order.sandbox))
-        bound = bind_server(order.workload, order.case, places)
-        path, missing = _find_program(bound.command[0], order.directory, state.environment["PATH"], order.sandbox)
-        if missing:
-            raise ExecutionFailure(missing)
-        log_command(bound.command, order.directory, "as a server")
+        resources = stack.enter_context(provide_resources(order.directory, order.sandbox))
+        bound_server = bind_server(order.workload, order.case, resources)
+        path, missing_reason = _find_program(
+            bound_server.command[0], order.directory, state.environment["PATH"], order.sandbox
+        )
+        if missing_reason:
+            raise ExecutionFailure(missing_reason)
+        log_command(bound_server.command, order.directory, "as a server")
         channel = stack.enter_context(LoadCommands())
         supported, _ = split_known_events(order.workload.metrics.events)
         group = stack.enter_context(state.apply())
         # Only the limits of the control group hold for both: the load is not in it.
         group.limit_processes(MAX_TASKS)
-        counted = CountedProgram(
+        counted_program = CountedProgram(
             CountingOrder(
-                bound.command,
+                bound_server.command,
                 path,
                 order.directory,
                 state.environment,
@@ -511,15 +531,17 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
                 copies=order.copies,
                 load_commands=channel,
             ),
-            Start(1),
+            SimultaneousStart(1),
             group,
             stack,
         )
-        live = stack.enter_context(BackgroundProgram(counted.create_program(), order.directory))
+        background_program = stack.enter_context(BackgroundProgram(counted_program.create_program(), order.directory))
         # The runner and its perfs leave the processors of the server to the server.
         if order.load_cpus:
             os.sched_setaffinity(0, order.load_cpus)
-        yield ServerExecution(order, bound, places, RunningServer(counted, live, channel, group))
+        yield ServerExecution(
+            order, bound_server, resources, RunningServer(counted_program, background_program, channel, group)
+        )
 
 
 def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
@@ -527,15 +549,15 @@ def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozens
 
     With a single processor both have it.
     """
-    ordered = sorted(available)
-    if len(ordered) < 2:
+    sorted_cpus = sorted(available)
+    if len(sorted_cpus) < 2:
         return available, available
-    count = max(1, len(ordered) // 4)
-    return frozenset(ordered[:-count]), frozenset(ordered[-count:])
+    load_cpu_count = max(1, len(sorted_cpus) // 4)
+    return frozenset(sorted_cpus[:-load_cpu_count]), frozenset(sorted_cpus[-load_cpu_count:])
 
 
 def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
-    def sees(file: Path) -> bool:
+    def is_visible(file: Path) -> bool:
         return sandbox is None or sandbox.is_visible_in_tree(directory, file)
 
-    return resolve_program(program, directory, path, sees)
+    return resolve_program(program, directory, path, is_visible)

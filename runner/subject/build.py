@@ -115,12 +115,12 @@ class Builder(Struct, frozen=True):
     ----------
     places
         Where the builds are kept.
-    machine
+    machine_settings
         The settings besides the build's tools that influence their output: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
-    say
+    report_repeated_build
         Called with a line about a build that is repeated.
     retry_failed
         Build a revision again whose build failed.
@@ -129,9 +129,9 @@ class Builder(Struct, frozen=True):
     """
 
     places: BuildPlaces
-    machine: Mapping[str, str]
+    machine_settings: Mapping[str, str]
     sandbox: Sandbox | None = None
-    say: Callable[[str], None] = lambda _: None
+    report_repeated_build: Callable[[str], None] = lambda _: None
     retry_failed: bool = False
     traces_lookups: bool = False
     reveals_host: bool = False
@@ -158,22 +158,22 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if missing := find_missing_programs(workload, self._hiding_sandbox):
-            raise BuildFailure(missing, Build(), temporary=True, lacks_programs=True)
+        if missing_programs := find_missing_programs(workload, self._hiding_sandbox):
+            raise BuildFailure(missing_programs, Build(), temporary=True, lacks_programs=True)
         self.turn.give_way()
-        place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
-        record = self._find_usable(place)
+        build_folder = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
+        record = self._find_usable(build_folder)
         cached = record is not None
         if record is None:
             with self.turn.pause():
-                record = self._build_in_place(repository, commit, workload, place)
+                record = self._build_in_place(repository, commit, workload, build_folder)
             self.places.evict()
         if cached:
-            log_step("uses the build of %s in %s", commit[:10], place)
+            log_step("uses the build of %s in %s", commit[:10], build_folder)
         build = record.build.model_copy(update={"cached": cached})
         if record.failure:
             raise BuildFailure(record.failure, build)
-        return place / TREE_FOLDER, build
+        return build_folder / TREE_FOLDER, build
 
     @contextmanager
     def build_in_other_place(
@@ -189,10 +189,10 @@ class Builder(Struct, frozen=True):
         BuildFailure
             It does not build again.
         """
-        place = tree.parent
-        aside = move_aside(place)
+        build_folder = tree.parent
+        moved_build = move_aside(build_folder)
         try:
-            place.mkdir()
+            build_folder.mkdir()
             # Without a record, so that the tree is not taken for the build of the other revision if this process is
             # killed.
             with self.turn.pause():
@@ -201,8 +201,8 @@ class Builder(Struct, frozen=True):
                 raise BuildFailure(record.failure, record.build)
             yield tree
         finally:
-            remove_tree(place)
-            aside.rename(place)
+            remove_tree(build_folder)
+            moved_build.rename(build_folder)
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
@@ -217,16 +217,16 @@ class Builder(Struct, frozen=True):
         The builds are the same if the commits differ only in files that the build has not read. None if the commit must
         be built.
         """
-        changed = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
-        if changed is None:
+        changed_files = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
+        if changed_files is None:
             return None
         tree, build = self.build(repository, built_commit, workload)
-        if changed:
+        if changed_files:
             checkout = tree.with_name(_CHECKOUT)
             try:
                 remove_tree(checkout)
                 self._write_files(repository, commit, workload, checkout)
-                overlay_files(tree, checkout, changed, commit)
+                overlay_files(tree, checkout, changed_files, commit)
             except BuildFailure:
                 return None
             finally:
@@ -239,11 +239,11 @@ class Builder(Struct, frozen=True):
         """Return the files that differ between two commits; None if the build of a known commit reads one of them."""
         if not _may_reuse(workload):
             return None
-        changed = find_changed_files(repository, before, after)
-        if changed is None:
+        changed_files = find_changed_files(repository, before, after)
+        if changed_files is None:
             return None
         inputs = Inputs(self.places.get_first_place(self._compute_key(repository, known_commit, workload)))
-        return None if any(map(inputs.may_depend_on, changed)) else changed
+        return None if any(map(inputs.may_depend_on, changed_files)) else changed_files
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build; its tree is not checked."""
@@ -262,17 +262,17 @@ class Builder(Struct, frozen=True):
         except DamagedBuild:
             return None
 
-    def _find_usable(self, place: Path) -> BuildRecord | None:
+    def _find_usable(self, build_folder: Path) -> BuildRecord | None:
         """Return the record of a usable build, with its tree in the built state; None if there is none."""
         try:
-            record = read_record(place)
+            record = read_record(build_folder)
             if record is None or not record.is_usable(self.retry_failed):
                 return None
             if not record.failure:
-                restore_original_tree(place / TREE_FOLDER)
+                restore_original_tree(build_folder / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.say(f"the build in {place} is repeated: {damage.what}")
+            self.report_repeated_build(f"repeating the build in {build_folder}: {damage.what}")
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
@@ -282,11 +282,11 @@ class Builder(Struct, frozen=True):
         tools = read_build_settings(
             workload.build.command or (), workload.build.needs, path, workload.build.environment
         )
-        host = {**self.machine, **read_library_settings(Tree()), **tools}
+        host_settings = {**self.machine_settings, **read_library_settings(Tree()), **tools}
         # The result file is excluded from the tree's fingerprint. Nothing else in [run] affects a build.
-        made_by = [workload.build.identity, workload.run.output_file]
+        build_definition = [workload.build.identity, workload.run.output_file]
         readable = self.sandbox.readable if self.sandbox else None
-        recipe = [commit, repository.name, made_by, host, readable]
+        recipe = [commit, repository.name, build_definition, host_settings, readable]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
@@ -296,26 +296,28 @@ class Builder(Struct, frozen=True):
         # The commit is for people, and abbreviated because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
-    def _build_in_place(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
+    def _build_in_place(
+        self, repository: Repository, commit: str, workload: Workload, build_folder: Path
+    ) -> BuildRecord:
         """Build in the folder in which the program will run, because build systems write its path into what they make.
 
         So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
         environments), and libtool's wrappers the program behind them.
         """
-        make_empty_folder(place)
+        make_empty_folder(build_folder)
         try:
-            record = self._run_and_record(repository, commit, workload, place / TREE_FOLDER)
+            record = self._run_and_record(repository, commit, workload, build_folder / TREE_FOLDER)
             if record.failure:
-                make_empty_folder(place)
-            write_record(place, record)
+                make_empty_folder(build_folder)
+            write_record(build_folder, record)
         except BaseException:
-            remove_tree(place)
+            remove_tree(build_folder)
             raise
         return record
 
     def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         """Build a commit into a tree, and return the record of success or failure."""
-        began = time.time_ns()
+        began_at_ns = time.time_ns()
         self._write_files(repository, commit, workload, tree)
         failure, build, lookups = self._run_build(repository, commit, workload, tree)
         if not failure and (objection := explain_unusable_tree(tree)):
@@ -326,7 +328,7 @@ class Builder(Struct, frozen=True):
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
-            return keep_copy(tree.parent, build, workload.run.output_file, began)
+            return keep_copy(tree.parent, build, workload.run.output_file, began_at_ns)
         except UnreadableTree as error:
             return BuildRecord(build=build, failure=f"the tree {error}")
 
@@ -343,16 +345,16 @@ class Builder(Struct, frozen=True):
             It failed for a reason that must not be cached.
         """
         if not self.traces_lookups or not _may_reuse(workload):
-            built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, make_untraced("the file lookups of the build were not traced"))
-        with LookupTracer(launched=self.sandbox is not None, counted=False) as tracer, suppress(BuildFailure):
+            result = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+            return (*result, make_untraced("the file lookups of the build were not traced"))
+        with LookupTracer(is_launched=self.sandbox is not None, is_counted=False) as tracer, suppress(BuildFailure):
             failure, build = run_build_command(workload, tree, self.sandbox, tracer, reveals_host=self.reveals_host)
             if not failure:
                 return "", build, tracer.read_lookups()
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
-        built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, make_untraced("it fails while it is traced"))
+        result = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+        return (*result, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         """Write the files of a commit, or of the workload's folder, into the tree."""
@@ -361,7 +363,11 @@ class Builder(Struct, frozen=True):
             return
         try:
             write_commit(
-                repository, commit, tree, bounded=self.sandbox is not None, whole=not workload.build.incomplete
+                repository,
+                commit,
+                tree,
+                refuse_large=self.sandbox is not None,
+                refuse_incomplete=not workload.build.incomplete,
             )
             if workload.build.git:
                 write_git_directory(repository, commit, tree)
@@ -373,8 +379,8 @@ class Builder(Struct, frozen=True):
             if is_disk_full(error.what):
                 raise
             # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
-            what = f"{error.what}: {error.remedy}" if error.remedy else error.what
-            raise BuildFailure(what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
+            message = f"{error.what}: {error.remedy}" if error.remedy else error.what
+            raise BuildFailure(message, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
 def _may_reuse(workload: Workload) -> bool:
@@ -393,15 +399,17 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     path = get_build_path(workload)
     if hidden_from:
         visible_path = hidden_from.select_visible_path(path)
-        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)]
-        return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
-    missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
-    if not missing:
+        missing_programs = [
+            name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)
+        ]
+        return f"the sandbox has no {', '.join(missing_programs)}, which the build needs" if missing_programs else ""
+    missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
+    if not missing_programs:
         return ""
-    elsewhere = filter(None, (suggest_path(name, path) for name in missing))
-    remedies = dict.fromkeys(part.remedy for name in missing if (part := name_missing_tool(name)).packages)
-    lacks = f"this host does not have {', '.join(missing)}, which the build needs"
-    return next(elsewhere, f"{lacks}: {'; '.join(remedies)}" if remedies else lacks)
+    path_hints = filter(None, (suggest_path(name, path) for name in missing_programs))
+    remedies = dict.fromkeys(part.remedy for name in missing_programs if (part := name_missing_tool(name)).packages)
+    message = f"this host does not have {', '.join(missing_programs)}, which the build needs"
+    return next(path_hints, f"{message}: {'; '.join(remedies)}" if remedies else message)
 
 
 def run_build_command(
@@ -427,7 +435,7 @@ def run_build_command(
     command = get_build_command(workload)
     if command is None:
         return "", Build()
-    written = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
+    command_text = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
     environment = get_build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
@@ -435,7 +443,7 @@ def run_build_command(
         sandbox = replace(sandbox, empty=list_masked_cache_folders(environment, sandbox))
         if workload.build_uses_own_folder:
             sandbox = sandbox.add_readable(provide_own_folder(workload))
-    before = _read_children_cpu_seconds()
+    cpu_seconds_before = _read_children_cpu_seconds()
     try:
         timeout = workload.build.timeout
         if sandbox:
@@ -454,13 +462,13 @@ def run_build_command(
                 directory=tree,
                 environment=environment,
                 timeout=timeout,
-                merge=True,
-                inherited=tracer.inherited if tracer else (),
+                merge_streams=True,
+                inherited=tracer.inherited_descriptors if tracer else (),
             )
     except (FileNotFoundError, PermissionError) as error:
-        what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
+        defect = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
-            return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
+            return f"`{command_text}` cannot be executed: {command[0]} {defect}", Build(command=command)
         advice = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
@@ -470,7 +478,7 @@ def run_build_command(
     build = Build(
         command=command,
         seconds=result.seconds,
-        cpu_seconds=_read_children_cpu_seconds() - before,
+        cpu_seconds=_read_children_cpu_seconds() - cpu_seconds_before,
         log=hide_secrets(result.output, os.environ)[-MAX_LOG_CHARACTERS:],
     )
     if not result.problem:
@@ -487,7 +495,7 @@ def run_build_command(
         )
     # Outside a sandbox, this is the build's own message, and the failure may be temporary.
     offline = "" if hint or sandbox else _explain_missing_network(result.output)
-    failure = f"`{written}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
+    failure = f"`{command_text}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
     if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build

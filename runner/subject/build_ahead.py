@@ -37,10 +37,10 @@ from runner.workload import Workload
 MIN_BUILD_SECONDS = 0.5
 """Seconds of a build, from which workers start: they take a few tenths of a second themselves."""
 _BUILDS_AHEAD_PER_WORKER = 2
-"""Finished builds for each worker that wait to be measured. More would only take space."""
+"""How many finished builds may wait to be measured, for each worker. More would only take space."""
 
 _COMMITS_PER_CHECK = 20
-"""One in so many commits is built although its build would be the same."""
+"""One commit in this many is built although its build would be the same."""
 
 
 class BuildAhead:
@@ -73,16 +73,16 @@ class BuildAhead:
         self._builder = replace(builder, traces_lookups=not build_all)
         self._repository = repository
         self._workload = workload
-        self._next = deque(dict.fromkeys(commits))
+        self._next_commits = deque(dict.fromkeys(commits))
         self._jobs = jobs if workload.build.command else 0
         self._workers: list[_Worker] = []
-        self._finished: set[str] = set()
-        self._ordered: set[str] = set()
+        self._finished_commits: set[str] = set()
+        self._ordered_commits: set[str] = set()
         """The commits that workers were given."""
         self._builds_all = build_all
         self._at_once = at_once
-        self._before = {after: before for before, after in pairwise(self._next)}
-        self._built = ""
+        self._previous_commits = {after: before for before, after in pairwise(self._next_commits)}
+        self._last_built_commit = ""
 
     def __enter__(self) -> Self:
         return self
@@ -96,27 +96,27 @@ class BuildAhead:
     def plan_builds(self, commits: Sequence[str]) -> None:
         """Set the commits to build next; other builds in progress are cancelled."""
         building = {worker.commit for worker in self._workers}
-        self._next = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
-        self._finished.clear()
-        needless = [worker for worker in self._workers if worker.commit not in {None, *commits}]
-        for worker in needless:
+        self._next_commits = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
+        self._finished_commits.clear()
+        unneeded_workers = [worker for worker in self._workers if worker.commit not in {None, *commits}]
+        for worker in unneeded_workers:
             worker.end()
             self._workers.remove(worker)
-        if needless:
+        if unneeded_workers:
             self._start_workers()
 
     def build(self, commit: str) -> tuple[Path, Build]:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
         with suppress(ValueError):
-            self._next.remove(commit)
-        if not self._builds_all and not self._built:
-            self._built = self._find_earlier_build(commit)
+            self._next_commits.remove(commit)
+        if not self._builds_all and not self._last_built_commit:
+            self._last_built_commit = self._find_earlier_build(commit)
         if same_build := self._find_same_build(commit):
             return same_build
-        if self._at_once and not self._workers and self._jobs > 1 and self._next:
+        if self._at_once and not self._workers and self._jobs > 1 and self._next_commits:
             self._start_workers()
         self._await_build(commit)
-        self._finished.discard(commit)
+        self._finished_commits.discard(commit)
         try:
             tree, build = self._builder.build(self._repository, commit, self._workload)
         except BuildFailure as failure:
@@ -124,58 +124,58 @@ class BuildAhead:
             raise
         build = self._mark_own_build(build, commit)
         self._check_reuse(commit, tree)
-        self._built = commit
-        if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
+        self._last_built_commit = commit
+        if not self._workers and self._jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
         self._assign_next()
         return tree, build
 
     def _mark_own_build(self, build: Build, commit: str) -> Build:
         """Return a build, marked as made by this command if one of its workers has made it."""
-        return build.model_copy(update={"cached": False}) if commit in self._ordered else build
+        return build.model_copy(update={"cached": False}) if commit in self._ordered_commits else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
         """Return the last build, if that of a commit would be the same and is not in the cache."""
-        if self._builds_all or not self._built or is_checked(commit):
+        if self._builds_all or not self._last_built_commit or is_checked(commit):
             return None
         if self._builder.has_build(self._repository, commit, self._workload):
             return None
-        return self._builder.reuse(self._repository, self._built, commit, self._workload)
+        return self._builder.reuse(self._repository, self._last_built_commit, commit, self._workload)
 
     def _find_earlier_build(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if none is near."""
         with suppress(GitError):  # this is the first commit
-            earlier = self._repository.git(
+            earlier_commits = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
             )
-            for before in earlier.split():
-                if self._builder.has_successful_build(self._repository, before, self._workload):
-                    return before
+            for earlier_commit in earlier_commits.split():
+                if self._builder.has_successful_build(self._repository, earlier_commit, self._workload):
+                    return earlier_commit
         return ""
 
     def _check_reuse(self, commit: str, tree: Path) -> None:
         """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
-        if self._builds_all or not self._built or not is_checked(commit):
+        if self._builds_all or not self._last_built_commit or not is_checked(commit):
             return
-        order = (self._repository, self._built, commit, self._workload)
-        changes = self._builder.find_unread_changes(*order, known_commit=self._built)
+        order = (self._repository, self._last_built_commit, commit, self._workload)
+        changes = self._builder.find_unread_changes(*order, known_commit=self._last_built_commit)
         if changes is None:
             return
-        before, _ = self._builder.build(self._repository, self._built, self._workload)
-        if measure_file_sizes(before, changes) != measure_file_sizes(tree, changes):
+        previous_tree, _ = self._builder.build(self._repository, self._last_built_commit, self._workload)
+        if measure_file_sizes(previous_tree, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
-            self._builder.say(
+            self._builder.report_repeated_build(
                 f"{commit[:10]} changes only files that its build has not read, but is built differently: from now on, "
                 "every commit is built"
             )
 
     def _is_reuse_likely(self, commit: str) -> bool:
         """Return whether a commit will probably reuse the build of the previous one."""
-        before = self._before.get(commit)
-        if self._builds_all or not self._built or not before or is_checked(commit):
+        previous_commit = self._previous_commits.get(commit)
+        if self._builds_all or not self._last_built_commit or not previous_commit or is_checked(commit):
             return False
         changes = self._builder.find_unread_changes(
-            self._repository, before, commit, self._workload, known_commit=self._built
+            self._repository, previous_commit, commit, self._workload, known_commit=self._last_built_commit
         )
         return changes is not None
 
@@ -209,9 +209,13 @@ class BuildAhead:
         """Give the idle workers the next commits that are not built yet."""
         for worker in self._workers:
             if worker.has_ended():
-                self._finished.add(worker.take_finished())
-            while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
-                commit = self._next.popleft()
+                self._finished_commits.add(worker.take_finished())
+            while (
+                worker.commit is None
+                and self._next_commits
+                and len(self._finished_commits) < _BUILDS_AHEAD_PER_WORKER * self._jobs
+            ):
+                commit = self._next_commits.popleft()
                 if not (
                     self._is_reuse_likely(commit) or self._builder.has_build(self._repository, commit, self._workload)
                 ):
@@ -219,7 +223,7 @@ class BuildAhead:
                     self._assign_commit(worker, commit)
 
     def _assign_commit(self, worker: "_Worker", commit: str) -> None:
-        self._ordered.add(commit)
+        self._ordered_commits.add(commit)
         worker.start_build(commit)
 
     def _start_workers(self) -> None:
@@ -246,16 +250,16 @@ class _Worker:
     def __init__(self, program: Path, order: str) -> None:
         self.commit: str | None = None
         self._is_alive = True
-        self._channel, other = socket.socketpair()
+        self._channel, worker_end = socket.socketpair()
         self._answers = self._channel.makefile("rb")
-        with other:
+        with worker_end:
             self._process = SupervisedProcess.start(
-                build_module_command("runner.subject.build_worker", str(other.fileno())),
+                build_module_command("runner.subject.build_worker", str(worker_end.fileno())),
                 supervisor=program,
                 directory=Path(SAFE_DIRECTORY),
                 environment=build_own_environment(credentials=True),  # to remove their values from the logs of builds
-                merge=True,
-                inherited=[other.fileno()],
+                merge_streams=True,
+                inherited=[worker_end.fileno()],
             )
         self._send_line(order)
 

@@ -24,9 +24,10 @@ from runner.system.path_length import compute_path_length, pad_path
 from runner.system.tree_walk import remove_tree
 
 _MAX_PLACES_PER_BUILD = 10
-"""Places of one build, for sessions of several processes at once."""
+"""The largest number of places of one build, for sessions of several processes at once."""
 _MAX_HELD_PLACES = 8
-"""Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
+"""The largest number of places that a process holds: a session uses one or two trees, and a history
+thousands one after the other."""
 _DAY_SECONDS = 86_400.0
 _ASIDE_SUFFIX = ".aside"
 _held_locks: OrderedDict[Path, int] = OrderedDict()
@@ -42,17 +43,17 @@ class BuildPlaces(Struct, frozen=True):
         The folder of all stores.
     store
         The store. A build of one kind of code is never executed for another kind.
-    most_bytes
+    max_bytes
         The maximum size of the builds of the store in bytes; beyond it, the least recently used builds are removed.
         None for no limit.
-    most_days
+    max_days
         Days after which an unused build is removed; None for no limit.
     """
 
     folder: Path
     store: BuildStore = BuildStore.TRUSTED
-    most_bytes: int | None = None
-    most_days: float | None = None
+    max_bytes: int | None = None
+    max_days: float | None = None
 
     def acquire_place(self, key: str) -> Path:
         """Return the place of a build, which may not exist yet, and keep it for this process.
@@ -66,9 +67,9 @@ class BuildPlaces(Struct, frozen=True):
         try:
             top.mkdir(parents=True, exist_ok=True)
             for number in range(_MAX_PLACES_PER_BUILD):
-                place = self._get_place(key, number)
-                if _hold_lock(_get_lock_file(place)):
-                    return place
+                build_folder = self._get_place(key, number)
+                if _hold_lock(_get_lock_file(build_folder)):
+                    return build_folder
         except OSError as error:
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
         raise FaultwatchError(
@@ -87,41 +88,41 @@ class BuildPlaces(Struct, frozen=True):
         now = time.time()
         total = 0
         self.remove_unfinished()
-        for place, used, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
+        for build_folder, last_use, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
             total += size
-            too_old = self.most_days is not None and now - used > self.most_days * _DAY_SECONDS
-            too_many = self.most_bytes is not None and total > self.most_bytes
-            if (too_old or too_many) and self._remove_place(place):
+            too_old = self.max_days is not None and now - last_use > self.max_days * _DAY_SECONDS
+            too_many = self.max_bytes is not None and total > self.max_bytes
+            if (too_old or too_many) and self._remove_place(build_folder):
                 total -= size
 
     def remove_unfinished(self) -> None:
         """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
         for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
-            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as free:
-                if free:
+            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as is_free:
+                if is_free:
                     remove_tree(aside)
         for lock in (self.folder / self.store).glob("*.lock"):
-            place = lock.with_suffix("")
-            if place.exists() and not (place / RECORD_FILE).exists():
-                self._remove_place(place)
+            build_folder = lock.with_suffix("")
+            if build_folder.exists() and not (build_folder / RECORD_FILE).exists():
+                self._remove_place(build_folder)
 
     def _list_builds(self) -> Iterator[tuple[Path, float, int]]:
         """Yield the place of each build, when it was used last, and its bytes."""
         for lock in (self.folder / self.store).glob("*.lock"):
-            place = lock.with_suffix("")
+            build_folder = lock.with_suffix("")
             with suppress(OSError):
-                yield place, lock.stat().st_mtime, _get_size(place)
+                yield build_folder, lock.stat().st_mtime, _get_size(build_folder)
 
-    def _remove_place(self, place: Path) -> bool:
+    def _remove_place(self, build_folder: Path) -> bool:
         """Remove a build and its record, unless another process uses it; return whether it is gone."""
-        with _lock_briefly(_get_lock_file(place)) as free:
-            if free:
-                remove_record(place)
-                remove_tree(place)
-                if place.exists():
+        with _lock_briefly(_get_lock_file(build_folder)) as is_free:
+            if is_free:
+                remove_record(build_folder)
+                remove_tree(build_folder)
+                if build_folder.exists():
                     return False
-                _get_lock_file(place).unlink(missing_ok=True)
-            return free
+                _get_lock_file(build_folder).unlink(missing_ok=True)
+            return is_free
 
 
 def release_all() -> None:
@@ -130,7 +131,7 @@ def release_all() -> None:
         os.close(_held_locks.popitem()[1])
 
 
-def make_empty_folder(place: Path) -> None:
+def make_empty_folder(build_folder: Path) -> None:
     """Make the folder of a place, empty.
 
     Raises
@@ -138,30 +139,30 @@ def make_empty_folder(place: Path) -> None:
     FaultwatchError
         If what is there cannot be removed.
     """
-    remove_record(place)
-    if os.path.lexists(place):
-        remove_tree(place)
+    remove_record(build_folder)
+    if os.path.lexists(build_folder):
+        remove_tree(build_folder)
     try:
-        place.mkdir(parents=True)
+        build_folder.mkdir(parents=True)
     except FileExistsError:
-        raise FaultwatchError(f"{place} cannot be removed", "remove it by hand") from None
+        raise FaultwatchError(f"{build_folder} cannot be removed", "remove it by hand") from None
 
 
-def move_aside(place: Path) -> Path:
+def move_aside(build_folder: Path) -> Path:
     """Move a build out of its place for a while; return its new path."""
-    aside = place.with_name(f"{place.name}{_ASIDE_SUFFIX}")
+    aside = build_folder.with_name(f"{build_folder.name}{_ASIDE_SUFFIX}")
     remove_tree(aside)
-    return place.rename(aside)
+    return build_folder.rename(aside)
 
 
-def _get_lock_file(place: Path) -> Path:
-    return place.with_name(f"{place.name}.lock")
+def _get_lock_file(build_folder: Path) -> Path:
+    return build_folder.with_name(f"{build_folder.name}.lock")
 
 
-def _get_size(place: Path) -> int:
+def _get_size(build_folder: Path) -> int:
     """Return the size of a build in bytes; 0 if it is unknown."""
     try:
-        record = read_record(place)
+        record = read_record(build_folder)
     except DamagedBuild:
         return 0
     return record.bytes if record else 0

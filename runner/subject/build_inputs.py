@@ -25,10 +25,10 @@ def write_inputs(tree: Path, lookups: Lookups) -> None:
     """Write a list of the files that a build has looked up, beside its tree; no list if the lookups are incomplete."""
     file = tree.parent / _NAMES_FILE
     file.unlink(missing_ok=True)
-    if lookups.untraced:
+    if lookups.untraced_reason:
         return
-    paths = {path for _, path in lookups.entries} | lookups.made
-    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed)]
+    paths = {path for _, path in lookups.entries} | lookups.made_paths
+    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed_paths)]
     file.write_bytes(b"\0".join(map(os.fsencode, rows)))
 
 
@@ -41,11 +41,11 @@ def _select_paths_below(tree: Path, paths: Iterable[str]) -> list[str]:
 class Inputs:
     """The files of the checkout that a build looked up; all files if its lookups are unknown."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, build_folder: Path) -> None:
         self._looked_up: frozenset[str] | None = None
         self._changed: frozenset[str] = frozenset()
         with suppress(OSError):
-            looked_up, _, changed = (place / _NAMES_FILE).read_bytes().partition(b"\0\0")
+            looked_up, _, changed = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
             self._looked_up, self._changed = (
                 frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (looked_up, changed)
             )

@@ -17,7 +17,7 @@ class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, for example after a power cut; the message says why."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "try again: then the revision is rebuilt")
+        super().__init__(what, "try again, which rebuilds the revision")
 
 
 class BuildRecord(Strict):
@@ -41,12 +41,12 @@ class BuildRecord(Strict):
     bytes: int = 0
     """The disk space of the tree and its copy."""
 
-    def is_usable(self, again: bool) -> bool:
+    def is_usable(self, retry_failed: bool) -> bool:
         """Return whether the build can be used: a failed one only if failed builds are not to be built again."""
-        return not (self.failure and again)
+        return not (self.failure and retry_failed)
 
 
-def read_record(place: Path) -> BuildRecord | None:
+def read_record(build_folder: Path) -> BuildRecord | None:
     """Return the record of a place; None if it has none, because nothing was built there or a build was interrupted.
 
     Raises
@@ -55,7 +55,7 @@ def read_record(place: Path) -> BuildRecord | None:
         If the record is empty, damaged, or of another version.
     """
     try:
-        return BuildRecord.model_validate_json((place / RECORD_FILE).read_bytes())
+        return BuildRecord.model_validate_json((build_folder / RECORD_FILE).read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -64,14 +64,14 @@ def read_record(place: Path) -> BuildRecord | None:
         raise DamagedBuild(f"its {RECORD_FILE} is empty or damaged") from None
 
 
-def write_record(place: Path, record: BuildRecord) -> None:
+def write_record(build_folder: Path, record: BuildRecord) -> None:
     """Write the record, so that a power cut leaves the old one, the new one, or none."""
-    part = place / f"{RECORD_FILE}.partial"
-    part.write_text(record.model_dump_json(), encoding="utf-8")
-    rename_durably(part, place / RECORD_FILE)
+    partial_file = build_folder / f"{RECORD_FILE}.partial"
+    partial_file.write_text(record.model_dump_json(), encoding="utf-8")
+    rename_durably(partial_file, build_folder / RECORD_FILE)
 
 
-def remove_record(place: Path) -> None:
+def remove_record(build_folder: Path) -> None:
     """Remove the record before the rest of a build, so that a partial build is never used."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        (place / RECORD_FILE).unlink()
+        (build_folder / RECORD_FILE).unlink()

@@ -25,7 +25,7 @@ class BuildOrder(Struct, frozen=True):
     """Which repository's revisions a worker builds, and how. ``workload`` is the path of the workload file."""
 
     places: BuildPlaces
-    machine: dict[str, str]
+    machine_settings: dict[str, str]
     sandbox: Sandbox | None
     retry_failed: bool
     traces_lookups: bool
@@ -38,7 +38,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
     """Return the line of JSON that tells a worker what to build."""
     order = BuildOrder(
         places=builder.places,
-        machine=dict(builder.machine),
+        machine_settings=dict(builder.machine_settings),
         sandbox=builder.sandbox,
         retry_failed=builder.retry_failed,
         traces_lookups=builder.traces_lookups,
@@ -55,7 +55,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
     builder = Builder(
         order.places,
-        order.machine,
+        order.machine_settings,
         order.sandbox,
         retry_failed=order.retry_failed,
         traces_lookups=order.traces_lookups,

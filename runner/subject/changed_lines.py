@@ -19,7 +19,7 @@ _OPTIONS = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no
 def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str, tuple[LineRange, ...]]:
     """Return which lines of each file differ from base, as ranges in head; empty where git cannot compare them."""
     try:
-        text = repository.git("diff", *_OPTIONS, base, head, "--", paths=True)
+        text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
     except GitError:
         return {}
     return parse_changed_lines(text)
@@ -34,20 +34,20 @@ def parse_changed_lines(text: str) -> dict[str, tuple[LineRange, ...]]:
     for file, lines in islice(_iterate_ranges(text.split("\n")), MAX_CHANGED_RANGES):
         if file in ranges or len(ranges) < MAX_CHANGED_FILES:
             ranges[file].append(lines)
-    return {file: tuple(each) for file, each in ranges.items()}
+    return {file: tuple(file_ranges) for file, file_ranges in ranges.items()}
 
 
 def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange]]:
     """Yield each range of added lines with its file."""
-    file, at = "", 0
-    while at < len(lines):
-        if heading := _FILE.fullmatch(lines[at]):
+    file, index = "", 0
+    while index < len(lines):
+        if heading := _FILE.fullmatch(lines[index]):
             file = heading[1]
-        elif hunk := _HUNK.match(lines[at]):
-            removed, first, added = (1 if number is None else int(number) for number in hunk.groups())
-            if added and file:
-                yield file, (first, first + added - 1)
-            at += removed + added
-        elif lines[at].startswith("diff --git "):
+        elif hunk := _HUNK.match(lines[index]):
+            removed_count, first_line, added_count = (1 if number is None else int(number) for number in hunk.groups())
+            if added_count and file:
+                yield file, (first_line, first_line + added_count - 1)
+            index += removed_count + added_count
+        elif lines[index].startswith("diff --git "):
             file = ""
-        at += 1
+        index += 1

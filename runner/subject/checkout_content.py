@@ -28,9 +28,9 @@ from runner.system.tree_walk import TreeTooLarge, walk_tree
 _SUBMODULE_MODE = "160000"
 """The mode of a submodule."""
 _MAX_LEVELS = 8
-"""Submodules within submodules."""
+"""How deeply submodules may be nested."""
 _MAX_POINTER_BYTES = 1024
-"""Bytes, by the specification of Git LFS."""
+"""The largest size of a pointer, by the specification of Git LFS."""
 _MAX_ATTRIBUTES_BYTES = 1 << 20
 _MAX_PATHS_PER_CALL = 500
 """Paths in one command line."""
@@ -45,7 +45,7 @@ class IncompleteCheckout(Exception):
     Attributes
     ----------
     what, remedy
-        Both, apart.
+        Which objects, and how to get them.
     """
 
     def __init__(self, what: str, remedy: str = "") -> None:
@@ -58,15 +58,15 @@ class TooLargeCheckout(Exception):
     """The files of a commit are too many or too large; the message says how many or how large."""
 
 
-class _Rules(Struct, frozen=True):
-    """The kinds of commits that :func:`write_commit` refuses."""
+class _RefusalRules(Struct, frozen=True):
+    """Which commits :func:`write_commit` refuses: too large ones, and those of which the clone lacks a part."""
 
-    bounded: bool
-    whole: bool
+    refuse_large: bool
+    refuse_incomplete: bool
 
     def guard_parts(self) -> AbstractContextManager[None]:
         """Return the context for writing a part that the clone may lack."""
-        return nullcontext() if self.whole else suppress(IncompleteCheckout)
+        return nullcontext() if self.refuse_incomplete else suppress(IncompleteCheckout)
 
 
 class _Entry(Struct, frozen=True):
@@ -79,19 +79,21 @@ class _Entry(Struct, frozen=True):
     """
 
     mode: str
-    name: str
+    object_hash: str
     size: int | None
     path: str
 
 
-def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bool, whole: bool = True) -> None:
+def write_commit(
+    repository: Repository, commit: str, tree: Path, *, refuse_large: bool, refuse_incomplete: bool = True
+) -> None:
     """Write all files of a commit to a new folder, with those of its submodules and of Git LFS.
 
     Parameters
     ----------
-    bounded
+    refuse_large
         Refuse commits that would fill the disk.
-    whole
+    refuse_incomplete
         Refuse commits of which the clone lacks a part. Otherwise a submodule stays an empty folder, and a file a
         pointer.
 
@@ -104,7 +106,7 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
     FaultwatchError
         If git fails.
     """
-    _write_level(repository, commit, tree, _Rules(bounded, whole))
+    _write_level(repository, commit, tree, _RefusalRules(refuse_large, refuse_incomplete))
     _set_times(tree)
 
 
@@ -120,9 +122,11 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     if objection:
         return None  # The checkout is refused later if the part is needed.
     entries = list(_parse_entries(listing))
-    absent = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
-    if absent:
-        return IncompleteCheckout(f"this clone lacks the file {_make_printable(absent.path)}", COMPLETE_CLONE_HINT)
+    missing_entry = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
+    if missing_entry:
+        return IncompleteCheckout(
+            f"this clone lacks the file {_make_printable(missing_entry.path)}", COMPLETE_CLONE_HINT
+        )
     try:
         _refuse_missing_large_files(repository, commit, entries)
         links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE] if level < _MAX_LEVELS else []
@@ -130,10 +134,10 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
         for link in links:
             if link.path in names:
                 submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
-                if deeper := find_missing_part(submodule, link.name, level + 1):
-                    return deeper
-    except IncompleteCheckout as lacking:
-        return lacking
+                if missing_part := find_missing_part(submodule, link.object_hash, level + 1):
+                    return missing_part
+    except IncompleteCheckout as incomplete:
+        return incomplete
     return None
 
 
@@ -150,16 +154,16 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
         checkout.tree.mkdir()
 
         def write(paths: list[str]) -> None:
-            for some in _split_into_batches(paths):
-                repository.git("checkout-index", "--force", "--", *some, checkout=checkout)
+            for batch in _split_into_batches(paths):
+                repository.git("checkout-index", "--force", "--", *batch, checkout=checkout)
 
         repository.git("read-tree", commit, checkout=checkout)
         write(attributes)
         if _may_have_large_files(checkout.tree, entries):
-            small = [entry.path for entry in entries if _may_be_pointer(entry)]
-            write(_list_lfs_paths(repository, small, checkout))
-            for path, (name, size) in _list_pointers(entries, checkout.tree):
-                _find_large_file(repository, path, name, size)
+            small_paths = [entry.path for entry in entries if _may_be_pointer(entry)]
+            write(_list_lfs_paths(repository, small_paths, checkout))
+            for path, (digest, size) in _list_pointers(entries, checkout.tree):
+                _find_large_file(repository, path, digest, size)
 
 
 def _set_times(tree: Path) -> None:
@@ -175,10 +179,10 @@ def _set_times(tree: Path) -> None:
                 os.utime(entry.path, (CHECKOUT_TIME, CHECKOUT_TIME))
 
 
-def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
+def _write_level(repository: Repository, commit: str, tree: Path, rules: _RefusalRules, level: int = 0) -> None:
     """Write the files of a commit and, level by level, those of its submodules."""
-    listed = repository.iterate_git_entries(*LIST_FILES, commit)
-    listing, objection = read_listing(listed) if rules.bounded else (list(listed), "")
+    git_entries = repository.iterate_git_entries(*LIST_FILES, commit)
+    listing, objection = read_listing(git_entries) if rules.refuse_large else (list(git_entries), "")
     if objection:
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
@@ -196,23 +200,23 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules,
             submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
             folder = tree / link.path
             _remove_submodule_folder(folder, tree)
-            _write_level(submodule, link.name, folder, rules, level + 1)
+            _write_level(submodule, link.object_hash, folder, rules, level + 1)
 
 
 def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
     """Yield the files and submodules that ``git ls-tree`` lists."""
     for text in listing:
         head, _, path = text.partition("\t")
-        mode, kind, name, size = head.split()
+        mode, kind, object_hash, size = head.split()
         if kind != "tree":
-            yield _Entry(mode, name, int(size) if size.isdecimal() else None, path)
+            yield _Entry(mode, object_hash, int(size) if size.isdecimal() else None, path)
 
 
 def _read_submodule_names(repository: Repository, commit: str) -> dict[str, str]:
     """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says."""
     query = ("config", "--blob", f"{commit}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     try:
-        text = repository.git(*query, paths=True)
+        text = repository.git(*query, decode_paths=True)
     except FaultwatchError:
         return {}
     pairs = (entry.partition("\n") for entry in text.split("\0") if entry)
@@ -232,25 +236,25 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
     if ".." not in parts and not name.startswith("/") and is_git_directory(git_directory):
         submodule = Repository(git_directory, name, bare=True)
         try:
-            submodule.git("cat-file", "-e", f"{link.name}^{{commit}}")
+            submodule.git("cat-file", "-e", f"{link.object_hash}^{{commit}}")
             return submodule
         except FaultwatchError:
             pass
     raise IncompleteCheckout(
-        f"this clone lacks the submodule {_make_printable(link.path)} at {link.name[:12]}",
+        f"this clone lacks the submodule {_make_printable(link.path)} at {link.object_hash[:12]}",
         "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and use "
         "that clone; or, if the build does not need the submodule, write `incomplete = true` into [build]",
     )
 
 
-def _remove_submodule_folder(place: Path, tree: Path) -> None:
+def _remove_submodule_folder(folder: Path, tree: Path) -> None:
     """Remove the empty folder that git makes for a submodule."""
-    if place.parent.resolve() != tree.resolve() and not place.parent.resolve().is_relative_to(tree.resolve()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is outside the project")
-    if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is not a folder")
-    if place.exists():
-        place.rmdir()
+    if folder.parent.resolve() != tree.resolve() and not folder.parent.resolve().is_relative_to(tree.resolve()):
+        raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is outside the project")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is not a folder")
+    if folder.exists():
+        folder.rmdir()
 
 
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
@@ -260,7 +264,7 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
     if sum(pointers[path][1] for path in managed) > MAX_BYTES:
         raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes in total")
     for path in managed:
-        source = _find_large_file(repository, path, *pointers[path], whole=True)
+        source = _find_large_file(repository, path, *pointers[path], verify_digest=True)
         target = tree / path
         mode = stat.S_IMODE(target.lstat().st_mode)
         target.unlink()
@@ -268,21 +272,21 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
         target.chmod(mode)
 
 
-def _find_large_file(repository: Repository, path: str, name: str, size: int, *, whole: bool = False) -> Path:
+def _find_large_file(repository: Repository, path: str, digest: str, size: int, *, verify_digest: bool = False) -> Path:
     """Return the file of a clone with a content that Git LFS keeps.
 
     Parameters
     ----------
-    whole
-        Read it all, to see that it is intact.
+    refuse_incomplete
+        Whether to read all of it and compare its digest.
 
     Raises
     ------
     IncompleteCheckout
         The file is missing or damaged.
     """
-    source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
-    if not _is_intact(source, name if whole else "", size):
+    source = repository.get_common_directory() / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
+    if not _is_intact(source, digest if verify_digest else "", size):
         raise IncompleteCheckout(
             f"this clone lacks the content of {_make_printable(path)}, which is stored in Git LFS",
             "run `git lfs fetch --all` in your own clone, and use that clone",
@@ -316,8 +320,8 @@ def _may_be_pointer(entry: _Entry) -> bool:
 def _list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
     """Return the paths to which the attributes of a checkout give the filter of Git LFS."""
     lfs_paths: list[str] = []
-    for some in _split_into_batches(paths):
-        text = repository.git("check-attr", "-z", "filter", "--", *some, checkout=checkout, paths=True)
+    for batch in _split_into_batches(paths):
+        text = repository.git("check-attr", "-z", "filter", "--", *batch, checkout=checkout, decode_paths=True)
         fields = text.split("\0")
         lfs_paths += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
     return lfs_paths
@@ -327,11 +331,11 @@ def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
     return (paths[start : start + _MAX_PATHS_PER_CALL] for start in range(0, len(paths), _MAX_PATHS_PER_CALL))
 
 
-def _is_intact(file: Path, name: str, size: int) -> bool:
+def _is_intact(file: Path, digest: str, size: int) -> bool:
     """Return whether a file has this size and, if it is given, this digest."""
     try:
         with open_regular(file) as stream:
-            return stream.seek(0, 2) == size and (not name or _compute_digest(stream) == name)
+            return stream.seek(0, 2) == size and (not digest or _compute_digest(stream) == digest)
     except OSError:
         return False
 
@@ -349,6 +353,6 @@ def _make_printable(path: str) -> str:
 def _read_file(file: Path, limit: int) -> bytes:
     """Return the content of a small file; empty if it cannot be read."""
     try:
-        return read_regular(file, limit, links=False)
+        return read_regular(file, limit, may_be_link=False)
     except OSError:
         return b""

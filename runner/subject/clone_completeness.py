@@ -31,7 +31,7 @@ def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revi
     Raises
     ------
     FaultwatchError
-        That is so.
+        The clone lacks a part of each.
     """
     if not workload.build.incomplete and workload.build.directory != "workload":
         refuse_missing_parts(repository, revisions)
@@ -43,7 +43,7 @@ def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) 
     Raises
     ------
     FaultwatchError
-        That is so.
+        The clone lacks a part of each.
     """
     problem = None
     for revision in revisions:

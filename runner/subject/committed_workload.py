@@ -113,8 +113,8 @@ class _CommitTree(Struct, frozen=True):
 
     def find_path(self, name: str) -> str:
         """Return the path of the workload file with a name, the one nearest to the top; empty if there is none."""
-        listed = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
-        files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
+        tracked_files = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
+        files = [path for path in tracked_files if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):
                 if self._load_workload(path).name == name:
@@ -144,8 +144,8 @@ class _CommitTree(Struct, frozen=True):
         try:
             return load_workload(file)
         except FaultwatchError as error:
-            what = error.what.replace(str(file), f"{path} of {self.commit[:10]}")
-            raise FaultwatchError(what, error.remedy) from None
+            message = error.what.replace(str(file), f"{path} of {self.commit[:10]}")
+            raise FaultwatchError(message, error.remedy) from None
 
     def _has_same_folder(self, file: str) -> bool:
         """Return whether the folder of a workload file is the same in the commit that is checked out."""
@@ -171,10 +171,10 @@ class _CommitTree(Struct, frozen=True):
         tree = self.scratch / self.commit
         if not tree.exists():
             try:
-                write_commit(self.repository, self.commit, tree, bounded=True, whole=False)
+                write_commit(self.repository, self.commit, tree, refuse_large=True, refuse_incomplete=False)
             except TooLargeCheckout as error:
                 raise FaultwatchError(f"{self.commit[:10]} cannot be checked out: {error}") from None
         return tree
 
     def _run_git(self, *words: str) -> str:
-        return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, paths=True)
+        return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, decode_paths=True)

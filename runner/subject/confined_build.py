@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from runner.dependencies.lookup_tracing import LookupTracer
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
-from runner.execution.execute import Finished, execute
-from runner.execution.launcher import Launch, Start, resolve_program
+from runner.execution.execute import ProgramResult, execute
+from runner.execution.launcher import Launch, SimultaneousStart, resolve_program
 from runner.execution.launcher_compilation import get_launcher
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import MAX_TASKS, MAX_TREE_BYTES, Sandbox
@@ -27,7 +27,7 @@ def execute_confined(
     timeout: float,
     tracer: LookupTracer | None = None,
     reveals_host: bool = False,
-) -> Finished:
+) -> ProgramResult:
     """Run a command in a tree that it owns; standard error is merged into its output.
 
     Parameters
@@ -45,15 +45,15 @@ def execute_confined(
         The sandbox cannot be created.
     """
     # Find the program, and give it its tree.
-    sees = (lambda _: True) if reveals_host else partial(sandbox.is_visible_in_tree, tree)
-    path, missing = resolve_program(command[0], tree, environment["PATH"], sees)
-    if missing:
-        raise FileNotFoundError(missing)
+    is_visible = (lambda _: True) if reveals_host else partial(sandbox.is_visible_in_tree, tree)
+    path, missing_reason = resolve_program(command[0], tree, environment["PATH"], is_visible)
+    if missing_reason:
+        raise FileNotFoundError(missing_reason)
     sandbox.change_owner(tree)
     binary = get_launcher()
     group = MemoryGroup(sandbox.memory)
 
-    def prepare(pid: int) -> None:
+    def confine_process(pid: int) -> None:
         sandbox.seal(pid, binary)
         group.add_process(pid, at_once=False)
 
@@ -64,10 +64,10 @@ def execute_confined(
             stack.callback(group.undo)
             group.limit_processes(MAX_TASKS)
         guard = stack.enter_context(TreeGuard(tree, MAX_TREE_BYTES))
-        launch = stack.enter_context(Launch(Start(1), prepare))
-        seccomp = stack.enter_context(sandbox.open_system_call_filter())
+        launch = stack.enter_context(Launch(SimultaneousStart(1), confine_process))
+        filter_descriptor = stack.enter_context(sandbox.open_system_call_filter())
         words = [
-            *sandbox.build_command_prefix(tree, binary, seccomp),
+            *sandbox.build_command_prefix(tree, binary, filter_descriptor),
             *launch.build_command_line(str(binary), path, command, environment, sandbox.confinement),
         ]
         result = execute(
@@ -75,9 +75,9 @@ def execute_confined(
             directory=tree,
             environment=BASE_VARIABLES,
             timeout=timeout,
-            merge=True,
+            merge_streams=True,
             companions=[launch, guard],
-            inherited=[seccomp, *(tracer.inherited if tracer else ())],
+            inherited=[filter_descriptor, *(tracer.inherited_descriptors if tracer else ())],
         )
         launch.finish()
     # Describe why the command ended.
@@ -85,7 +85,7 @@ def execute_confined(
         reason = launch.refusal or result.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or result.problem}", "run `faultwatch doctor`")
     if guard.problem:
-        return replace(result, why=guard.problem)
+        return replace(result, explanation=guard.problem)
     if launch.refusal:
-        return replace(result, why=f"could not be executed in the sandbox: {launch.refusal}")
+        return replace(result, explanation=f"could not be executed in the sandbox: {launch.refusal}")
     return result if launch.ending is None else replace(result, status=launch.ending.status)

@@ -20,7 +20,7 @@ from runner.system.tree_walk import TreeTooLarge, remove_tree
 _FILES_PER_COPY = 200
 """Files that one command copies: their paths must fit into its arguments."""
 _MAX_ROUNDS = 3
-"""How often a tree is looked at: a folder that could not be read shows its files once its mode is put back."""
+"""How often a tree is compared: a folder that could not be read shows its files once its mode is put back."""
 
 
 class TreeRestorer:
@@ -35,9 +35,9 @@ class TreeRestorer:
     def __init__(self, tree: Path, rules: KeepRules) -> None:
         self.changes: Sequence[Change] = ()
         self._tree = tree
-        self._rules = rules
-        self._copy: KeptCopy | None = None
-        self._built: dict[str, FileState] = {}
+        self._keep_rules = rules
+        self._kept_copy: KeptCopy | None = None
+        self._built_states: dict[str, FileState] = {}
         self._is_executed = False
         self._is_settled = rules.keeps_everything
         self._is_too_large = False
@@ -45,7 +45,7 @@ class TreeRestorer:
     def watch(self) -> None:
         """Begin a session: what the next execution changes shows whether anything has to be undone."""
         self._is_executed = False
-        self._is_settled = self._rules.keeps_everything
+        self._is_settled = self._keep_rules.keeps_everything
 
     def restore(self) -> list[Path]:
         """Undo what the last execution changed, before another one; return the files that were put back.
@@ -55,12 +55,12 @@ class TreeRestorer:
         FaultwatchError
             Something cannot be undone.
         """
-        if not self._is_executed and not self._built:
+        if not self._is_executed and not self._built_states:
             self._is_executed = True
             return []
         if self._is_settled:
             return []
-        if not self._built and not self._has_changed():
+        if not self._built_states and not self._has_changed():
             self._is_settled = True
             return []
         try:
@@ -88,19 +88,19 @@ class TreeRestorer:
 
     def _has_changed(self) -> bool:
         """Return whether the first execution changed anything; read the built state if it did."""
-        self._copy = find_kept_copy(self._tree)
-        if self._copy is None or self._copy.is_unchanged(self._tree):
+        self._kept_copy = find_kept_copy(self._tree)
+        if self._kept_copy is None or self._kept_copy.is_unchanged(self._tree):
             return False
-        self._built = list_states(self._copy.folder)
-        if self._copy.later:
-            later = list_states(self._copy.later)
-            self._built |= {path: state for path, state in later.items() if not state.is_folder}
+        self._built_states = list_states(self._kept_copy.folder)
+        if self._kept_copy.later_files:
+            later_states = list_states(self._kept_copy.later_files)
+            self._built_states |= {path: state for path, state in later_states.items() if not state.is_folder}
         return True
 
     def _undo_all(self) -> list[Path]:
         restored: list[Path] = []
         for _ in range(_MAX_ROUNDS):
-            changes = find_changes(self._tree, self._built, self._rules)
+            changes = find_changes(self._tree, self._built_states, self._keep_rules)
             self.changes = self.changes or tuple(changes)
             if not changes:
                 break
@@ -109,7 +109,7 @@ class TreeRestorer:
             raise FaultwatchError(f"the changes of an execution in {self._tree} cannot be undone")
         if not self.changes:  # only what stays anyway
             self._is_settled = True
-            self._built = {}
+            self._built_states = {}
         return restored
 
     def _undo(self, changes: Sequence[Change]) -> list[Path]:
@@ -117,48 +117,54 @@ class TreeRestorer:
         for change in changes:
             if change.state and change.state.is_folder and change.kind == "modified" and self._is_built_folder(change):
                 # Whoever is not root must be able to change what is in it.
-                (self._tree / change.path).chmod(self._built[change.path].mode & 0o7777 | 0o700, follow_symlinks=False)
-        missing: list[str] = []
+                (self._tree / change.path).chmod(
+                    self._built_states[change.path].mode & 0o7777 | 0o700, follow_symlinks=False
+                )
+        missing_paths: list[str] = []
         for change in changes:
-            built = self._built.get(change.path)
-            if built and change.state and _differ_in_mode_alone(built, change.state):
-                (self._tree / change.path).chmod(built.mode & 0o7777)
+            built_state = self._built_states.get(change.path)
+            if built_state and change.state and _differ_in_mode_alone(built_state, change.state):
+                (self._tree / change.path).chmod(built_state.mode & 0o7777)
                 continue
             if change.state:
                 _remove_entry(self._tree / change.path, is_folder=change.state.is_folder)
-            if built:
-                missing.append(change.path)
+            if built_state:
+                missing_paths.append(change.path)
         folders = {change.path.rpartition("/")[0] for change in changes if change.path}
-        return self._put_back(missing, folders)
+        return self._put_back(missing_paths, folders)
 
     def _is_built_folder(self, change: Change) -> bool:
-        return self._built[change.path].is_folder
+        return self._built_states[change.path].is_folder
 
-    def _put_back(self, missing: Sequence[str], folders: set[str]) -> list[Path]:
+    def _put_back(self, missing_paths: Sequence[str], folders: set[str]) -> list[Path]:
         """Put files and whole folders back; then give the folders around them their times."""
-        assert self._copy is not None
-        if missing:
-            self._copy.require_undamaged()
-        paths = _add_content(missing, self._built) if any(self._built[path].is_folder for path in missing) else missing
-        made = [path for path in paths if self._built[path].is_folder]
-        for path in sorted(made):
+        assert self._kept_copy is not None
+        if missing_paths:
+            self._kept_copy.require_undamaged()
+        paths = (
+            _add_content(missing_paths, self._built_states)
+            if any(self._built_states[path].is_folder for path in missing_paths)
+            else missing_paths
+        )
+        new_folders = [path for path in paths if self._built_states[path].is_folder]
+        for path in sorted(new_folders):
             (self._tree / path).mkdir(mode=0o700)
-        files = [path for path in paths if not self._built[path].is_folder]
+        files = [path for path in paths if not self._built_states[path].is_folder]
         for start in range(0, len(files), _FILES_PER_COPY):
-            _copy_files(self._copy.folder, self._tree, files[start : start + _FILES_PER_COPY])
+            _copy_files(self._kept_copy.folder, self._tree, files[start : start + _FILES_PER_COPY])
         self._replace_by_later(files)
-        for path in sorted({*folders, *made}, reverse=True):
-            if path in self._built:
-                self._put_folder_state_back(path, has_new_owner=path in made)
+        for path in sorted({*folders, *new_folders}, reverse=True):
+            if path in self._built_states:
+                self._put_folder_state_back(path, has_new_owner=path in new_folders)
         return [self._tree / path for path in files]
 
     def _replace_by_later(self, files: Iterable[str]) -> None:
         """Replace files by those of a later commit that uses the tree; their owners stay."""
-        later = self._copy.later if self._copy else None
-        if later is None:
+        later_folder = self._kept_copy.later_files if self._kept_copy else None
+        if later_folder is None:
             return
         for path in files:
-            source, target = later / path, self._tree / path
+            source, target = later_folder / path, self._tree / path
             if os.path.lexists(source):
                 state = target.lstat()
                 target.unlink()
@@ -166,8 +172,8 @@ class TreeRestorer:
                 os.chown(target, state.st_uid, state.st_gid, follow_symlinks=False)
 
     def _put_folder_state_back(self, path: str, *, has_new_owner: bool) -> None:
-        assert self._copy is not None
-        folder, state = self._tree / path, (self._copy.folder / path).lstat()
+        assert self._kept_copy is not None
+        folder, state = self._tree / path, (self._kept_copy.folder / path).lstat()
         if has_new_owner:
             with suppress(PermissionError):
                 os.chown(folder, state.st_uid, state.st_gid, follow_symlinks=False)
@@ -175,19 +181,21 @@ class TreeRestorer:
         os.utime(folder, ns=(state.st_atime_ns, state.st_mtime_ns), follow_symlinks=False)
 
 
-def _differ_in_mode_alone(built: FileState, state: FileState) -> bool:
+def _differ_in_mode_alone(built_state: FileState, state: FileState) -> bool:
     """Return whether a file or folder got other permissions only, so that it can stay the same inode."""
-    same_type = built.mode & ~0o7777 == state.mode & ~0o7777
-    return same_type and (built.is_folder or (built.size, built.modified) == (state.size, state.modified))
+    same_type = built_state.mode & ~0o7777 == state.mode & ~0o7777
+    return same_type and (
+        built_state.is_folder or (built_state.size, built_state.modified) == (state.size, state.modified)
+    )
 
 
-def _add_content(paths: Sequence[str], built: Iterable[str]) -> list[str]:
+def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
     """Return paths with everything that was built below them."""
-    chosen = set(paths)
-    for path in sorted(built):  # a folder before its content
-        if path.rpartition("/")[0] in chosen and path:
-            chosen.add(path)
-    return sorted(chosen)
+    selected = set(paths)
+    for path in sorted(built_paths):  # a folder before its content
+        if path.rpartition("/")[0] in selected and path:
+            selected.add(path)
+    return sorted(selected)
 
 
 def _remove_entry(file: Path, *, is_folder: bool) -> None:

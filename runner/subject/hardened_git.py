@@ -95,7 +95,7 @@ def run_git(
     git_dir: str | None = None,
     checkout: Checkout | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
-    paths: bool = False,
+    decode_paths: bool = False,
 ) -> str:
     """Run git and return what it printed.
 
@@ -107,7 +107,7 @@ def run_git(
         The work tree and the index to use instead of the repository's own.
     variables
         More variables, such as the author of a commit.
-    paths
+    decode_paths
         Whether paths are read from what git prints. They can be any bytes, and are decoded as :func:`os.fsdecode` does.
 
     Raises
@@ -126,7 +126,7 @@ def run_git(
     result = execute_git([*git_dir_option, *arguments], subcommand, environment)
     if result.returncode:
         raise _make_error(subcommand, result.returncode, result.stderr)
-    return result.stdout.decode(errors="surrogateescape" if paths else "replace")
+    return result.stdout.decode(errors="surrogateescape" if decode_paths else "replace")
 
 
 def iterate_git_entries(
@@ -170,14 +170,14 @@ def iterate_git_entries(
             raise _make_error(subcommand, status, error_file.read())
 
 
-def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str, str]:
+def compute_patch_ids(commits: Sequence[str], repository_options: Sequence[str]) -> dict[str, str]:
     """Return the patch ids of commits that have one, by their hashes.
 
     The options of the difference are set here, so that all clones find the same ids.
 
     Parameters
     ----------
-    where
+    repository_options
         The options of git that name the repository.
 
     Raises
@@ -188,10 +188,10 @@ def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str,
     environment = build_hardened_environment()
     options = ("--patch", "--unified=3", "--diff-algorithm=myers", "--no-renames", "--no-ext-diff", "--no-textconv")
     ids: dict[str, str] = {}
-    for first in range(0, len(commits), _DIFFERENCES_AT_ONCE):
-        data = "".join(f"{commit}\n" for commit in commits[first : first + _DIFFERENCES_AT_ONCE]).encode()
+    for start in range(0, len(commits), _DIFFERENCES_AT_ONCE):
+        data = "".join(f"{commit}\n" for commit in commits[start : start + _DIFFERENCES_AT_ONCE]).encode()
         for arguments in (("diff-tree", "--stdin", *options), ("patch-id", "--stable")):
-            result = execute_git([*where, *arguments], arguments[0], environment, data)
+            result = execute_git([*repository_options, *arguments], arguments[0], environment, data)
             if result.returncode:
                 raise _make_error(arguments[0], result.returncode, result.stderr)
             data = result.stdout
@@ -202,13 +202,13 @@ def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str,
 def _read_entries(process: "subprocess.Popen[bytes]", subcommand: str, deadline: float) -> Iterator[str]:
     """Yield the null-terminated entries that git prints, until the deadline."""
     assert process.stdout is not None
-    stream, rest = process.stdout.fileno(), b""
+    stream, partial_entry = process.stdout.fileno(), b""
     while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
         data = os.read(stream, _CHUNK_BYTES)
         if not data:
             return
-        *whole, rest = (rest + data).split(b"\0")
-        yield from map(os.fsdecode, whole)
+        *entries, partial_entry = (partial_entry + data).split(b"\0")
+        yield from map(os.fsdecode, entries)
     raise _make_timeout_error(subcommand, LOCAL_TIMEOUT_SECONDS)
 
 
@@ -219,10 +219,13 @@ def _make_timeout_error(subcommand: str, seconds: float) -> FaultwatchError:
 def _make_error(subcommand: str, status: int, error: bytes) -> "GitError":
     """Return git's most informative error, with a remedy if objects are missing."""
     error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
-    absent = next(filter(_MISSING_OBJECT.search, error_lines), "")
-    line = absent or next((line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1])
+    missing_object_line = next(filter(_MISSING_OBJECT.search, error_lines), "")
+    line = missing_object_line or next(
+        (line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1]
+    )
     return GitError(
-        f"git {subcommand}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else ""
+        f"git {subcommand}: {hide_password(line.removeprefix('fatal: '))}",
+        COMPLETE_CLONE_HINT if missing_object_line else "",
     )
 
 
@@ -231,7 +234,7 @@ def build_hardened_environment(
     *,
     filters: Iterable[str] = (),
     checkout: Checkout | None = None,
-    more: Mapping[str, str] = MappingProxyType({}),
+    more_settings: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the environment for git.
 
@@ -242,22 +245,24 @@ def build_hardened_environment(
         attributes which files go through one.
     checkout
         The work tree and the index to use instead of the repository's own.
-    more
+    more_settings
         More settings.
     """
-    settings = {**_SETTINGS, **(_CHECKOUT_SETTINGS if checkout else {}), **more}
+    settings = {**_SETTINGS, **(_CHECKOUT_SETTINGS if checkout else {}), **more_settings}
     for name in filters:
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"
     inherited = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
-    numbered: dict[str, str] = {}
+    config_variables: dict[str, str] = {}
     for number, (key, value) in enumerate(settings.items()):
-        numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    places = {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)} if checkout else {}
+        config_variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    checkout_variables = (
+        {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)} if checkout else {}
+    )
     return {
         **inherited,
-        **numbered,
-        **places,
+        **config_variables,
+        **checkout_variables,
         "GIT_CONFIG_COUNT": str(len(settings)),
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
@@ -282,10 +287,10 @@ def is_git_directory(path: Path) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _read_configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
+def _read_configured_filters(repository_options: tuple[str, ...]) -> tuple[str, ...]:
     """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
     query = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
-    process = execute_git([*where, *query], "config", build_hardened_environment())
+    process = execute_git([*repository_options, *query], "config", build_hardened_environment())
     names = {key.partition(".")[2].rpartition(".")[0] for key in process.stdout.decode(errors="replace").split("\0")}
     return tuple(sorted(name for name in names | {"lfs"} if name))
 
@@ -342,5 +347,5 @@ def _end_process(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _get_subcommand(arguments: tuple[str, ...]) -> str:
-    rest = arguments[2:] if arguments[0] == "-C" else arguments
-    return rest[0]
+    words = arguments[2:] if arguments[0] == "-C" else arguments
+    return words[0]

@@ -8,12 +8,12 @@ from runner.errors import FaultwatchError
 from runner.subject.committed_workload import RequestedWorkload, load_committed_workload
 from runner.subject.merge_bases import GateEnds
 from runner.workload import Workload
-from runner.workload.gate_cases import Files, list_changes
+from runner.workload.gate_cases import WorkloadFiles, list_changes
 
 
 def find_workload_files(
     ends: GateEnds, requested: RequestedWorkload, scratch: Path
-) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
+) -> tuple[WorkloadFiles, JudgeSource, tuple[JudgeChange, ...]]:
     """Find the workload file of each side, and the one by which the gate judges.
 
     The file at the tip of the target branch judges: the author of head chooses where their branch starts, but cannot
@@ -33,12 +33,12 @@ def find_workload_files(
             base = load_committed_workload(ends.repository, ends.base, requested, scratch)
     if mistake:
         # It must be possible to repair the file, and somebody else has to review the repair.
-        changed = JudgeChange(key="file", before=(mistake[:300],))
-        return Files(head, head, head), JudgeSource.HEAD, (changed,)
+        change = JudgeChange(key="file", before=(mistake[:300],))
+        return WorkloadFiles(head, head, head), JudgeSource.HEAD, (change,)
     judge = judge or base
     if judge is None:
-        return Files(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
-    files = Files(judge, base or judge, head)
+        return WorkloadFiles(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
+    files = WorkloadFiles(judge, base or judge, head)
     return files, JudgeSource.TARGET, list_changes(files)
 
 

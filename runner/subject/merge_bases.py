@@ -56,7 +56,7 @@ class GateEnds(Struct, frozen=True):
     merge_bases: tuple[str, ...]
 
     @property
-    def merged(self) -> bool:
+    def is_merge(self) -> bool:
         """Whether the merge is measured in head's place."""
         return self.measured != self.head
 
@@ -71,79 +71,83 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
         There is nothing to compare, this clone lacks the commits at which both parted, or they cannot be merged.
     """
     target, tip = repository.resolve(base), repository.resolve(head)
-    bases = repository.find_merge_bases(base, head)
-    if tip in bases:
+    merge_bases = repository.find_merge_bases(base, head)
+    if tip in merge_bases:
         raise FaultwatchError(
-            f"{head} is contained in {base} already, so there is nothing to compare",
+            f"{head} is already contained in {base}, so there is nothing to compare",
             "put the target branch of the merge first, as in main..HEAD",
         )
     is_shallow = repository.is_shallow()
-    if is_shallow and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
+    if is_shallow and (len(merge_bases) > 1 or repository.may_lack_fork_point(base, head)):
         raise FaultwatchError(
             f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} parted",
             FULL_HISTORY_HINT,
         )
-    ends = GateEnds(repository, target, tip, bases[0], tip, bases)
-    if len(bases) == 1:
+    ends = GateEnds(repository, target, tip, merge_bases[0], tip, merge_bases)
+    if len(merge_bases) == 1:
         yield ends
         return
     with make_scratch_folder() as scratch:
-        separated = _separate_new_objects(repository, scratch)
-        merge = _create_merge_commit(separated, (base, head), ends, scratch)
-        yield replace(ends, repository=separated, base=target, measured=merge)
+        separated_repository = _separate_new_objects(repository, scratch)
+        merge = _create_merge_commit(separated_repository, (base, head), ends, scratch)
+        yield replace(ends, repository=separated_repository, base=target, measured=merge)
 
 
 def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
     """Return the repository with its own folder for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
-    own_objects = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
+    own_objects = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", decode_paths=True)
     (objects / "info" / "alternates").write_bytes(os.fsencode(own_objects))
     return replace(repository, objects=objects)
 
 
-def _create_merge_commit(separated: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+def _create_merge_commit(
+    separated_repository: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path
+) -> str:
     """Create the commit that merging head into the target would create; its hash depends only on these two commits."""
     base, head = names
-    tree = _write_merged_tree(separated, names, ends, scratch)
-    moment = max(separated.get_revision(commit).committed_at for commit in (ends.target, ends.head))
-    dated = {f"GIT_{who}_DATE": f"@{int(moment.timestamp())} +0000" for who in ("AUTHOR", "COMMITTER")}
+    tree = _write_merged_tree(separated_repository, names, ends, scratch)
+    moment = max(separated_repository.get_revision(commit).committed_at for commit in (ends.target, ends.head))
+    date_variables = {f"GIT_{who}_DATE": f"@{int(moment.timestamp())} +0000" for who in ("AUTHOR", "COMMITTER")}
     parents = ("-p", ends.target, "-p", ends.head)
     title = f"Merge {ends.head[:10]} into {ends.target[:10]}"
     try:
-        return separated.git("commit-tree", *parents, "-m", title, tree, variables=_AUTHOR_VARIABLES | dated).strip()
+        return separated_repository.git(
+            "commit-tree", *parents, "-m", title, tree, variables=_AUTHOR_VARIABLES | date_variables
+        ).strip()
     except GitError as error:
         raise FaultwatchError(
-            f"{separated.name}: merging {head} into {base} fails: {error.what}", error.remedy
+            f"{separated_repository.name}: merging {head} into {base} fails: {error.what}", error.remedy
         ) from None
 
 
-def _write_merged_tree(separated: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+def _write_merged_tree(separated_repository: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     """Merge base and head without a work tree, and return the resulting tree."""
     base, head = names
     problem = (
         f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
     )
-    by_hand = f"merge {base} into {head}, so that there is one merge base"
+    manual_remedy = f"merge {base} into {head}, so that there is one merge base"
     empty = scratch / "empty"
     empty.mkdir()
     # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
-    environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGE_SETTINGS)
-    git_folder = separated.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
+    environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more_settings=_MERGE_SETTINGS)
+    git_folder = separated_repository.git("rev-parse", "--absolute-git-dir", decode_paths=True).removesuffix("\n")
     git_options = ["-C", str(empty), f"--git-dir={git_folder}"]
     arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
-    variables = {**environment, "GIT_OBJECT_DIRECTORY": str(separated.objects)}
+    variables = {**environment, "GIT_OBJECT_DIRECTORY": str(separated_repository.objects)}
     result = execute_git([*git_options, *arguments], "merge-tree", variables)
     if result.returncode == _USAGE_STATUS:
-        raise FaultwatchError(f"{problem}, which needs git 2.38 or later", f"update git, or {by_hand}")
+        raise FaultwatchError(f"{problem}, which needs git 2.38 or later", f"update git, or {manual_remedy}")
     tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
     if result.returncode == _CONFLICT_STATUS:
         file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
-        more = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
+        remainder = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(
-            f"{problem}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{more}", by_hand
+            f"{problem}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{remainder}", manual_remedy
         )
     if result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
-        raise FaultwatchError(f"{problem}, but git merge-tree fails: {error_lines[-1]}", by_hand)
+        raise FaultwatchError(f"{problem}, but git merge-tree fails: {error_lines[-1]}", manual_remedy)
     return tree

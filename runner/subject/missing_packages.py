@@ -39,7 +39,7 @@ class MissingPart(NamedTuple):
     def remedy(self) -> str:
         """How to install it."""
         if self.packages is None:
-            return f"install the package that has {self.name}"
+            return f"install the package that provides {self.name}"
         return f"apt install {self.packages.debian}, or dnf install {self.packages.fedora}"
 
 
@@ -212,9 +212,9 @@ def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPar
         return MissingPart(library, _PACKAGES_BY_LIBRARY.get(library.lower()))
     for match in _CONFIGURE_ERROR.finditer(log):
         for word in re.findall(r"[\w.+-]*\w", match[1]):
-            known = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
-            if known and len(word) > 2 and word not in _ORDINARY_WORDS:
-                return MissingPart(word, known)
+            packages = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
+            if packages and len(word) > 2 and word not in _ORDINARY_WORDS:
+                return MissingPart(word, packages)
     return None
 
 

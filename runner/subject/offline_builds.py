@@ -29,5 +29,7 @@ def describe_offline_remedy(log: str) -> str:
     if not names:
         return ""
     options = " ".join(f"-DFETCHCONTENT_SOURCE_DIR_{name.upper()}=FOLDER" for name in names)
-    whose = f"keep the sources of {names[0]} in a folder" if len(names) == 1 else "keep the sources of each in a folder"
-    return f"CMake's FetchContent downloads {', '.join(names)}: {whose}, and add {options} to the command"
+    advice = (
+        f"keep the sources of {names[0]} in a folder" if len(names) == 1 else "keep the sources of each in a folder"
+    )
+    return f"CMake's FetchContent downloads {', '.join(names)}: {advice}, and add {options} to the command"

@@ -20,10 +20,10 @@ class PackageManager(Struct, frozen=True):
         The variable that names the folder of downloaded packages.
     folder
         The path of that folder, as a workload file writes it.
-    parts
+    package_folders
         What of the folder holds packages; everything if empty. Beside them may lie what nobody else should read, such
         as Cargo's credentials.
-    download
+    download_command
         What a build command has to contain to fill the folder; any command does if empty.
     """
 
@@ -31,17 +31,21 @@ class PackageManager(Struct, frozen=True):
     programs: tuple[str, ...]
     variable: str
     folder: str
-    parts: tuple[str, ...] = ()
-    download: str = ""
+    package_folders: tuple[str, ...] = ()
+    download_command: str = ""
 
-    def list_places(self, folder: Path) -> list[Path]:
+    def list_package_folders(self, folder: Path) -> list[Path]:
         """Return the parts of the folder that a sandbox has to show."""
-        return [folder / part for part in self.parts if (folder / part).exists()] if self.parts else [folder]
+        return (
+            [folder / part for part in self.package_folders if (folder / part).exists()]
+            if self.package_folders
+            else [folder]
+        )
 
     def describe_filling(self, command: Iterable[str]) -> str:
         """Return how a user can fill the folder for a build command."""
-        if self.download and not any(self.download in part for part in command):
-            return f"fill it with `{self.download} --dest FOLDER PACKAGE...`"
+        if self.download_command and not any(self.download_command in part for part in command):
+            return f"fill it with `{self.download_command} --dest FOLDER PACKAGE...`"
         return (
             "fill it with `faultwatch measure WORKLOAD` on this host as this user, which builds outside of the "
             "sandbox, with a network"
@@ -50,7 +54,9 @@ class PackageManager(Struct, frozen=True):
 
 CARGO = PackageManager("Cargo", ("cargo",), "CARGO_HOME", "{home}/.cargo", ("registry", "git", "config.toml"))
 GO = PackageManager("Go", ("go",), "GOMODCACHE", "{home}/go/pkg/mod")
-PIP = PackageManager("pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download="pip download")
+PIP = PackageManager(
+    "pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download_command="pip download"
+)
 MANAGERS = (CARGO, GO, PIP)
 GO_CACHE_VARIABLES = {"GOCACHE": "{home}/.cache/go-build"}
 """What Go has compiled, its standard library above all: without this folder, once for each revision."""

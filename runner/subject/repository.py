@@ -62,7 +62,7 @@ class Repository(Struct, frozen=True):
         *arguments: str,
         checkout: Checkout | None = None,
         variables: Mapping[str, str] = MappingProxyType({}),
-        paths: bool = False,
+        decode_paths: bool = False,
     ) -> str:
         """Run git here and return what it printed.
 
@@ -72,7 +72,7 @@ class Repository(Struct, frozen=True):
             The work tree and the index to use instead of the repository's own.
         variables
             More variables, such as the author of a commit.
-        paths
+        decode_paths
             Whether the output of git consists of paths, as in :func:`run_git`.
 
         Raises
@@ -84,8 +84,12 @@ class Repository(Struct, frozen=True):
             variables = {**variables, "GIT_OBJECT_DIRECTORY": str(self.objects)}
         if self.bare:
             own_path = str(self.path)
-            return run_git(*arguments, git_dir=own_path, checkout=checkout, variables=variables, paths=paths)
-        return run_git("-C", str(self.path), *arguments, checkout=checkout, variables=variables, paths=paths)
+            return run_git(
+                *arguments, git_dir=own_path, checkout=checkout, variables=variables, decode_paths=decode_paths
+            )
+        return run_git(
+            "-C", str(self.path), *arguments, checkout=checkout, variables=variables, decode_paths=decode_paths
+        )
 
     def iterate_git_entries(self, *arguments: str) -> Iterator[str]:
         """Run git here and yield what it prints, as :func:`iterate_git_entries` does."""
@@ -100,9 +104,9 @@ class Repository(Struct, frozen=True):
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except FaultwatchError:
             remedy = "use a branch, a tag or a hash that `git log` shows"
-            shallow = ", or run `git fetch --unshallow`, because this clone lacks the older commits"
+            shallow_hint = ", or run `git fetch --unshallow`, because this clone lacks the older commits"
             raise FaultwatchError(
-                f"{self.name} has no commit {revision!r}", remedy + (shallow if self._is_truncated() else "")
+                f"{self.name} has no commit {revision!r}", remedy + (shallow_hint if self._is_truncated() else "")
             ) from None
 
     def get_revision(self, commit: str) -> Revision:
@@ -117,7 +121,7 @@ class Repository(Struct, frozen=True):
         """Return one commit by its hash; None if this clone does not have it, such as after a forced push."""
         return self.get_revision(commit) if self._does_git_succeed("cat-file", "-e", f"{commit}^{{commit}}") else None
 
-    def list_revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
+    def list_revisions(self, commit_range: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
         """Return the commits of a range ``A..B`` (without A), or ``B`` and all its ancestors, oldest first.
 
         Raises
@@ -125,11 +129,13 @@ class Repository(Struct, frozen=True):
         FaultwatchError
             An end does not exist, the range is empty, or the clone is too shallow to contain it.
         """
-        start, dots, end = span.partition("..")
+        start, dots, end = commit_range.partition("..")
         if end.startswith("."):
-            raise FaultwatchError(f"{span!r} is a symmetric difference (three dots), not a range", "use two dots: A..B")
+            raise FaultwatchError(
+                f"{commit_range!r} is a symmetric difference (three dots), not a range", "use two dots: A..B"
+            )
         if not dots:
-            start, end = "", span
+            start, end = "", commit_range
         ends = [self.resolve(end or "HEAD")]
         if dots:
             ends.append("^" + self.resolve(start or "HEAD"))
@@ -142,7 +148,7 @@ class Repository(Struct, frozen=True):
         commits = tuple(self._read_log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))
         if not commits:
             raise FaultwatchError(
-                f"the range {span!r} of {self.name} has no commits",
+                f"the range {commit_range!r} of {self.name} has no commits",
                 "put the older revision first; it is not part of the range",
             )
         if dots:
@@ -167,12 +173,12 @@ class Repository(Struct, frozen=True):
         The HEAD of a remote is left out, because it only names one of the branches, and so are names that are too long.
         """
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
-        listed = self.git(
+        listing = self.git(
             *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         names = []
-        for line in filter(None, listed.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
+        for line in filter(None, listing.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
             name, own_hash, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own_hash if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")
@@ -198,9 +204,9 @@ class Repository(Struct, frozen=True):
         """Return whether a shallow clone may lack a merge base of two revisions."""
         if not self.is_shallow():
             return False
-        ends = set((self.get_common_directory() / "shallow").read_text(encoding="ascii").split())
-        parted = self.git("rev-list", f"{self.resolve(base)}...{self.resolve(head)}").split()
-        return not ends.isdisjoint(parted)
+        shallow_commits = set((self.get_common_directory() / "shallow").read_text(encoding="ascii").split())
+        commits_since_fork = self.git("rev-list", f"{self.resolve(base)}...{self.resolve(head)}").split()
+        return not shallow_commits.isdisjoint(commits_since_fork)
 
     def get_common_directory(self) -> Path:
         """Return the git directory, which all work trees of the repository share."""
@@ -214,7 +220,7 @@ class Repository(Struct, frozen=True):
         FaultwatchError
             The repository has no work tree.
         """
-        return Path(self.git("rev-parse", "--show-toplevel", paths=True).removesuffix("\n"))
+        return Path(self.git("rev-parse", "--show-toplevel", decode_paths=True).removesuffix("\n"))
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks a part of its history."""
@@ -305,9 +311,9 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
-    known_as = hide_password(location)
-    name = make_safe_name(_get_last_part(known_as))
-    clone = cache / f"{name}-{hash_document(known_as)}.git"
+    shown_location = hide_password(location)
+    name = make_safe_name(_get_last_part(shown_location))
+    clone = cache / f"{name}-{hash_document(shown_location)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
         with _lock_clone(clone):
@@ -315,11 +321,11 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     else:
         make_private_folder(cache)
         with make_scratch_folder(cache) as scratch:
-            partial = scratch / "clone"
-            run_git("clone", "--quiet", "--bare", "--", location, str(partial))
-            run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
+            new_clone = scratch / "clone"
+            run_git("clone", "--quiet", "--bare", "--", location, str(new_clone))
+            run_git("remote", "set-url", "origin", shown_location, git_dir=str(new_clone))
             with suppress(OSError):  # Another command has cloned it meanwhile.
-                rename_folder_durably(partial, clone)
+                rename_folder_durably(new_clone, clone)
     return Repository(clone, name, bare=True)
 
 

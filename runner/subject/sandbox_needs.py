@@ -60,14 +60,14 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
         if not text.startswith("/") or ":" in text or name in {*GO_CACHE_VARIABLES, "HOME", "PATH"}:
             continue
         manager = _MANAGER_BY_VARIABLE.get(name)
-        places = manager.list_places(Path(text)) if manager else [Path(text)]
-        needs += [Need(folder, name) for folder in places]
+        folders = manager.list_package_folders(Path(text)) if manager else [Path(text)]
+        needs += [Need(folder, name) for folder in folders]
     return [need for need in needs if tree is None or not need.folder.is_relative_to(tree)]
 
 
-def list_hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
+def list_hidden(needs: Iterable[Need], sandbox: Sandbox) -> list[Need]:
     """Return the folders that exist but that a sandbox does not show."""
-    return [need for need in needed if need.folder.exists() and not sandbox.is_visible(need.folder)]
+    return [need for need in needs if need.folder.exists() and not sandbox.is_visible(need.folder)]
 
 
 def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) 
     show.
     """
     folders = (environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
-    inside = f"{Path.home()}{os.sep}"
+    home_prefix = f"{Path.home()}{os.sep}"
     return tuple(
         text
         for text in dict.fromkeys(folders)
-        if text.startswith(inside) and os.path.normpath(text) == text and not _is_shown(text, sandbox)
+        if text.startswith(home_prefix) and os.path.normpath(text) == text and not _is_shown(text, sandbox)
     )
 
 
@@ -110,8 +110,8 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     log
         The output of the build. A folder that does not exist counts as missing only if the output says so.
     """
-    needed = list_needs([tool], environment, tree)
-    hidden = list_hidden(needed, sandbox)
+    needs = list_needs([tool], environment, tree)
+    hidden = list_hidden(needs, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
         read_hint = "; if that folder is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
@@ -123,20 +123,22 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
         return f"{NO_NETWORK}{remedy}"
     if hidden:
         return f"the sandbox does not show {_join_folders(hidden)}: {_suggest_setting(sandbox, hidden)}"
-    missing = [need for need in needed if any(str(path) in log for path in _list_missing_parents(need.folder))]
-    if not missing:
+    missing_needs = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
+    if not missing_needs:
         return ""
-    managers = [_MANAGER_BY_VARIABLE[need.needed_by] for need in missing if need.needed_by in _MANAGER_BY_VARIABLE]
+    managers = [
+        _MANAGER_BY_VARIABLE[need.needed_by] for need in missing_needs if need.needed_by in _MANAGER_BY_VARIABLE
+    ]
     remedy = managers[0].describe_filling(command) if managers else "create it on this host"
-    return f"this host lacks {_join_folders(missing)}, which a build in the sandbox cannot create: {remedy}"
+    return f"this host lacks {_join_folders(missing_needs)}, which a build in the sandbox cannot create: {remedy}"
 
 
 def _explain_missing_packages(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, hidden: list[Need]
 ) -> str:
     """Return where the packages that the build would download are, and how to make them available in the sandbox."""
-    used = [manager for manager in MANAGERS if manager.variable in environment]
-    manager = next((manager for manager in find_managers(command) if manager not in used), None)
+    used_managers = [manager for manager in MANAGERS if manager.variable in environment]
+    manager = next((manager for manager in find_managers(command) if manager not in used_managers), None)
     if manager:
         package_folder = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
         setting = _suggest_setting(sandbox, [*hidden, *_list_package_needs([manager], package_folder.folder)])
@@ -144,16 +146,16 @@ def _explain_missing_packages(
             f': write {manager.variable} = "{manager.folder}" under [build.environment], '
             f"{manager.describe_filling(command)}, and {setting}"
         )
-    empty = [need for manager in used for need in _list_unfilled(manager, Path(environment[manager.variable]))]
+    empty = [need for manager in used_managers for need in _list_unfilled(manager, Path(environment[manager.variable]))]
     if hidden or empty:
-        fill = f" {_join_folders(empty)} is empty: {used[0].describe_filling(command)}" if empty else ""
-        show = f" it does not show {_join_folders(hidden)}" if hidden else ""
+        fill_text = f" {_join_folders(empty)} is empty: {used_managers[0].describe_filling(command)}" if empty else ""
+        show_text = f" it does not show {_join_folders(hidden)}" if hidden else ""
         hidden = [*hidden, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
         setting = f"{', and' if empty else ':'} {_suggest_setting(sandbox, hidden)}" if hidden else ""
-        return f", and{' and'.join(part for part in (show, fill) if part)}{setting}"
-    if used:
-        places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)
-        return f", and {places} lacks a package: {used[0].describe_filling(command)}"
+        return f", and{' and'.join(part for part in (show_text, fill_text) if part)}{setting}"
+    if used_managers:
+        places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers)
+        return f", and {places} lacks a package: {used_managers[0].describe_filling(command)}"
     return (
         ": commit the files that it downloads, or install them on this host and add their folder to "
         "FAULTWATCH_SANDBOX_READ"
@@ -161,13 +163,21 @@ def _explain_missing_packages(
 
 
 def _list_package_needs(managers: Iterable[PackageManager], folder: Path) -> list[Need]:
-    return [Need(place, manager.variable) for manager in managers for place in manager.list_places(folder) or [folder]]
+    return [
+        Need(package_folder, manager.variable)
+        for manager in managers
+        for package_folder in manager.list_package_folders(folder) or [folder]
+    ]
 
 
 def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
     """Return the folder of a manager if it holds no packages."""
-    places = [place for place in manager.list_places(folder) if place.is_dir() and any(place.iterdir())]
-    return [] if places else [Need(folder, manager.variable)]
+    filled_folders = [
+        candidate
+        for candidate in manager.list_package_folders(folder)
+        if candidate.is_dir() and any(candidate.iterdir())
+    ]
+    return [] if filled_folders else [Need(folder, manager.variable)]
 
 
 def _find_installation(folder: Path) -> Path:

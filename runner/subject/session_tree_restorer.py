@@ -40,14 +40,14 @@ class KeptCopy(Struct, frozen=True):
     ----------
     folder
         The copy.
-    later
+    later_files
         The files of a later commit that replace those of the copy; None if there are none.
     record
         The record of the build; None while it is not written, so that nothing is known about the tree.
     """
 
     folder: Path
-    later: Path | None = None
+    later_files: Path | None = None
     record: BuildRecord | None = None
 
     def is_unchanged(self, tree: Path) -> bool:
@@ -81,12 +81,12 @@ def find_kept_copy(tree: Path) -> KeptCopy | None:
     return KeptCopy(folder, tree.parent / _LATER_FILES_FOLDER if record and record.later_commit else None, record)
 
 
-def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:
+def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:
     """Keep a copy of a tree that was just built; return the record of the build, which is not written yet.
 
     Parameters
     ----------
-    place
+    build_folder
         The folder with the tree.
     output_file
         Path of the result file in the tree, which each execution creates again.
@@ -100,15 +100,15 @@ def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0
     FaultwatchError
         If the tree cannot be copied.
     """
-    tree = place / TREE_FOLDER
-    (place / COPY_FOLDER).mkdir(mode=0o700)
-    _copy_tree(tree, place / COPY_FOLDER / TREE_FOLDER)
+    tree = build_folder / TREE_FOLDER
+    (build_folder / COPY_FOLDER).mkdir(mode=0o700)
+    _copy_tree(tree, build_folder / COPY_FOLDER / TREE_FOLDER)
     _flush_to_storage(tree)
     return BuildRecord(
         build=build,
         began=began,
         tree=compute_fingerprint(tree, output_file),
-        copy_of_tree=compute_fingerprint(place / COPY_FOLDER / TREE_FOLDER),
+        copy_of_tree=compute_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER),
         ignored=output_file,
         bytes=2 * (count_used_bytes(tree) or 0),
     )
@@ -133,14 +133,14 @@ def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str)
     names
         The files to use, as paths in both trees.
     """
-    place, later = tree.parent, tree.with_name(_LATER_FILES_FOLDER)
-    record = _remove_later_files(place)
+    build_folder, later = tree.parent, tree.with_name(_LATER_FILES_FOLDER)
+    record = _remove_later_files(build_folder)
     for name in names:
         (later / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).rename(later / name)
     later.mkdir(exist_ok=True)
     files = compute_fingerprint(later)
-    write_record(place, record.model_copy(update={"tree": "", "later_commit": commit, "later_files": files}))
+    write_record(build_folder, record.model_copy(update={"tree": "", "later_commit": commit, "later_files": files}))
     restore_tree(tree)
 
 
@@ -160,11 +160,11 @@ def restore_original_tree(tree: Path) -> None:
     restore_tree(tree)
 
 
-def _remove_later_files(place: Path) -> BuildRecord:
+def _remove_later_files(build_folder: Path) -> BuildRecord:
     """Remove the files of a later commit; return the record that lists them, which is not written yet."""
-    record = read_record(place)
+    record = read_record(build_folder)
     assert record is not None
-    remove_tree(place / _LATER_FILES_FOLDER)
+    remove_tree(build_folder / _LATER_FILES_FOLDER)
     return record.model_copy(update={"tree": "", "later_commit": "", "later_files": ""})
 
 
@@ -178,25 +178,25 @@ def restore_tree(tree: Path) -> None:
     FaultwatchError
         If the tree cannot be put back.
     """
-    place = tree.parent
-    record = read_record(place) if tree.name == TREE_FOLDER else None
+    build_folder = tree.parent
+    record = read_record(build_folder) if tree.name == TREE_FOLDER else None
     if record is None or _compute_fingerprint(tree, record.ignored) == record.tree:
         return
-    if _compute_fingerprint(place / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
+    if _compute_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
         raise DamagedBuild("the copy of its tree is damaged")
-    fresh = place / f"{TREE_FOLDER}.partial"
-    for old in (fresh, tree):
-        remove_tree(old)
+    new_tree = build_folder / f"{TREE_FOLDER}.partial"
+    for tree_to_remove in (new_tree, tree):
+        remove_tree(tree_to_remove)
     if tree.is_symlink() or tree.exists():
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
-    _copy_tree(place / COPY_FOLDER / TREE_FOLDER, fresh)
+    _copy_tree(build_folder / COPY_FOLDER / TREE_FOLDER, new_tree)
     if record.later_commit:
-        if _compute_fingerprint(place / _LATER_FILES_FOLDER, None) != record.later_files:
+        if _compute_fingerprint(build_folder / _LATER_FILES_FOLDER, None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
-        _replace_files(fresh, place / _LATER_FILES_FOLDER)
-    _flush_to_storage(fresh)
-    fresh.rename(tree)
-    write_record(place, record.model_copy(update={"tree": compute_fingerprint(tree, record.ignored)}))
+        _replace_files(new_tree, build_folder / _LATER_FILES_FOLDER)
+    _flush_to_storage(new_tree)
+    new_tree.rename(tree)
+    write_record(build_folder, record.model_copy(update={"tree": compute_fingerprint(tree, record.ignored)}))
 
 
 def _replace_files(tree: Path, source: Path) -> None:
@@ -246,5 +246,5 @@ def _flush_to_storage(tree: Path) -> None:
     for entry in walk_tree(tree):
         file = Path(entry.path)
         if entry.is_file(follow_symlinks=False) and (os.access(file, os.X_OK) or ".so" in file.suffixes):
-            with open_regular(file, links=False) as stream:
+            with open_regular(file, may_be_link=False) as stream:
                 os.fsync(stream.fileno())

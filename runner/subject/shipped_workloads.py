@@ -63,6 +63,6 @@ def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
         for role in ("AUTHOR", "COMMITTER")
         for key, value in (("NAME", "Faultwatch"), ("EMAIL", "faultwatch@localhost"), ("DATE", f"@{date} +0000"))
     }
-    after = [word for parent in parents for word in ("-p", parent)]
-    commit = git("commit-tree", *after, "-m", "The shipped workloads", tree, **author)
+    parent_options = [word for parent in parents for word in ("-p", parent)]
+    commit = git("commit-tree", *parent_options, "-m", "The shipped workloads", tree, **author)
     git("update-ref", _BRANCH, commit, *parents)

@@ -39,19 +39,21 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
     if entry == previous:
         return
     file = _get_subject_file(settings, repository.name)
-    part = file.with_name(f".{file.name}.{read_own_name()}")
+    temporary_file = file.with_name(f".{file.name}.{read_own_name()}")
     with suppress(OSError):
         make_private_folder(file.parent)
-        part.write_text(json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8")
-        part.replace(file)
+        temporary_file.write_text(
+            json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8"
+        )
+        temporary_file.replace(file)
 
 
 def remove_abandoned_entries(settings: Settings) -> None:
     """Remove the partial files of killed processes."""
-    for part in (settings.home / "subjects").glob(".*.json.*"):
-        if not is_alive(part.name.rpartition(".")[2]):
+    for temporary_file in (settings.home / "subjects").glob(".*.json.*"):
+        if not is_alive(temporary_file.name.rpartition(".")[2]):
             with suppress(OSError):
-                part.unlink()
+                temporary_file.unlink()
 
 
 def find_subject(settings: Settings, subject: str) -> SubjectEntry:

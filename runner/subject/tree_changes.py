@@ -15,7 +15,7 @@ from runner.system.tree_walk import MAX_ENTRIES, TreeTooLarge, walk_tree
 
 _BYTECODE_FOLDER, _BYTECODE_SUFFIX = "__pycache__", ".pyc"
 """What Python leaves for its next start, which is part of a warm start."""
-_MAX_NAMED = 3
+_MAX_NAMED_FILES = 3
 """Changed files that a sentence names."""
 _MAX_NAME_CHARACTERS = 100
 _VERBS = {"new": "leaves", "modified": "changes", "removed": "removes"}
@@ -34,10 +34,10 @@ class FileState(Struct, frozen=True):
         """Whether it is a folder, and no link to one."""
         return stat.S_ISDIR(self.mode)
 
-    def is_changed_to(self, other: "FileState") -> bool:
+    def is_changed_to(self, new_state: "FileState") -> bool:
         """Return whether another state is that of a changed file; the time of a folder changes with its files."""
-        return (self.mode, self.size) != (other.mode, other.size) or (
-            not self.is_folder and self.modified != other.modified
+        return (self.mode, self.size) != (new_state.mode, new_state.size) or (
+            not self.is_folder and self.modified != new_state.modified
         )
 
 
@@ -114,7 +114,7 @@ def list_states(tree: Path) -> dict[str, FileState]:
     return states
 
 
-def find_changes(tree: Path, built: Mapping[str, FileState], rules: KeepRules) -> list[Change]:
+def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepRules) -> list[Change]:
     """Return what differs in a tree from its built state, each folder before its content.
 
     The content of a new folder is not looked at unless something in it may have to stay, so that it may be as large and
@@ -126,33 +126,35 @@ def find_changes(tree: Path, built: Mapping[str, FileState], rules: KeepRules) -
         If there are too many files.
     """
     root = read_state(tree)
-    changes = [Change("", "modified", root)] if built[""].is_changed_to(root) else []
-    present, listed = {""}, set()
-    waiting, number = [""], 0
-    while waiting:
-        folder = waiting.pop()
+    changes = [Change("", "modified", root)] if built_states[""].is_changed_to(root) else []
+    present_paths, listed_folders = {""}, set()
+    queue, entry_count = [""], 0
+    while queue:
+        folder = queue.pop()
         try:
             entries = os.scandir(tree / folder)
         except OSError:
             continue
-        listed.add(folder)
+        listed_folders.add(folder)
         with entries:
             for entry in entries:
-                number += 1
-                if number > MAX_ENTRIES:
+                entry_count += 1
+                if entry_count > MAX_ENTRIES:
                     raise TreeTooLarge(f"has more than {MAX_ENTRIES:,} files")
                 path = f"{folder}/{entry.name}" if folder else entry.name
-                state, before = read_state(entry), built.get(path)
-                if before is None:
+                state, built_state = read_state(entry), built_states.get(path)
+                if built_state is None:
                     changes.extend(_find_new_files(tree, path, state, rules))
                     continue
-                present.add(path)
-                if before.is_folder and state.is_folder:
-                    waiting.append(path)
-                if before.is_changed_to(state) and not rules.keeps(path):
+                present_paths.add(path)
+                if built_state.is_folder and state.is_folder:
+                    queue.append(path)
+                if built_state.is_changed_to(state) and not rules.keeps(path):
                     changes.append(Change(path, "modified", state))
-    gone = (path for path in built if path not in present and path.rpartition("/")[0] in listed)
-    return [*changes, *(Change(path, "removed", None) for path in gone if not rules.keeps(path))]
+    removed_paths = (
+        path for path in built_states if path not in present_paths and path.rpartition("/")[0] in listed_folders
+    )
+    return [*changes, *(Change(path, "removed", None) for path in removed_paths if not rules.keeps(path))]
 
 
 def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -> Iterator[Change]:
@@ -160,10 +162,14 @@ def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -
     if rules.keeps(path):
         return
     if state.is_folder and rules.may_keep_in_new_folder:
-        below = [(os.path.relpath(entry.path, tree), read_state(entry)) for entry in walk_tree(tree / path)]
-        kept_names = {name for name, _ in below if rules.keeps(name)}
+        states_below = [(os.path.relpath(entry.path, tree), read_state(entry)) for entry in walk_tree(tree / path)]
+        kept_names = {name for name, _ in states_below if rules.keeps(name)}
         if kept_names:
-            yield from (Change(name, "new", own) for name, own in below if name not in kept_names and not own.is_folder)
+            yield from (
+                Change(name, "new", own_state)
+                for name, own_state in states_below
+                if name not in kept_names and not own_state.is_folder
+            )
             return
     yield Change(path, "new", state)
 
@@ -178,25 +184,28 @@ def describe_changes(changes: Sequence[Change], missed: Collection[str] = ()) ->
     """
     if not changes:
         return ""
-    ordered = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed))
-    named_changes = ordered[:_MAX_NAMED]
-    more = len(changes) - len(named_changes)
+    sorted_changes = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed))
+    named_changes = sorted_changes[:_MAX_NAMED_FILES]
+    unnamed_count = len(changes) - len(named_changes)
     groups = {
         kind: [_make_printable(change.path or ".") for change in group]
         for kind, group in groupby(named_changes, key=lambda change: change.kind)
     }
-    if more:
-        groups[named_changes[-1].kind].append("one more file" if more == 1 else f"{more:,} more files")
+    if unnamed_count:
+        groups[named_changes[-1].kind].append(
+            "one more file" if unnamed_count == 1 else f"{unnamed_count:,} more files"
+        )
     description = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
-    read = ", which the next execution reads" if any(change.path in missed for change in changes) else ""
+    reading_clause = ", which the next execution reads" if any(change.path in missed for change in changes) else ""
     if {change.kind for change in changes} == {"new"}:
-        undone = "it is removed" if len(changes) == 1 else "they are removed"
+        undo_clause = "it is removed" if len(changes) == 1 else "they are removed"
     else:
-        undone = "that is undone"
-    first = ordered[0]
-    kept_words = "it" if len(changes) == 1 else "that file"
-    option = f'[run] keep = ["{_make_pattern(first.path)}"]'
-    return f"an execution {description} in its folder{read}; {undone} before the next ({option} keeps {kept_words})"
+        undo_clause = "that is undone"
+    first_change = sorted_changes[0]
+    kept_object = "it" if len(changes) == 1 else "that file"
+    option = f'[run] keep = ["{_make_pattern(first_change.path)}"]'
+    hint = f"{option} keeps {kept_object}"
+    return f"an execution {description} in its folder{reading_clause}; {undo_clause} before the next ({hint})"
 
 
 def _join_words(words: Sequence[str]) -> str:
@@ -205,11 +214,11 @@ def _join_words(words: Sequence[str]) -> str:
 
 def _make_pattern(path: str) -> str:
     """Return a pattern in TOML that matches a path; a question mark for what cannot be printed."""
-    pattern = "".join(letter if letter.isprintable() and letter not in '"\\' else "?" for letter in escape(path))
+    pattern = "".join(char if char.isprintable() and char not in '"\\' else "?" for char in escape(path))
     return pattern or "*"
 
 
 def _make_printable(path: str) -> str:
     """Return a name that a program has chosen as text on one line, of limited length."""
-    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in path)
+    text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in path)
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:_MAX_NAME_CHARACTERS]}…"

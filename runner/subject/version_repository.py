@@ -26,28 +26,28 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     FaultwatchError
         If git fails.
     """
-    inside = Repository(tree / ".git", repository.name, bare=True)
+    build_repository = Repository(tree / ".git", repository.name, bare=True)
     _run_git("init", "--quiet", "--initial-branch=main", str(tree))
     tags = _read_tags(repository, commit)
-    objects = ("rev-list", "--objects", "--no-object-names")
-    commits = repository.git(*objects, "--filter=tree:0", commit, *tags.values())
-    files = repository.git(*objects, "--no-walk", commit)
+    list_command = ("rev-list", "--objects", "--no-object-names")
+    commits = repository.git(*list_command, "--filter=tree:0", commit, *tags.values())
+    files = repository.git(*list_command, "--no-walk", commit)
     parents = repository.git("rev-parse", f"{commit}^@").split()
-    lists = repository.git(*objects, "--no-walk", "--filter=blob:none", *parents) if parents else ""
-    names = sorted({*commits.split(), *files.split(), *lists.split()})
-    packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
-    store, listed = repository.get_common_directory(), "\n".join(names).encode()
-    pack = _run_git(*packing, git_dir=store, objects=repository.objects, data=listed)
-    _run_git("index-pack", "--stdin", git_dir=inside.path, data=pack)
+    parent_trees = repository.git(*list_command, "--no-walk", "--filter=blob:none", *parents) if parents else ""
+    names = sorted({*commits.split(), *files.split(), *parent_trees.split()})
+    pack_command = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
+    common_directory, object_list = repository.get_common_directory(), "\n".join(names).encode()
+    pack = _run_git(*pack_command, git_dir=common_directory, objects=repository.objects, data=object_list)
+    _run_git("index-pack", "--stdin", git_dir=build_repository.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
-    inside.git("update-ref", "--no-deref", "HEAD", commit)
+    build_repository.git("update-ref", "--no-deref", "HEAD", commit)
     for name, target in tags.items():
-        inside.git("update-ref", name, target)
+        build_repository.git("update-ref", name, target)
     checkout = Checkout(tree.absolute(), (tree / ".git" / "index").absolute())
-    inside.git("read-tree", commit, checkout=checkout)
+    build_repository.git("read-tree", commit, checkout=checkout)
     # Exits with 1 if a file differs from the commit, as those of Git LFS do.
-    _run_git("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
+    _run_git("update-index", "-q", "--really-refresh", git_dir=build_repository.path, checkout=checkout, check=False)
 
 
 def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
@@ -57,7 +57,7 @@ def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
 
 
 def _run_git(
-    verb: str,
+    subcommand: str,
     *arguments: str,
     git_dir: Path | None = None,
     objects: Path | None = None,
@@ -69,7 +69,7 @@ def _run_git(
     own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
     environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
     git_dir_option = [f"--git-dir={git_dir}"] if git_dir else []
-    result = execute_git([*git_dir_option, verb, *arguments], verb, environment, data)
+    result = execute_git([*git_dir_option, subcommand, *arguments], subcommand, environment, data)
     if check and result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         raise FaultwatchError(f"the git repository for the build cannot be written: {error_lines[-1]}")

@@ -25,10 +25,10 @@ def find_named_workload(name: str, repository: Repository | None, settings: Sett
         names.add(workload.name)
     if not names or name in list_shipped_names():
         return find_workload(name)
-    near = get_close_matches(name, names, n=1)
+    similar_names = get_close_matches(name, names, n=1)
     raise FaultwatchError(
         f"{name}: no such file or folder, and {repository.name} has no workload of that name",
-        f"did you mean {near[0]!r}?" if near else f"its workloads: {', '.join(sorted(names))}",
+        f"did you mean {similar_names[0]!r}?" if similar_names else f"its workloads: {', '.join(sorted(names))}",
     )
 
 

@@ -17,8 +17,8 @@ def list_workload_files(repository: Repository) -> list[Path]:
     options = ("--cached", "--others", "--exclude-standard")
     try:
         top = repository.get_work_tree()
-        listed = repository.git("ls-files", "-z", "--full-name", *options, "--", f":(top,glob)**/{WORKLOAD_FILE}")
+        listing = repository.git("ls-files", "-z", "--full-name", *options, "--", f":(top,glob)**/{WORKLOAD_FILE}")
     except FaultwatchError:
         return []
-    names = sorted({*filter(None, listed.split("\0"))}, key=lambda name: (name != WORKLOAD_FILE, name))
+    names = sorted({*filter(None, listing.split("\0"))}, key=lambda name: (name != WORKLOAD_FILE, name))
     return [file for name in names[:_MAX_WORKLOAD_FILES] if (file := top / name).is_file()]

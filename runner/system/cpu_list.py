@@ -15,8 +15,8 @@ def parse_cpus(text: str) -> frozenset[int]:
     """
     if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
         raise FaultwatchError(f"{text!r} is not a list of processors", "write it as 0-3,8")
-    spans = (part.partition("-") for part in text.split(","))
-    cpus = frozenset(cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1))
+    ranges = (part.partition("-") for part in text.split(","))
+    cpus = frozenset(cpu for first, _, last in ranges for cpu in range(int(first), int(last or first) + 1))
     if not cpus:
         raise FaultwatchError(f"{text!r} contains no processor", "write the smaller number first: 0-3")
     return cpus

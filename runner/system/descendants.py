@@ -14,11 +14,11 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
         if entry.name.isdecimal() and (parent := _read_parent(entry.name)) is not None:
             children[parent].append(int(entry.name))
     processes: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        child_ids = children[waiting.pop()]
+    queue = list(roots)
+    while queue:
+        child_ids = children[queue.pop()]
         processes.update(child_ids)
-        waiting += child_ids
+        queue += child_ids
     return processes
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from runner.system.tree_walk import walk_tree
 
 
-def rename_durably(complete: Path, target: Path) -> None:
+def rename_durably(complete_path: Path, target: Path) -> None:
     """Replace a file by a complete one, after its content has reached the storage."""
-    _sync_path(complete)
-    complete.replace(target)
+    _sync_path(complete_path)
+    complete_path.replace(target)
     sync_folder(target.parent)
 
 
-def rename_folder_durably(complete: Path, target: Path) -> None:
+def rename_folder_durably(complete_path: Path, target: Path) -> None:
     """Give a complete folder its name, after everything in it has reached the storage.
 
     Raises
@@ -23,13 +23,13 @@ def rename_folder_durably(complete: Path, target: Path) -> None:
     TreeTooLarge
         The folder has too many files.
     """
-    for entry in walk_tree(complete):
+    for entry in walk_tree(complete_path):
         if entry.is_dir(follow_symlinks=False):
             sync_folder(Path(entry.path))
         elif entry.is_file(follow_symlinks=False):
             _sync_path(Path(entry.path))
-    sync_folder(complete)
-    complete.rename(target)
+    sync_folder(complete_path)
+    complete_path.rename(target)
     sync_folder(target.parent)
 
 
@@ -38,9 +38,9 @@ def sync_folder(folder: Path) -> None:
     _sync_path(folder, os.O_DIRECTORY)
 
 
-def _sync_path(path: Path, kind: int = 0) -> None:
+def _sync_path(path: Path, open_flags: int = 0) -> None:
     """Wait until a file or folder has reached the storage."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | kind)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | open_flags)
     try:
         os.fsync(descriptor)
     finally:

@@ -11,9 +11,9 @@ import os
 from pathlib import Path
 
 _LENGTH_STEP_BYTES = 96
-_FILL_CHARACTER = "_"
+_PADDING_CHARACTER = "_"
 _LONGEST_SUFFIX = "/trusted/0123456789ab-0123456789abcdef-0/tree"
-"""Of the paths that are filled, the longest below the folder of the builds: the tree of a build."""
+"""The longest of the paths that are padded, below the folder of the builds: the tree of a build."""
 
 
 def compute_path_length(builds: Path) -> int:
@@ -32,4 +32,4 @@ def pad_path(folder: Path, name: str, length: int, below: str = "") -> Path:
     below
         The path within the result that programs see, such as ``tree``; ``length`` is that of the whole path.
     """
-    return folder / (name + _FILL_CHARACTER * (length - len(os.fsencode(folder / name / below))))
+    return folder / (name + _PADDING_CHARACTER * (length - len(os.fsencode(folder / name / below))))

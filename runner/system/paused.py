@@ -15,21 +15,21 @@ _MAX_ROUNDS = 10
 def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
     """Stop the descendants of some processes for the duration of a context; the processes themselves keep running."""
     roots = list(processes)
-    stopped: set[int] = set()
+    stopped_processes: set[int] = set()
     try:
         for _ in range(_MAX_ROUNDS):
-            new = list_descendants(roots) - stopped
-            if not new:
+            new_processes = list_descendants(roots) - stopped_processes
+            if not new_processes:
                 break
-            for pid in new:
+            for pid in new_processes:
                 _send_signal(pid, signal.SIGSTOP)
-            stopped |= new
+            stopped_processes |= new_processes
         yield
     finally:
-        for pid in stopped:
+        for pid in stopped_processes:
             _send_signal(pid, signal.SIGCONT)
 
 
-def _send_signal(process: int, number: signal.Signals) -> None:
+def _send_signal(process: int, signal_number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.kill(process, number)
+        os.kill(process, signal_number)

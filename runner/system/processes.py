@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _START_TIME_FIELD = 19
-"""Place of the start among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+"""Position of the start among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
 
 
 def get_start_ticks(process: int) -> int | None:
@@ -76,9 +76,9 @@ def _identify_machine() -> str:
 
 def read_start_time(process: int) -> datetime | None:
     """Return the time at which a process started, to the second; None if it cannot be seen."""
-    start = get_start_ticks(process)
+    start_ticks = get_start_ticks(process)
     lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
-    boot = next((int(line.split()[1]) for line in lines if line.startswith("btime ")), None)
-    if start is None or boot is None:
+    booted_at = next((int(line.split()[1]) for line in lines if line.startswith("btime ")), None)
+    if start_ticks is None or booted_at is None:
         return None
-    return datetime.fromtimestamp(boot + start // os.sysconf("SC_CLK_TCK"), UTC)
+    return datetime.fromtimestamp(booted_at + start_ticks // os.sysconf("SC_CLK_TCK"), UTC)

@@ -7,21 +7,21 @@ from io import BufferedReader
 from pathlib import Path
 
 
-def open_regular(file: Path | str, *, links: bool = True) -> BufferedReader:
+def open_regular(file: Path | str, *, may_be_link: bool = True) -> BufferedReader:
     """Open an ordinary file for reading.
 
     Parameters
     ----------
-    links
+    may_be_link
         Whether the file itself may be a link.
 
     Raises
     ------
     OSError
-        If it cannot be opened, or is a folder, a pipe, a socket or a device.
+        It cannot be opened, or is a folder, a pipe, a socket or a device.
     """
     # Without O_NONBLOCK, opening a pipe waits for its other end.
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if links else os.O_NOFOLLOW)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if may_be_link else os.O_NOFOLLOW)
     descriptor = os.open(file, flags)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -32,15 +32,15 @@ def open_regular(file: Path | str, *, links: bool = True) -> BufferedReader:
         raise
 
 
-def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
+def read_regular(file: Path | str, limit: int, *, may_be_link: bool = True) -> bytes:
     """Return the content of an ordinary file of at most ``limit`` bytes.
 
     Raises
     ------
     OSError
-        If it cannot be opened, is not a regular file, or is larger.
+        It cannot be opened, is not a regular file, or is larger.
     """
-    with open_regular(file, links=links) as stream:
+    with open_regular(file, may_be_link=may_be_link) as stream:
         # Files of /proc have no size, and a sparse file has a large one: reading one more byte shows it. The limit is
         # not read at once, because that would reserve as much memory.
         data = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)

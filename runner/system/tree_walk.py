@@ -23,25 +23,25 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
     Raises
     ------
     TreeTooLarge
-        If the tree cannot be walked.
+        The tree cannot be walked.
     """
-    waiting = [os.fspath(tree)]
-    number = 0
-    while waiting:
+    queue = [os.fspath(tree)]
+    entry_count = 0
+    while queue:
         try:
-            entries = os.scandir(waiting.pop())
+            entries = os.scandir(queue.pop())
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 raise TreeTooLarge(_TOO_DEEP) from None
             continue
         with entries:
             for entry in entries:
-                number += 1
-                if number > MAX_ENTRIES:
+                entry_count += 1
+                if entry_count > MAX_ENTRIES:
                     raise TreeTooLarge(f"has more than {MAX_ENTRIES:,} files")
                 yield entry
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    queue.append(entry.path)
 
 
 def explain_unusable_tree(tree: Path) -> str:

@@ -130,11 +130,11 @@ def _read_wrk(text: str) -> Iterator[_Benchmark]:
 
 def _read_hey(text: str) -> Iterator[_Benchmark]:
     """Read hey. An operation is a request that was answered, whatever the status of the answer."""
-    for part in re.split(r"^Summary:", text, flags=re.MULTILINE)[1:]:
+    for summary in re.split(r"^Summary:", text, flags=re.MULTILINE)[1:]:
         operations = 0.0
         seconds = 0.0
         latencies: dict[str, float] = {}
-        for line in part.splitlines():
+        for line in summary.splitlines():
             words = line.split()
             if words[:1] == ["Total:"]:
                 seconds = _parse_positive(words[1])
@@ -182,7 +182,7 @@ def _parse_positive(value: Any) -> float:
     Raises
     ------
     ValueError
-        It is none, or is not positive and finite.
+        The value is no number, or is not positive and finite.
     """
     number = math.nan if isinstance(value, bool) else float(value)
     if not 0 < number < math.inf:
@@ -190,7 +190,7 @@ def _parse_positive(value: Any) -> float:
     return number
 
 
-def _name_latencies(cells: Iterable[tuple[str, Any]], unit: float) -> dict[str, float]:
+def _name_latencies(cells: Iterable[tuple[str, Any]], seconds_per_unit: float) -> dict[str, float]:
     """Return the percentiles that a run has, in seconds, from columns such as ``p99``, ``p99.00`` or ``99``.
 
     Other columns are passed over, and so are times that are shorter than what the tool can print.
@@ -199,8 +199,8 @@ def _name_latencies(cells: Iterable[tuple[str, Any]], unit: float) -> dict[str, 
     for column, value in cells:
         match = re.fullmatch(r"p?([0-9]+(?:\.[0-9]+)?)", column)
         name = _PERCENTILE_NAMES.get(float(match[1])) if match else None
-        if name and 0 < float(value) * unit < math.inf:
-            latencies[name] = float(value) * unit
+        if name and 0 < float(value) * seconds_per_unit < math.inf:
+            latencies[name] = float(value) * seconds_per_unit
     return latencies
 
 
@@ -209,13 +209,15 @@ def _add_up(benchmarks: Iterable[_Benchmark]) -> WorkDone:
 
     No percentile of all operations follows from those of the parts, but the largest of them bounds it.
     """
-    parts = list(benchmarks)
-    is_rate = any(part.operations is None for part in parts)
+    benchmark_list = list(benchmarks)
+    is_rate = any(benchmark.operations is None for benchmark in benchmark_list)
     # If one only says its rate, each counts as much as the others.
-    operations = [1.0 if is_rate or part.operations is None else part.operations for part in parts]
-    seconds = math.fsum(count / part.rate for count, part in zip(operations, parts, strict=True))
-    names = set.intersection(*(set(part.latencies) for part in parts))
-    latencies = {name: max(part.latencies[name] for part in parts) for name in sorted(names)}
+    operations = [
+        1.0 if is_rate or benchmark.operations is None else benchmark.operations for benchmark in benchmark_list
+    ]
+    seconds = math.fsum(count / benchmark.rate for count, benchmark in zip(operations, benchmark_list, strict=True))
+    names = set.intersection(*(set(benchmark.latencies) for benchmark in benchmark_list))
+    latencies = {name: max(benchmark.latencies[name] for benchmark in benchmark_list) for name in sorted(names)}
     return WorkDone(math.fsum(operations), seconds, latencies=latencies, is_rate=is_rate)
 
 
@@ -235,7 +237,7 @@ def _make_reader(read_benchmarks: Callable[[str], Iterator[_Benchmark]]) -> Call
 
 
 LOAD_GENERATOR_READERS: Mapping[str, Callable[[str], WorkDone]] = {
-    form: _make_reader(read_benchmarks) for form, read_benchmarks in _BENCHMARK_READERS.items()
+    output_format: _make_reader(read_benchmarks) for output_format, read_benchmarks in _BENCHMARK_READERS.items()
 }
 LOAD_GENERATOR_REQUIREMENTS = {
     "redis-benchmark": "it must be what redis-benchmark prints, with or without -q or --csv",

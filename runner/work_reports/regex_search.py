@@ -21,7 +21,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
     Raises
     ------
     ValueError
-        If nothing matches, the pattern is invalid, or the search takes too long.
+        Nothing matches, the pattern is invalid, or the search takes too long.
     """
     try:
         result = subprocess.run(

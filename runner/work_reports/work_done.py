@@ -13,8 +13,8 @@ class WorkDone(Struct, frozen=True):
     Attributes
     ----------
     operations, seconds
-        Positive, and at most 2 to the power of 64.
-    stated
+        How many operations were done, and in how many seconds: positive, and at most 2 to the power of 64.
+    stated_counts
         Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
     latencies
         Seconds of an operation, by percentile: ``p50``, ``p99``, ``p99.9``.
@@ -25,7 +25,7 @@ class WorkDone(Struct, frozen=True):
 
     operations: float
     seconds: float
-    stated: Mapping[str, float] = field(default_factory=dict)
+    stated_counts: Mapping[str, float] = field(default_factory=dict)
     latencies: Mapping[str, float] = field(default_factory=dict)
     is_rate: bool = False
 

@@ -19,12 +19,12 @@ class UnreadableWorkError(Exception):
     """The text does not have the required format; the message says what is required."""
 
 
-def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
+def read_work(text: str, output_format: str, pattern: str | None = None) -> WorkDone:
     """Read the report that a program printed or wrote to its result file.
 
     Parameters
     ----------
-    form
+    output_format
         A key of :data:`READERS`, or ``regex``.
     pattern
         For ``regex``: an expression with the groups ``operations`` and ``seconds``; a missing group counts as 1.
@@ -35,12 +35,12 @@ def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
         The text does not have the format.
     """
     try:
-        work = _match_output(text, pattern or "") if form == "regex" else READERS[form](text)
+        work = _match_output(text, pattern or "") if output_format == "regex" else READERS[output_format](text)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
-        raise UnreadableWorkError(REQUIREMENTS[form]) from None
+        raise UnreadableWorkError(REQUIREMENTS[output_format]) from None
     is_finite = _is_positive(work.operations) and _is_positive(work.seconds)
     if not is_finite or math.isinf(work.operations / work.seconds):
-        raise UnreadableWorkError(REQUIREMENTS[form])
+        raise UnreadableWorkError(REQUIREMENTS[output_format])
     return work
 
 
@@ -48,16 +48,18 @@ def _read_json_line(text: str) -> WorkDone:
     """Return the work in the JSON object on the last line of a text."""
     # Not str.splitlines(), because a text in JSON can hold other ends of lines as they are.
     document = json.loads(re.split(r"[\r\n]", text.strip())[-1])
-    stated = {key: document[key] for key in THEORETICAL_COUNTS if _is_number(document.get(key)) and document[key] >= 0}
-    return WorkDone(document["operations"], document["seconds"], stated)
+    stated_counts = {
+        key: document[key] for key in THEORETICAL_COUNTS if _is_number(document.get(key)) and document[key] >= 0
+    }
+    return WorkDone(document["operations"], document["seconds"], stated_counts)
 
 
 def _read_google_benchmark(text: str) -> WorkDone:
     """Read the JSON output of Google Benchmark without the aggregates of repetitions."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
-    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    unit_seconds = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     seconds = math.fsum(
-        entry["iterations"] * entry["real_time"] * unit[entry.get("time_unit", "ns")] for entry in entries
+        entry["iterations"] * entry["real_time"] * unit_seconds[entry.get("time_unit", "ns")] for entry in entries
     )
     return WorkDone(sum(entry["iterations"] for entry in entries), seconds)
 

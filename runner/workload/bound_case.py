@@ -74,7 +74,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
         return fill_placeholders(text, values, where=str(workload.path))
 
     allocator = fill(run.allocator)
-    server = bind_server(workload, case, ServerPlaces()) if workload.server else None
+    server = bind_server(workload, case, ServerResources()) if workload.server else None
     command = server.command if server else tuple(fill(part) for part in run.command)
     return BoundCase(
         command=command,
@@ -93,7 +93,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     )
 
 
-class ServerPlaces(Struct, frozen=True):
+class ServerResources(Struct, frozen=True):
     """What the runner gives to a server and its load; by default the placeholders, for a text that people read.
 
     Attributes
@@ -121,7 +121,7 @@ class BoundServer(Struct, frozen=True):
     load: tuple[str, ...]
 
 
-def bind_server(workload: Workload, case: Case, places: ServerPlaces) -> BoundServer:
+def bind_server(workload: Workload, case: Case, resources: ServerResources) -> BoundServer:
     """Fill the commands of a workload with a ``[server]`` for one start.
 
     Raises
@@ -133,8 +133,8 @@ def bind_server(workload: Workload, case: Case, places: ServerPlaces) -> BoundSe
     assert server is not None
     assert load is not None
     folder = provide_own_folder(workload)
-    given: dict[str, Parameter] = {"port": places.port, "socket": places.socket, "data": places.data}
-    values = {**case.parameters, **given, **({"workload": str(folder)} if folder else {})}
+    server_values: dict[str, Parameter] = {"port": resources.port, "socket": resources.socket, "data": resources.data}
+    values = {**case.parameters, **server_values, **({"workload": str(folder)} if folder else {})}
 
     def fill(command: tuple[str, ...] | None) -> tuple[str, ...]:
         return tuple(fill_placeholders(text, values, where=str(workload.path)) for text in command or ())

@@ -252,13 +252,13 @@ class Metrics(Table):
 
     @model_validator(mode="after")
     def _check_judged_metrics(self) -> Self:
-        """Check that ``judge`` names only metrics that are counted."""
+        """Check that ``judge`` lists only metrics that are counted."""
         metric_names = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
         metric_names |= {f"region:{event}" for event in self.events}
         for name in self.judge:
             if name not in metric_names:
-                near = get_close_matches(name, metric_names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "list the event in events too"
+                similar_names = get_close_matches(name, metric_names, n=1)
+                hint = f"did you mean {similar_names[0]!r}?" if similar_names else "list the event in events too"
                 raise ValueError(f"judge: {name!r} is not a metric; {hint}")
         return self
 
@@ -332,11 +332,15 @@ class Workload(Table):
             if not self.run.command:
                 raise ValueError("[run] command: required")
             return self
-        refused = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
-        if refused:
-            raise ValueError(f"[run] {min(refused)}: not allowed beside [server], which has its own command and [load]")
-        if taken := SERVER_PLACEHOLDERS & self.matrix.keys():
-            raise ValueError(f"[matrix] {min(taken)}: the runner gives it to the server; choose another name")
+        forbidden_keys = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
+        if forbidden_keys:
+            raise ValueError(
+                f"[run] {min(forbidden_keys)}: not allowed together with [server], which has its own command and [load]"
+            )
+        if taken_names := SERVER_PLACEHOLDERS & self.matrix.keys():
+            raise ValueError(
+                f"[matrix] {min(taken_names)}: the runner sets this name for the server; choose another one"
+            )
         return self
 
     def list_server_texts(self) -> tuple[str, ...]:
@@ -385,18 +389,18 @@ class Workload(Table):
         is a case of its own. It also excludes keys at their defaults, so that a new key starts no new series. If the
         workload contains its own program, or names its own folder, it includes every file there.
         """
-        often = {"description", "caveat", "samples", "max_samples", "unmeasured"}
-        left_out: dict[str, Any] = {
+        ignored_keys = {"description", "caveat", "samples", "max_samples", "unmeasured"}
+        excluded_keys: dict[str, Any] = {
             "matrix": True,
             "include": True,
             "exclude": True,
-            "workload": often,
+            "workload": ignored_keys,
             "metrics": {"judge", "precision", "budget"},
             "build": {"needs"},
             "server": {"ready_timeout", "stop_timeout"},
         }
-        dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
-        document = {table: keys for table, keys in dumped.items() if keys}
+        kept_keys = self.model_dump(mode="json", exclude=excluded_keys, exclude_defaults=True)
+        document = {table: keys for table, keys in kept_keys.items() if keys}
         if self.uses_own_folder:
             document["sources"] = self.own_digest
         return hash_document(document)
@@ -423,8 +427,8 @@ def load_workload(path: Path) -> Workload:
     is_repository = is_own_folder_ambiguous and (workload.path.parent / ".git").exists()
     refuse_ambiguous_folder(workload.matrix, file, is_repository=is_repository)
     refuse_unknown_placeholders(workload.run.list_texts(), workload.matrix, file)
-    given: dict[str, tuple[Parameter, ...]] = dict.fromkeys(SERVER_PLACEHOLDERS, ("",))
-    refuse_unknown_placeholders(workload.list_server_texts(), workload.matrix | given, file)
+    server_values: dict[str, tuple[Parameter, ...]] = dict.fromkeys(SERVER_PLACEHOLDERS, ("",))
+    refuse_unknown_placeholders(workload.list_server_texts(), workload.matrix | server_values, file)
     _require_readiness(workload.server, file)
     return workload
 
@@ -435,23 +439,23 @@ def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
         return
     if not list_server_placeholders(server) & {"port", "socket"}:
         raise FaultwatchError(
-            f"{file}: [server]: nothing says when it is ready",
+            f"{file}: [server] does not say when the server is ready",
             "use {port} or {socket} in its command, or add ready_log or ready_command",
         )
 
 
 def _check_matrix(workload: Workload, file: Path) -> None:
     """Refuse a matrix without values, and points that do not belong to it."""
-    empty = [name for name, values in workload.matrix.items() if not values]
-    if empty:
-        raise FaultwatchError(f"{file}: [matrix] {empty[0]}: no values")
-    for extra in workload.include:
-        if extra.keys() != workload.matrix.keys():
+    empty_parameters = [name for name, values in workload.matrix.items() if not values]
+    if empty_parameters:
+        raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]}: no values")
+    for point in workload.include:
+        if point.keys() != workload.matrix.keys():
             raise FaultwatchError(
-                f"{file}: [[include]] {', '.join(extra)}: a point needs a value for each parameter of the matrix",
+                f"{file}: [[include]] {', '.join(point)}: a point needs a value for each parameter of the matrix",
                 f"its parameters: {', '.join(workload.matrix) or 'none'}",
             )
-    for left_out in workload.exclude:
-        for name, value in left_out.items():
+    for excluded_point in workload.exclude:
+        for name, value in excluded_point.items():
             if value not in workload.matrix.get(name, ()):
                 raise FaultwatchError(f"{file}: [[exclude]] {name} = {value!r}: the matrix has no such value")

@@ -24,7 +24,7 @@ _DEFAULT_VALUE = "default"
 """What a message calls a value that a file does not set."""
 
 
-class Files(Struct, frozen=True):
+class WorkloadFiles(Struct, frozen=True):
     """The workload of each side of a gate, and of the branch into which head is to be merged, which judges."""
 
     judge: Workload
@@ -59,7 +59,7 @@ class CasePair(Struct, frozen=True):
         return self._make_case(self.head)
 
     @property
-    def alike(self) -> bool:
+    def is_same_recipe(self) -> bool:
         """Whether both sides are built and run in the same way."""
         return self.base is not None and self.base_case == self.head_case
 
@@ -67,20 +67,24 @@ class CasePair(Struct, frozen=True):
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
-def combine_with_judging_file(own: Workload, judge: Workload) -> Workload:
+def combine_with_judging_file(own_workload: Workload, judging_workload: Workload) -> Workload:
     """Return a workload that is built and run by its own file, and measured and judged by another file."""
-    if (own.workload, own.metrics) == (judge.workload, judge.metrics):
-        return own
-    own_tables = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
-    return Workload(workload=judge.workload, metrics=judge.metrics, **own_tables)
+    if (own_workload.workload, own_workload.metrics) == (judging_workload.workload, judging_workload.metrics):
+        return own_workload
+    own_tables = {
+        name: getattr(own_workload, name) for name in ("run", "build", "matrix", "include", "exclude", "path")
+    }
+    return Workload(workload=judging_workload.workload, metrics=judging_workload.metrics, **own_tables)
 
 
-def list_case_pairs(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[CasePair]:
+def list_case_pairs(
+    files: WorkloadFiles, parameter_choices: Sequence[str] = (), names: Sequence[str] = ()
+) -> list[CasePair]:
     """Return the cases of a gate: all cases of the judging file, then those that head adds.
 
     Parameters
     ----------
-    choices, names
+    parameter_choices, names
         Only those that match; see :func:`runner.workload.workload_lookup.choose_cases`.
 
     Raises
@@ -101,22 +105,22 @@ def list_case_pairs(files: Files, choices: Sequence[str] = (), names: Sequence[s
         for key, point in head_points.items()
         if key not in judged_points
     ]
-    chosen = _choose_case_pairs(judge, [*case_pairs, *added], choices, names)
-    if len(chosen) > MAX_CASES:
+    chosen_pairs = _choose_case_pairs(judge, [*case_pairs, *added], parameter_choices, names)
+    if len(chosen_pairs) > MAX_CASES:
         raise FaultwatchError(
-            f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
+            f"{judge.name} has {len(chosen_pairs):,} cases, and a gate measures {MAX_CASES:,} at most",
             "choose some with --set or --case",
         )
-    return chosen
+    return chosen_pairs
 
 
 def _choose_case_pairs(
-    judge: Workload, case_pairs: list[CasePair], choices: Sequence[str], names: Sequence[str]
+    judge: Workload, case_pairs: list[CasePair], parameter_choices: Sequence[str], names: Sequence[str]
 ) -> list[CasePair]:
     """Return the pairs of cases that the options of the command select."""
     points = {
         _make_key(point)
-        for point in choose_points(judge, [dict(case_pair.parameters) for case_pair in case_pairs], choices)
+        for point in choose_points(judge, [dict(case_pair.parameters) for case_pair in case_pairs], parameter_choices)
     }
     case_pairs = [case_pair for case_pair in case_pairs if _make_key(case_pair.parameters) in points]
     case_names = {
@@ -125,24 +129,30 @@ def _choose_case_pairs(
     return [case_pair for case_pair in case_pairs if case_pair.head_case.name in case_names]
 
 
-def list_changes(files: Files) -> tuple[JudgeChange, ...]:
+def list_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
     """Return the keys of the workload file that head changes: those that differ from base and from the judging file.
 
     Changes of the target branch since base therefore do not count as changes of head.
     """
     documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
-    before, now, after = documents
+    base_keys, judge_keys, head_keys = documents
     keys = dict.fromkeys(key for document in documents for key in document)
     changed = [
-        JudgeChange(key=key[:_MAX_CHARACTERS], before=_list_items(now.get(key)), after=_list_items(after.get(key)))
+        JudgeChange(
+            key=key[:_MAX_CHARACTERS], before=_list_items(judge_keys.get(key)), after=_list_items(head_keys.get(key))
+        )
         for key in keys
-        if after.get(key) not in (before.get(key), now.get(key))
+        if head_keys.get(key) not in (base_keys.get(key), judge_keys.get(key))
     ]
     points = [_map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
-    lost = [_show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
-    gained = [_show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
-    if lost or gained:
-        changed.append(JudgeChange(key="matrix", before=_list_items(lost), after=_list_items(gained)))
+    removed_points = [
+        _show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]
+    ]
+    added_points = [
+        _show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]
+    ]
+    if removed_points or added_points:
+        changed.append(JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points)))
     if files.head.uses_own_folder and files.head.own_digest not in {
         workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
     }:
@@ -151,7 +161,7 @@ def list_changes(files: Files) -> tuple[JudgeChange, ...]:
 
 
 _RECIPE_TABLES = ("build", "folder", "run")
-"""What does not judge is named last."""
+"""The tables that do not affect the judgement; their changes are listed last."""
 
 
 class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):

@@ -62,18 +62,18 @@ def provide_own_folder(workload: Workload) -> Path | None:
     copy = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
     if not copy.is_dir():
         _remove_unused(copy.parent)
-        part = copy.with_name(f".{copy.name}.{read_own_name()}")
+        temporary_copy = copy.with_name(f".{copy.name}.{read_own_name()}")
         try:
-            copy_sources(workload.list_own_files(), part)
-            if compute_tree_digest(select_build_files(list_source_files(part))) != digest:
+            copy_sources(workload.list_own_files(), temporary_copy)
+            if compute_tree_digest(select_build_files(list_source_files(temporary_copy))) != digest:
                 raise FaultwatchError(
                     f"the files in {workload.path.parent} changed while the command ran", "start again"
                 )
-            _make_readable(part)
+            _make_readable(temporary_copy)
             with suppress(OSError):  # Another process was faster.
-                rename_folder_durably(part, copy)
+                rename_folder_durably(temporary_copy, copy)
         finally:
-            remove_tree(part)
+            remove_tree(temporary_copy)
     os.utime(copy)
     return copy
 

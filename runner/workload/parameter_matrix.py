@@ -12,12 +12,12 @@ from runner.workload.definition import Workload
 MAX_POINTS = 10_000
 
 
-def list_cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
+def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tuple[Case, ...]:
     """Return the cases of a workload, in the order of its file.
 
     Parameters
     ----------
-    choices
+    parameter_choices
         ``name=value[,value…]``: select only the points with these values.
 
     Raises
@@ -28,17 +28,21 @@ def list_cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, .
     if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MAX_POINTS:
         raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "remove some values")
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
-    points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
-    points += [dict(extra) for extra in workload.include if dict(extra) not in points]
-    points = choose_points(workload, points, choices)
+    points = [
+        point
+        for point in points
+        if not any(excluded_point.items() <= point.items() for excluded_point in workload.exclude)
+    ]
+    points += [dict(added_point) for added_point in workload.include if dict(added_point) not in points]
+    points = choose_points(workload, points, parameter_choices)
     return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)
 
 
 def choose_points(
-    workload: Workload, points: list[dict[str, Parameter]], choices: Iterable[str]
+    workload: Workload, points: list[dict[str, Parameter]], parameter_choices: Iterable[str]
 ) -> list[dict[str, Parameter]]:
     """Return the points that match all choices; see :func:`list_cases`."""
-    for choice in choices:
+    for choice in parameter_choices:
         points = _select_points(workload, points, choice)
     return points
 
@@ -52,8 +56,8 @@ def _select_points(workload: Workload, points: list[dict[str, Parameter]], choic
         raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {parameter_names}")
     # A value may contain a comma itself. Truth values were once written as Python writes them.
     words = [value_text] if value_text in values else value_text.split(",")
-    chosen = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
-    unknown = [value for value in chosen if value not in values]
+    chosen_values = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
+    unknown = [value for value in chosen_values if value not in values]
     if unknown:
         raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
-    return [point for point in points if name in point and format_parameter(point[name]) in chosen]
+    return [point for point in points if name in point and format_parameter(point[name]) in chosen_values]

@@ -44,10 +44,10 @@ def list_source_files(folder: Path) -> list[SourceFile]:
     Raises
     ------
     FaultwatchError
-        If one must not be copied; names it.
+        A file must not be copied; the message names it.
     """
     boundary = _find_work_tree(folder)
-    listed: list[SourceFile] = []
+    source_files: list[SourceFile] = []
     total = 0
     for path in _walk_folder(folder):
         file = _follow_link(path, boundary) if path.is_symlink() else path
@@ -55,13 +55,13 @@ def list_source_files(folder: Path) -> list[SourceFile]:
         if not stat.S_ISREG(state.st_mode):
             raise FaultwatchError(f"{path} is not a regular file", "move it out of the workload's folder")
         total += state.st_size
-        listed.append(SourceFile(str(path.relative_to(folder)), file))
-        if len(listed) > _MAX_FILES or total > _MAX_BYTES:
+        source_files.append(SourceFile(str(path.relative_to(folder)), file))
+        if len(source_files) > _MAX_FILES or total > _MAX_BYTES:
             raise FaultwatchError(
                 f"{folder} contains more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
                 "move the workload to a separate folder",
             )
-    return sorted(listed, key=lambda source_file: source_file.name)
+    return sorted(source_files, key=lambda source_file: source_file.name)
 
 
 def select_build_files(files: Sequence[SourceFile]) -> list[SourceFile]:
@@ -90,18 +90,18 @@ def compute_digest(file: SourceFile) -> str:
 
 def compute_tree_digest(files: Sequence[SourceFile]) -> str:
     """Return one SHA-256 over the names, the permissions and the contents of files."""
-    whole = hashlib.sha256()
+    tree_hash = hashlib.sha256()
     for file in files:
         executable = bool(file.file.stat().st_mode & stat.S_IXUSR)
-        whole.update(f"{file.name}\0{executable}\0{compute_digest(file)}\0".encode(errors="surrogateescape"))
-    return whole.hexdigest()
+        tree_hash.update(f"{file.name}\0{executable}\0{compute_digest(file)}\0".encode(errors="surrogateescape"))
+    return tree_hash.hexdigest()
 
 
 def _walk_folder(folder: Path) -> Iterator[Path]:
     """Yield all entries below a folder except folders, without following links."""
-    waiting = [(folder, 0)]
-    while waiting:
-        folder_path, level = waiting.pop()
+    queue = [(folder, 0)]
+    while queue:
+        folder_path, level = queue.pop()
         if level > _MAX_LEVELS:
             raise FaultwatchError(
                 f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
@@ -111,7 +111,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
                 if entry.name in _IGNORED_FOLDERS:
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append((Path(entry.path), level + 1))
+                    queue.append((Path(entry.path), level + 1))
                 else:
                     yield Path(entry.path)
 
@@ -124,8 +124,8 @@ def _follow_link(link: Path, boundary: Path) -> Path:
         raise FaultwatchError(
             f"{link} points to a missing file", "remove the link from the workload's folder"
         ) from None
-    inside = file.relative_to(boundary).parts if file.is_relative_to(boundary) else None
-    if inside is None or ".git" in inside:
+    parts_below = file.relative_to(boundary).parts if file.is_relative_to(boundary) else None
+    if parts_below is None or ".git" in parts_below:
         raise FaultwatchError(f"{link} points outside {boundary}", "copy its target into the workload's folder")
     if not file.is_file():
         raise FaultwatchError(f"{link} does not point to a regular file", "copy its target into the workload's folder")
@@ -134,5 +134,5 @@ def _follow_link(link: Path, boundary: Path) -> Path:
 
 def _find_work_tree(folder: Path) -> Path:
     """Return the work tree that holds a folder; outside of any, the folder around it."""
-    places = (folder, *folder.parents)
-    return next((ancestor for ancestor in places if (ancestor / ".git").exists()), folder.parent)
+    ancestors = (folder, *folder.parents)
+    return next((ancestor for ancestor in ancestors if (ancestor / ".git").exists()), folder.parent)

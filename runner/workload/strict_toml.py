@@ -12,7 +12,7 @@ from runner.errors import FaultwatchError
 from runner.system.regular_file import read_regular
 
 MAX_BYTES = 256 * 1024
-"""Of a file: a pull request may bring it along."""
+"""The largest size of a file. It is limited because a pull request may add the file."""
 
 
 class Table(BaseModel):
@@ -21,12 +21,12 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
+def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
     """Read a TOML file.
 
     Parameters
     ----------
-    what
+    file_kind
         The kind of file, such as ``workload file``.
     remedy
         What to do if the file is missing.
@@ -39,7 +39,7 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(read_regular(file, MAX_BYTES).decode("utf-8"))
     except FileNotFoundError:
-        raise FaultwatchError(f"{file}: no such {what}", remedy) from None
+        raise FaultwatchError(f"{file}: no such {file_kind}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
@@ -47,28 +47,28 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
     location = next(_find_null_bytes(content), None)
     if location is not None:
         raise FaultwatchError(
-            f"{file}: {_format_place(location)}: contains a null byte, which no program, variable or path can"
+            f"{file}: {_format_location(location)}: contains a null byte, which no program, variable or path can"
         )
     return content
 
 
-def _find_null_bytes(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _find_null_bytes(value: Any, location: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the places of the texts that contain a null byte."""
     match value:
         case str() if "\0" in value:
-            yield place
+            yield location
         case dict():
-            for key, inside in value.items():
-                yield from _find_null_bytes(key, (*place, repr(key)))
-                yield from _find_null_bytes(inside, (*place, key))
+            for key, item in value.items():
+                yield from _find_null_bytes(key, (*location, repr(key)))
+                yield from _find_null_bytes(item, (*location, key))
         case list():
-            for inside in value:
-                yield from _find_null_bytes(inside, place)
+            for item in value:
+                yield from _find_null_bytes(item, location)
 
 
-def _format_place(where: Sequence[str | int]) -> str:
+def _format_location(key_path: Sequence[str | int]) -> str:
     """Return the location of a key as its table and its name."""
-    *tables, key = (str(part) for part in where)
+    *tables, key = (str(part) for part in key_path)
     return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
@@ -76,13 +76,13 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     """Return the most specific mistake, with its location in the file."""
     # A mistyped key also makes the correct key missing: report the mistyped one.
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
-    where = mistake["loc"]
-    key = str(where[-1]) if where else ""
-    location = _format_place(where) if where else ""
+    key_path = mistake["loc"]
+    key = str(key_path[-1]) if key_path else ""
+    location = _format_location(key_path) if key_path else ""
     if mistake["type"] == "extra_forbidden":
-        keys = _list_keys(where[:-1], model)
-        near = difflib.get_close_matches(key, keys, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(keys))}"
+        keys = _list_keys(key_path[:-1], model)
+        similar_keys = difflib.get_close_matches(key, keys, n=1)
+        hint = f"did you mean {similar_keys[0]!r}?" if similar_keys else f"known keys: {', '.join(sorted(keys))}"
         return f"{location}: unknown key; {hint}"
     if mistake["type"] == "missing":
         return f"{location}: this key is required"
@@ -91,14 +91,14 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     return f"{location}: {message}" if location else message
 
 
-def _list_keys(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+def _list_keys(table_path: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
     """Return the keys that are allowed in a table of the file."""
-    inside: type[BaseModel] | None = model
-    for part in table:
+    current_model: type[BaseModel] | None = model
+    for part in table_path:
         # Between a table of tables and a table there is a name or a number.
-        if inside is not None and part in inside.model_fields:
-            inside = _find_model(inside.model_fields[str(part)].annotation)
-    return [name for name, field in inside.model_fields.items() if not field.exclude] if inside else []
+        if current_model is not None and part in current_model.model_fields:
+            current_model = _find_model(current_model.model_fields[str(part)].annotation)
+    return [name for name, field in current_model.model_fields.items() if not field.exclude] if current_model else []
 
 
 def _find_model(annotation: Any) -> type[BaseModel] | None:

@@ -19,10 +19,10 @@ def locate_workload(path: Path) -> Path:
     trusted = _find_trusted_part(path)
     folder = path.parent.resolve()
     file = folder / path.name
-    inside = trusted is None or folder.is_relative_to(trusted.resolve())
-    if inside and file.is_symlink():
-        inside = file.resolve().is_relative_to(folder)
-    if not inside:
+    is_inside = trusted is None or folder.is_relative_to(trusted.resolve())
+    if is_inside and file.is_symlink():
+        is_inside = file.resolve().is_relative_to(folder)
+    if not is_inside:
         raise FaultwatchError(f"{path} is a link that points outside its folder", "pass the workload file itself")
     return file
 
@@ -31,8 +31,8 @@ def _find_trusted_part(path: Path) -> Path | None:
     """Return the folder that a relative path starts from; None for an absolute path, which the user wrote."""
     if path.is_absolute():
         return None
-    up = 0
+    parent_count = 0
     parts = path.parts
-    while up < len(parts) and parts[up] == os.pardir:
-        up += 1
-    return Path.cwd().joinpath(*parts[:up])
+    while parent_count < len(parts) and parts[parent_count] == os.pardir:
+        parent_count += 1
+    return Path.cwd().joinpath(*parts[:parent_count])

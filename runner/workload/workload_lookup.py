@@ -16,7 +16,7 @@ from runner.workload.parameter_matrix import list_cases
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 """The folder of the shipped workloads."""
 _MAX_LISTED_CASES = 8
-"""The most cases that a message lists."""
+"""The largest number of cases that a message lists."""
 
 
 def find_workload(name: str) -> Workload:
@@ -64,14 +64,14 @@ def check_metric(workload: Workload, name: str) -> None:
     metric_names = {*CATALOGUE, *workload.metrics.events}
     if name.removeprefix("region:") in metric_names:
         return
-    near = difflib.get_close_matches(name, metric_names, n=1)
+    similar_names = difflib.get_close_matches(name, metric_names, n=1)
     raise FaultwatchError(
         f"{workload.name} has no metric {name!r}",
-        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(metric_names))}",
+        f"did you mean {similar_names[0]!r}?" if similar_names else f"known metrics: {', '.join(sorted(metric_names))}",
     )
 
 
-def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> tuple[Case, ...]:
+def choose_cases(workload: Workload, parameter_choices: Sequence[str], names: Sequence[str] = ()) -> tuple[Case, ...]:
     """Return the cases of a workload that match the choices of ``--set`` and have one of the names of ``--case``.
 
     Raises
@@ -79,22 +79,22 @@ def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
     FaultwatchError
         A choice or a name matches no case.
     """
-    return find_named_cases(workload, list_cases(workload, choices), names)
+    return find_named_cases(workload, list_cases(workload, parameter_choices), names)
 
 
 def find_named_cases(workload: Workload, cases: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
     """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
     case_names = [case.name for case in cases]
     if unknown := next((name for name in names if name not in case_names), None):
-        similar = difflib.get_close_matches(unknown, case_names, n=1)
+        similar_names = difflib.get_close_matches(unknown, case_names, n=1)
         raise FaultwatchError(
             f"{workload.name} has no case {unknown!r}",
-            f"did you mean {similar[0]!r}?" if similar else _join_names(case_names),
+            f"did you mean {similar_names[0]!r}?" if similar_names else _join_names(case_names),
         )
     return tuple(case for case in cases if not names or case.name in names)
 
 
-def choose_single_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
+def choose_single_case(workload: Workload, parameter_choices: Sequence[str], names: Sequence[str] = ()) -> Case:
     """Return the only case of a workload that matches; see :func:`choose_cases`.
 
     Raises
@@ -102,18 +102,18 @@ def choose_single_case(workload: Workload, choices: Sequence[str], names: Sequen
     FaultwatchError
         No case matches, or more than one.
     """
-    chosen = choose_cases(workload, choices, names)
-    if len(chosen) != 1:
+    chosen_cases = choose_cases(workload, parameter_choices, names)
+    if len(chosen_cases) != 1:
         raise FaultwatchError(
-            f"this command accepts only one case, but {len(chosen)} cases match",
-            f"choose one with --set or --case: {_join_first_names(chosen)}",
+            f"this command accepts only one case, but {len(chosen_cases)} cases match",
+            f"choose one with --set or --case: {_join_first_names(chosen_cases)}",
         )
-    return chosen[0]
+    return chosen_cases[0]
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
-    return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{more}"
+    remainder = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
+    return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{remainder}"
 
 
 def _join_first_names(cases: Sequence[Case]) -> str:

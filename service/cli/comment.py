@@ -39,29 +39,29 @@ def comment(report: Path) -> None:
 
     token, name = _read_variable("GITHUB_TOKEN"), _read_variable("GITHUB_REPOSITORY")
     try:
-        gate = GateReport.model_validate_json(_read_file(report, "--report of `faultwatch gate` writes it."))
+        gate = GateReport.model_validate_json(_read_file(report, "Write the file with `faultwatch gate --report`."))
     except ValidationError as error:
         raise ServiceError(
             f"{report} is not the report of a gate",
             error.errors()[0]["msg"],
-            "--report of `faultwatch gate` writes it.",
+            "Write the file with `faultwatch gate --report`.",
         ) from None
     try:
-        reported = read_event(_read_event_file())
-        if reported is None:
+        event = read_event(_read_event_file())
+        if event is None:
             click.echo("This job is not about a pull request, so there is no comment to write.")
             return
         repository = connect_repository(token, os.environ.get("GITHUB_API_URL") or _PUBLIC_API, name)
-        address = write_job_comment(repository, name, reported, gate)
+        address = write_job_comment(repository, name, event, gate)
     except JobCommentError as error:
         raise ServiceError("The comment was not written", str(error), "The summary of the job has its text.") from None
-    click.echo(address or "The pull request is closed or has another head by now, so its comment stays as it is.")
+    click.echo(address or "The pull request is closed or has a newer head, so its comment was not changed.")
 
 
 def _read_variable(name: str) -> str:
     value = os.environ.get(name, "")
     if not value:
-        raise ServiceError(f"{name} is not set", "this is no job of GitHub Actions", "Set it, or run this in a job.")
+        raise ServiceError(f"{name} is not set", "this is not a job of GitHub Actions", "Set it, or run this in a job.")
     return value
 
 
@@ -73,7 +73,7 @@ def _read_event_file() -> dict[str, Any]:
     except ValueError:
         payload = None
     if not isinstance(payload, dict):
-        raise ServiceError("GITHUB_EVENT_PATH names no event", str(file), remedy)
+        raise ServiceError("GITHUB_EVENT_PATH does not name an event", str(file), remedy)
     return payload
 
 

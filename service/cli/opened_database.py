@@ -36,14 +36,14 @@ def open_database(*, may_be_new: bool, checks_references: bool = True) -> Iterat
 
     url = Config.from_environment().database_url
     # Somebody waits for the answer, so a lock is reported soon. The work itself has more patience with the service.
-    first = Database(url, BUSY_SECONDS_AT_START)
+    startup_database = Database(url, BUSY_SECONDS_AT_START)
     try:
-        with explain_failures(first):
+        with explain_failures(startup_database):
             if not may_be_new:
-                require_data(first)
-        upgrade_database(first)
+                require_data(startup_database)
+        upgrade_database(startup_database)
     finally:
-        first.close()
+        startup_database.close()
     database = Database(url, checks_references=checks_references)
     try:
         with explain_failures(database):

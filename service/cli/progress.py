@@ -20,7 +20,7 @@ quiet_option = click.Option(
     is_flag=True,
     expose_value=False,
     callback=_set_quiet,
-    help="No progress on standard error; errors are shown.",
+    help="Show no progress on standard error, only errors.",
 )
 """An option of every command."""
 

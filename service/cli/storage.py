@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 _RETENTION_NICENESS = 10
-"""Of retention, which nobody waits for: the service on the same machine goes first."""
+"""The niceness of retention: nobody waits for it, so the service on the same machine has priority."""
 _MAX_DAYS = 36_500
-_FORGOTTEN = {
+_COUNTED_TABLES = {
     "revision": "revisions",
     "run": "runs",
     "series": "series",
@@ -38,8 +38,8 @@ _FORGOTTEN = {
     "profile": "profiles",
     "job": "jobs",
 }
-"""What people know of a subject, by the table; the rows of all others follow from these."""
-_ROWS_SHOWN = 10_000
+"""The tables whose rows are counted for the user, with their names in the plural."""
+_ROWS_PER_UPDATE = 10_000
 """Rows after which the progress is shown again."""
 
 
@@ -59,7 +59,7 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the database even if it has more runs than the backup, or is no database. Its content is lost.",
+    help="Replace the database even if it has more runs than the backup, or is not a database. Its content is lost.",
 )
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
@@ -108,7 +108,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
             with explain_write_errors(output):
                 click.echo(write(database, subject, output))
         else:
-            with write_completely(output) as part, part.open("w", encoding="utf-8", newline="") as stream:
+            with write_completely(output) as part_file, part_file.open("w", encoding="utf-8", newline="") as stream:
                 _write_lines(database, kind, subject, stream)
 
 
@@ -151,10 +151,10 @@ def retain(
     from service.store.maintenance.retention import apply_rule as run
 
     now = datetime.now(UTC)
-    thin, reduce, profiles = (
+    thin_before, reduce_before, delete_profiles_before = (
         None if age is None else now - timedelta(days=age) for age in (days, samples_days, profiles_days)
     )
-    rule = RetentionRule(thin, reduce, profiles, subjects)
+    rule = RetentionRule(thin_before, reduce_before, delete_profiles_before, subjects)
     with open_database(may_be_new=False) as database:
         _refuse_unknown_subjects(database, subjects)
         if dry_run:
@@ -163,9 +163,11 @@ def retain(
             os.nice(_RETENTION_NICENESS)
             with show_progress("thinning reports") as report_progress:
                 result = run(database, rule, report_progress)
-            ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
-            chosen = {name: age for name, age in ages.items() if age is not None}
-            _record_in_audit_log(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
+            age_limits = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
+            requested_limits = {name: age for name, age in age_limits.items() if age is not None}
+            _record_in_audit_log(
+                database, AuditAction.DATA_THINNED, ", ".join(subjects), {**requested_limits, **asdict(result)}
+            )
     click.echo(_describe_retention(result, dry_run=dry_run))
 
 
@@ -197,8 +199,10 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
         counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
-        shown = [f"{_FORGOTTEN[name]}: {count:,}" for name, count in counts.items() if name in _FORGOTTEN]
-        click.echo(f"{subject} has {', '.join(shown) or 'nothing'}")
+        count_texts = [
+            f"{_COUNTED_TABLES[name]}: {count:,}" for name, count in counts.items() if name in _COUNTED_TABLES
+        ]
+        click.echo(f"{subject} has {', '.join(count_texts) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
             with show_progress("deleting") as report_progress:
                 deletion.delete_subject(database, subject, report_progress)
@@ -239,7 +243,7 @@ def _write_lines(database: Database, kind: str, subject: str | None, stream: Tex
         total = exports.count_rows(session, kind, subject)
         for number, line in enumerate(exports.list_lines(session, kind, subject)):
             stream.write(line)
-            if number % _ROWS_SHOWN == 0:
+            if number % _ROWS_PER_UPDATE == 0:
                 report_progress(number, total)
 
 
@@ -262,8 +266,8 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
     with database.reading() as session, show_progress("exporting runs") as report_progress:
         total = exports.count_rows(session, "pyperf", subject)
         for run_id, text in exports.list_suites(session, subject):
-            with write_completely(folder / f"{run_id}.json") as part:
-                part.write_text(text, encoding="utf-8")
+            with write_completely(folder / f"{run_id}.json") as part_file:
+                part_file.write_text(text, encoding="utf-8")
             count += 1
             report_progress(count, total)
     return f"{count:,} suite files are in {folder}"

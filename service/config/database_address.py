@@ -26,7 +26,8 @@ def parse_address(address: str) -> URL:
     Raises
     ------
     ServiceError
-        If it is no address, or that of another database. The message has nothing of the address: it may be secret.
+        If it is not an address, or belongs to another database system. The message does not quote the address, which
+        may contain a password.
     """
     try:
         url = _parse_address(address)
@@ -63,9 +64,11 @@ def _parse_several_servers(address: str) -> URL:
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 
-    scheme, _, rest = address.partition("://")
+    scheme, _, location = address.partition("://")
     try:
-        options = {name: str(value) for name, value in conninfo_to_dict(f"{scheme.partition('+')[0]}://{rest}").items()}
+        options = {
+            name: str(value) for name, value in conninfo_to_dict(f"{scheme.partition('+')[0]}://{location}").items()
+        }
     except Error as error:
         raise ValueError(str(error).strip()) from error
     user, password, name = (options.pop(key, None) for key in ("user", "password", "dbname"))

@@ -9,9 +9,9 @@ from runner.contract.gate import ForgeKind
 from service.config.setting_fields import BaseAddress, SecretFile, Settings
 
 WebhookSecret = Annotated[bytes, SecretFile("The webhook's secret", min_length=16)]
-"""With which a forge proves that it sent a webhook."""
+"""The secret with which a forge proves that it sent a webhook."""
 Token = Annotated[str, SecretFile(is_token=True)]
-"""With which the service calls a forge."""
+"""The token with which the service calls a forge."""
 
 
 class ForgeSettings(Settings):

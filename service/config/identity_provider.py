@@ -15,7 +15,7 @@ from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Sett
 from service.errors import ServiceError
 
 SESSION_LIFETIME = timedelta(hours=12)
-"""A working day. A person whose groups have changed has the former scopes for so long at most."""
+"""A working day. Changes of a person's groups take effect when the person signs in again, after this time at most."""
 SCOPES_OF_PEOPLE = ("read", "triage", "order", "admin")
 """What groups may allow. The other scopes are for machines: their tokens have limits."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -59,28 +59,28 @@ class IdentityProvider(Settings):
     """The identity provider at which people sign in, by OpenID Connect."""
 
     heading, guide = "Sign-in of people", "Who may do what"
-    off = "People sign in with tokens: FAULTWATCH_OIDC_ISSUER is not set."
+    disabled_text = "People sign in with tokens: FAULTWATCH_OIDC_ISSUER is not set."
     switch: ClassVar[str] = "FAULTWATCH_OIDC_ISSUER"
 
     address: BaseAddress = ""
     """The address at which people reach this service, to which the provider sends them back."""
     issuer: Annotated[BaseAddress, AfterValidator(_check_issuer)] = declare_setting(
-        switch, "Issuer", usual="none: people sign in with tokens", unit="`https://HOST` or `https://HOST/PATH`"
+        switch, "Issuer", default_text="none: people sign in with tokens", unit="`https://HOST` or `https://HOST/PATH`"
     )
     """The address of the identity provider. Its description is read from `/.well-known/openid-configuration` below."""
-    client: str = declare_setting("FAULTWATCH_OIDC_CLIENT", "Client", "", usual="required with an issuer")
+    client: str = declare_setting("FAULTWATCH_OIDC_CLIENT", "Client", "", default_text="required if an issuer is set")
     """The id of this service at the provider."""
     secret: Annotated[str, SecretFile("The client secret", is_token=True)] = declare_setting(
-        "FAULTWATCH_OIDC_SECRET_FILE", "Client secret", usual="required with an issuer", repr=False
+        "FAULTWATCH_OIDC_SECRET_FILE", "Client secret", default_text="required if an issuer is set", repr=False
     )
     """The file with the secret of this service at the provider."""
     groups: Annotated[_Groups, NoDecode, BeforeValidator(_parse_groups)] = declare_setting(
         "FAULTWATCH_OIDC_GROUPS",
         "Groups",
         (),
-        usual="required with an issuer",
+        default_text="required if an issuer is set",
         unit="words",
-        shown=lambda provider: ", ".join(f"{group}={'+'.join(scopes)}" for group, scopes in provider.groups),
+        format_shown=lambda provider: ", ".join(f"{group}={'+'.join(scopes)}" for group, scopes in provider.groups),
     )
     """What the members of a group may do: `group=read+triage`. Who is in several groups has the scopes of all."""
     claims: Annotated[Words, AfterValidator(lambda claims: claims or ("groups",))] = declare_setting(
@@ -88,14 +88,14 @@ class IdentityProvider(Settings):
     )
     """The claims that name a person's groups. `email` counts only if the provider has verified it."""
     domains: Annotated[Words, AfterValidator(_check_domains)] = declare_setting(
-        "FAULTWATCH_OIDC_DOMAINS", "E-mail domains", (), usual="any", unset="any", unit="words"
+        "FAULTWATCH_OIDC_DOMAINS", "E-mail domains", (), default_text="any", unset_text="any", unit="words"
     )
     """The domains of which a person needs a verified e-mail address."""
     scopes: Words = declare_setting(
         "FAULTWATCH_OIDC_SCOPES",
         "Requested scopes",
         ("openid", "profile", "email"),
-        usual="`openid profile email`",
+        default_text="`openid profile email`",
         unit="words",
     )
     """The scopes that the service requests of the provider. `openid` is always among them."""
@@ -104,12 +104,12 @@ class IdentityProvider(Settings):
         "Session",
         SESSION_LIFETIME,
         unit="a number of seconds, 300 to 604800",
-        shown=lambda provider: f"{provider.lifetime.total_seconds():.0f} s",
+        format_shown=lambda provider: f"{provider.lifetime.total_seconds():.0f} s",
     )
     """The time after which a person has to sign in again, and from which new groups count."""
 
     @model_validator(mode="after")
-    def _check_what_belongs_together(self) -> Self:
+    def _require_all_settings(self) -> Self:
         """Check that everything is set without which nobody could sign in."""
         if not self.address:
             remedy = "Set it to the address by which people reach this service; the provider sends them back there."

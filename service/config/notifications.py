@@ -52,7 +52,7 @@ def _read_time(value: object) -> object:
 Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 DAYS: tuple[Day, ...] = get_args(Day)
 Zone = Annotated[str, AfterValidator(_require_zone)]
-OfDay = Annotated[time, BeforeValidator(_read_time)]
+TimeOfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
 def _add_meanings(schema: dict[str, Any], cls: type[BaseModel]) -> None:
@@ -70,16 +70,16 @@ class StrictSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, json_schema_extra=_add_meanings)
 
 
-class Quiet(StrictSettings):
+class QuietHours(StrictSettings):
     """Hours of the day in which nothing is sent. Pending events wait for the end of these hours."""
 
-    start: OfDay = Field(alias="from")
+    start: TimeOfDay = Field(alias="from")
     """The time of day from which nothing is sent."""
-    end: OfDay = Field(alias="to")
+    end: TimeOfDay = Field(alias="to")
     """The time of day from which messages are sent again."""
 
     @model_validator(mode="after")
-    def _require_length(self) -> Quiet:
+    def _require_length(self) -> QuietHours:
         """Check that quiet hours begin and end at different times."""
         if self.start == self.end:
             raise ValueError("from and to are the same time: remove quiet, or the whole channel")
@@ -97,15 +97,15 @@ class ChannelSettings(StrictSettings):
     """Which events are sent."""
     zone: Zone = "UTC"
     """Time zone of the quiet hours and of the digest."""
-    quiet: Quiet | None = None
+    quiet: QuietHours | None = None
     """Hours of the day in which nothing is sent."""
-    digest: OfDay | None = None
+    digest: TimeOfDay | None = None
     """Time of day of a single message with all events; None sends each event when it is found."""
     digest_day: Day | None = None
     """The day of the week of a single weekly message, at the time of ``digest``; None sends a daily message."""
 
     @model_validator(mode="after")
-    def _has_a_time(self) -> Self:
+    def _require_digest_time(self) -> Self:
         """Check that a weekly digest has a time of day."""
         if self.digest_day is not None and self.digest is None:
             raise ValueError('digest_day needs a time of day: add digest, such as digest = "08:30"')
@@ -169,21 +169,21 @@ class AddressedChannel(ChannelSettings):
         if (self.url is None) == (self.url_variable is None):
             raise ValueError("set either url or url_variable")
         if self.url is not None:
-            self.check(self.url)
+            self.check_url(self.url)
         return self
 
     @property
     def variable_or_key(self) -> str:
-        """What names the address in messages."""
+        """The name of the address in messages: its environment variable, or the key ``url``."""
         return self.url_variable or "url"
 
-    def check(self, url: str) -> str:
-        """Return the address if it may be called.
+    def check_url(self, url: str) -> str:
+        """Return the address if the settings allow the service to call it.
 
         Raises
         ------
         ValueError
-            If it may not.
+            If they do not.
         """
         raise NotImplementedError
 
@@ -237,7 +237,7 @@ class ChatChannel(AddressedChannel):
     kind: Literal["chat"]
     """A channel that sends to a chat service."""
 
-    def check(self, url: str) -> str:
+    def check_url(self, url: str) -> str:
         """Return the address if it may be called.
 
         Raises
@@ -265,7 +265,7 @@ class WebhookChannel(AddressedChannel):
     kind: Literal["webhook"]
     """A channel that posts JSON."""
 
-    def check(self, url: str) -> str:
+    def check_url(self, url: str) -> str:
         """Return the address if it may be called.
 
         Raises
@@ -304,7 +304,7 @@ class NotificationFile(Settings):
     heading, guide = "Notifications", "Notifications"
 
     file: Path | None = declare_setting(
-        VARIABLE, "File of channels", None, usual="`notifications.toml` in `FAULTWATCH_HOME`"
+        VARIABLE, "File of channels", None, default_text="`notifications.toml` in `FAULTWATCH_HOME`"
     )
     """The file with the notification channels."""
 

@@ -102,7 +102,7 @@ def _parse_seconds(text: object) -> object:
 
 
 def _check_address(address: str) -> str:
-    """Return the address of a server without a slash at its end; refuse what is none, and one with a password."""
+    """Return the address of a server without a slash at its end; refuse other texts, and an address with a password."""
     parts = urlsplit(address)
     if address and not (
         parts.scheme in {"http", "https"}
@@ -122,7 +122,7 @@ Seconds = Annotated[timedelta, BeforeValidator(_parse_seconds)]
 BaseAddress = Annotated[str, AfterValidator(_check_address)]
 """An address to which paths are added."""
 ADDRESS_UNIT = "`http://HOST` or `https://HOST`, without a user or a password"
-"""What such a setting may be."""
+"""The valid values of such a setting, in words."""
 
 
 def declare_setting(
@@ -130,10 +130,10 @@ def declare_setting(
     title: str,
     default: Any = ...,
     *,
-    usual: str = "",
+    default_text: str = "",
     unit: str = "",
-    unset: str = "none",
-    shown: Callable[[Any], str] | None = None,
+    unset_text: str = "none",
+    format_shown: Callable[[Any], str] | None = None,
     default_factory: Callable[..., Any] | None = None,
     repr: bool = True,
 ) -> Any:
@@ -145,16 +145,21 @@ def declare_setting(
         The environment variable that sets it.
     title
         A word or two for the page of settings.
-    usual
+    default_text
         The default in words, where it is not a value.
     unit
         Unit of the value, and what it may be; empty for any text.
-    unset
+    unset_text
         Shown where the value is None or empty.
-    shown
-        Returns what is shown of the settings, where that is not the value of this field.
+    format_shown
+        Returns the text that is shown instead of the value of the field.
     """
-    extra: dict[str, Any] = {"usual": usual, "unit": unit, "unset": unset, "shown": shown}
+    extra: dict[str, Any] = {
+        "default_text": default_text,
+        "unit": unit,
+        "unset_text": unset_text,
+        "format_shown": format_shown,
+    }
     value: dict[str, Any] = {"default": default} if default_factory is None else {"default_factory": default_factory}
     return Field(validation_alias=variable, title=title, json_schema_extra=extra, repr=repr, **value)
 
@@ -199,7 +204,7 @@ class Settings(BaseSettings):
     """Title of the table of these settings."""
     guide: ClassVar[str]
     """The title of the guide that describes the settings."""
-    off: ClassVar[str] = ""
+    disabled_text: ClassVar[str] = ""
     """The text that is shown if the settings are not set."""
 
     @classmethod
@@ -215,12 +220,12 @@ class Settings(BaseSettings):
         return (init_settings,)
 
     @classmethod
-    def read(cls, environment: Mapping[str, str], **others: Any) -> Self:
+    def read(cls, environment: Mapping[str, str], **other_fields: Any) -> Self:
         """Read the variables. An empty variable counts as one that is not set.
 
         Parameters
         ----------
-        others
+        other_fields
             Values of the fields that have no variable.
 
         Raises
@@ -230,7 +235,7 @@ class Settings(BaseSettings):
         """
         values = _Environment(cls, environment)()
         try:
-            cls(**values, **others)  # a wrong value is reported before a file that cannot be read
+            cls(**values, **other_fields)  # a wrong value is reported before a file that cannot be read
         except ValidationError as error:
             name = str(error.errors(include_url=False)[0]["loc"][0])
             unit = next(variable.unit for variable in cls.list_variables() if variable.name == name)
@@ -238,7 +243,7 @@ class Settings(BaseSettings):
             value = environment.get(name, "")
             prefix = name if "@" in value else f"{name}={value}"  # an address may have a password
             raise ServiceError("A setting is not valid", prefix, f"Set it to {valid}, or unset it.") from None
-        return cls(**values | dict(cls._read_secrets(environment)), **others)
+        return cls(**values | dict(cls._read_secrets(environment)), **other_fields)
 
     @classmethod
     def list_fields(cls) -> Iterator[tuple[str, FieldInfo]]:
@@ -255,7 +260,7 @@ class Settings(BaseSettings):
                 str(field.validation_alias),
                 field.title or "",
                 meanings.get(name, ""),
-                extra["usual"] or f"`{_format_text(field.default)}`",
+                extra["default_text"] or f"`{_format_text(field.default)}`",
                 extra["unit"],
             )
 
@@ -272,11 +277,11 @@ class Settings(BaseSettings):
         """Return the value of a field as text; a secret is never shown."""
         field, value = type(self).model_fields[name], getattr(self, name)
         extra = _get_extra(field)
-        if extra["shown"] is not None:
-            return str(extra["shown"](self))
+        if extra["format_shown"] is not None:
+            return str(extra["format_shown"](self))
         if find_secret_file(field) is not None:
             return SECRET
-        return _format_text(value) or str(extra["unset"])
+        return _format_text(value) or str(extra["unset_text"])
 
     def has_default(self, name: str) -> bool:
         """Return whether a field has its default value."""

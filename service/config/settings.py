@@ -54,7 +54,7 @@ def _add_loopback(words: object) -> object:
 
 
 def _check_database_address(address: str) -> str:
-    """Return an address of a database; refuse what is none."""
+    """Return the address of a database; refuse a text that is not one."""
     from service.config.database_address import parse_address  # noqa: PLC0415 - SQLAlchemy: --help needs none
 
     parse_address(address)
@@ -84,15 +84,15 @@ class Config(Settings):
         "FAULTWATCH_HOME",
         "Home",
         default_factory=lambda: Path("~/.local/share/faultwatch").expanduser(),
-        usual="`~/.local/share/faultwatch`",
+        default_text="`~/.local/share/faultwatch`",
     )
     """The folder of all data."""
     database_url: Annotated[str, AfterValidator(_check_database_address)] = declare_setting(
         "DATABASE_URL",
         "Database",
         default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
-        usual="SQLite in `FAULTWATCH_HOME`",
-        shown=_hide_database_password,
+        default_text="SQLite in `FAULTWATCH_HOME`",
+        format_shown=_hide_database_password,
         repr=False,
     )
     """The database: `postgresql://user:password@host/name`, or `sqlite:////path/to/file.db`."""
@@ -102,16 +102,16 @@ class Config(Settings):
     """The TCP port; 0 for any free one."""
     # A foreign web page must not reach a service on loopback by pointing its own name there. None trusts every name.
     trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_add_loopback)] = declare_setting(
-        "FAULTWATCH_NAMES", "Names", LOOPBACK, usual="loopback's", unit="words", unset="any"
+        "FAULTWATCH_NAMES", "Names", LOOPBACK, default_text="loopback's", unit="words", unset_text="any"
     )
     """The names by which the service may be called. Requests for another name are refused."""
     access: Access | None = declare_setting(
         "FAULTWATCH_ACCESS",
         "Access",
         None,
-        usual="`tokens` if the service has a name other than loopback's, or people sign in",
+        default_text="`tokens` if the service has a name other than loopback's, or people sign in",
         unit="`open` or `tokens`",
-        shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
+        format_shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
     """Whether callers need a token."""
     anonymous_read: YesOrNo = declare_setting(
@@ -126,13 +126,13 @@ class Config(Settings):
         "FAULTWATCH_JOBS_HERE",
         "Jobs here",
         None,
-        usual="`yes` if no tokens are required",
+        default_text="`yes` if no tokens are required",
         unit="`yes` or `no`",
-        shown=lambda config: "yes" if config.starts_jobs else "no",
+        format_shown=lambda config: "yes" if config.starts_jobs else "no",
     )
     """Whether this machine carries out jobs."""
     host: Annotated[str, AfterValidator(make_safe_name)] = declare_setting(
-        "FAULTWATCH_HOST", "Host", default_factory=read_host_name, usual="the host name"
+        "FAULTWATCH_HOST", "Host", default_factory=read_host_name, default_text="the host name"
     )
     """The name of this machine in the reports of its jobs."""
     lease: _Duration = declare_setting(
@@ -140,7 +140,7 @@ class Config(Settings):
         "Lease",
         JOB_LEASE,
         unit="a number of seconds, 1 to 86400",
-        shown=lambda config: f"{config.lease.total_seconds():.0f} s",
+        format_shown=lambda config: f"{config.lease.total_seconds():.0f} s",
     )
     """The time for which a silent runner keeps its job."""
     narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = declare_setting(
@@ -148,7 +148,7 @@ class Config(Settings):
         "Runs that narrow ranges",
         NARROWING_RUNS,
         unit="a number, 1 to 100000",
-        shown=lambda config: f"{config.narrowing_runs:,}",
+        format_shown=lambda config: f"{config.narrowing_runs:,}",
     )
     """The largest number of runs within 24 hours that the service orders by itself to find the commits of drifts, for
     each subject whose policy is `do`."""
@@ -157,12 +157,12 @@ class Config(Settings):
         "Idle after",
         HOST_IDLE_TIME,
         unit="a number of seconds, 1 to 86400",
-        shown=lambda config: f"{config.idle.total_seconds():.0f} s",
+        format_shown=lambda config: f"{config.idle.total_seconds():.0f} s",
     )
     """The time without a new run after which a host counts as idle. The service orders work by itself only on idle
     hosts."""
     proxies: Annotated[Words, AfterValidator(_check_addresses)] = declare_setting(
-        "FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="IP addresses", unset="on this machine"
+        "FAULTWATCH_PROXIES", "Proxies", (), default_text="none", unit="IP addresses", unset_text="on this machine"
     )
     """Addresses of trusted proxies on other machines. A trusted proxy states for whom it sends a request."""
     session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = (
@@ -170,13 +170,13 @@ class Config(Settings):
             "FAULTWATCH_SESSION_KEY_FILE",
             "Session key",
             None,
-            usual="`session.key` in `FAULTWATCH_HOME`, which the service creates",
-            shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
+            default_text="`session.key` in `FAULTWATCH_HOME`, which the service creates",
+            format_shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
             repr=False,
         )
     )
     """The file with the key that signs the cookies of browsers. Machines that share a database need the same key."""
-    address: BaseAddress = declare_setting("FAULTWATCH_ADDRESS", "Address", "", usual="none", unit=ADDRESS_UNIT)
+    address: BaseAddress = declare_setting("FAULTWATCH_ADDRESS", "Address", "", default_text="none", unit=ADDRESS_UNIT)
     """The address at which people and runners reach the service, for links."""
     forges: dict[ForgeKind, ForgeSettings] = Field(default_factory=dict)
     """The forges that are turned on."""

@@ -75,7 +75,7 @@ def list_settings(
         SettingGroup(
             title=section.heading,
             document=section.guide,
-            empty=section.off,
+            empty=section.disabled_text,
             settings=_list_group_settings(settings, environment) if settings else [],
         )
         for section, settings in sections
@@ -125,7 +125,7 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
     def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    yield make_setting("Address in messages", settings.url, source, "The address to which the links in messages lead.")
+    yield make_setting("Address in messages", settings.url, source, "The address that the links in messages point to.")
     for channel in settings.channel:
         yield make_setting(channel.name, _describe_address(channel, environment), file, f"A channel: {channel.kind}.")
 

@@ -49,43 +49,45 @@ class TrustedJobs(Settings):
     """The jobs of GitHub Actions that may sign in."""
 
     heading, guide = "Jobs of GitHub Actions", "Reporting to GitHub"
-    off = "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set."
+    disabled_text = "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set."
 
     address: str = ""
     """Address at which runners reach this service; empty if unknown."""
     repositories: Annotated[Words, AfterValidator(_check_repositories)] = declare_setting(
-        "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", usual="none: no job may sign in", unit="words"
+        "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", default_text="none: no job may sign in", unit="words"
     )
     """The repositories whose jobs may sign in, such as `owner/name` or `owner/*`."""
     audience: Annotated[str, AfterValidator(lambda audience: audience.rstrip("/"))] = declare_setting(
         "FAULTWATCH_ACTIONS_AUDIENCE",
         "Audience",
         default_factory=lambda settings: settings["address"].rstrip("/"),
-        usual="`FAULTWATCH_ADDRESS`",
+        default_text="`FAULTWATCH_ADDRESS`",
     )
     """The audience that identities must name."""
     workflows: Words = declare_setting(
-        "FAULTWATCH_ACTIONS_WORKFLOWS", "Workflows", (), usual="any", unset="any", unit="words"
+        "FAULTWATCH_ACTIONS_WORKFLOWS", "Workflows", (), default_text="any", unset_text="any", unit="words"
     )
     """The workflows whose jobs may sign in."""
     runners: Annotated[Words, AfterValidator(lambda runners: runners or ("self-hosted",))] = declare_setting(
-        "FAULTWATCH_ACTIONS_RUNNERS", "Runners", ("self-hosted",), usual="`self-hosted`", unit="words"
+        "FAULTWATCH_ACTIONS_RUNNERS", "Runners", ("self-hosted",), default_text="`self-hosted`", unit="words"
     )
     """The kinds of runners whose jobs may sign in."""
     issuer: BaseAddress = declare_setting(
-        "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, usual="GitHub", unit=ADDRESS_UNIT
+        "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, default_text="GitHub", unit=ADDRESS_UNIT
     )
     """The issuer that signs identities."""
     subjects: Annotated[tuple[tuple[str, str], ...], NoDecode, BeforeValidator(_parse_subjects)] = declare_setting(
         "FAULTWATCH_ACTIONS_SUBJECTS",
         "Subjects",
         (),
-        usual="none",
+        default_text="none",
         unit="words",
-        shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "of the same name",
+        format_shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "of the same name",
     )
     """Subjects whose name differs from their repository's: `owner/name=subject`."""
-    hosts: Words = declare_setting("FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), usual="any", unset="any", unit="words")
+    hosts: Words = declare_setting(
+        "FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), default_text="any", unset_text="any", unit="words"
+    )
     """The host names under which jobs may report."""
 
     @model_validator(mode="after")

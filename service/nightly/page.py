@@ -154,7 +154,7 @@ def _build_shown_grid(
         failures,
         efficiency_points,
         None if nightly_run is None else _find_last_nightly_run(nightly_run),
-        level_starts=drifts.list_level_starts(session, _find_oldest_positions(points)),
+        level_starts=drifts.map_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
         machine_of_environment={
             environment: matrix.select_machine_settings(settings_of_environment)

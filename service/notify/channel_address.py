@@ -20,6 +20,6 @@ def resolve_address(channel: AddressedChannel, environment: Mapping[str, str]) -
     if not url:
         raise NotSentError(f"the address is missing: set the environment variable {channel.url_variable}")
     try:
-        return channel.check(url)
+        return channel.check_url(url)
     except ValueError as error:
         raise NotSentError(f"{channel.variable_or_key}: {error}") from error

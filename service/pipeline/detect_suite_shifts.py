@@ -142,7 +142,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~has_own_drift
     )
     # Their paths: of a window first, in full where that does not decide.
-    window_start = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
+    window_start = points.find_history_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         drift_positions = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))

@@ -47,7 +47,7 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
     created: set[UUID] = set()
     conflicting: list[UUID] = []
     with database.ingesting():
-        table_partitions.ensure_room(database)
+        table_partitions.ensure_partitions(database)
         for batch in split_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in batch}
             result = database.write(subjects, partial(store_reports, reports=batch))

@@ -112,7 +112,10 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     """
     version_query = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        version_before, event_of_drift = session.scalar(version_query), event_drifts.map_unchanged(session, subject_id)
+        version_before, event_of_drift = (
+            session.scalar(version_query),
+            event_drifts.map_events_of_unchanged_drifts(session, subject_id),
+        )
     for chunk in bulk.split_into_chunks(event_of_drift.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([name]) as session:
             if session.scalar(version_query) != version_before:
@@ -126,9 +129,11 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     updated = event_drifts.update_drifts(session, subject_id)
-    is_stale, reassigned_drifts = _rebuild_events(session, subject, updated) if updated.moved else (False, set[str]())
-    _mark_drifts(session, updated.refreshed | reassigned_drifts)
-    order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed)
+    is_stale, reassigned_drifts = (
+        _rebuild_events(session, subject, updated) if updated.has_moved else (False, set[str]())
+    )
+    _mark_drifts(session, updated.refreshed_drifts | reassigned_drifts)
+    order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed_drifts)
     subject.events_version = subject.drifts_version
     return is_stale
 
@@ -136,10 +141,10 @@ def _update_subject(session: Session, subject_id: int) -> bool:
 def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
-    new_rows = {row.drift_id: row for row in updated.new}
-    stored_drifts = event_drifts.list_stored(session, subject_id)
+    new_rows = {row.drift_id: row for row in updated.new_rows}
+    stored_drifts = event_drifts.list_located_drifts(session, subject_id)
     current_drifts = [
-        *event_drifts.locate_drift(session, updated.new),
+        *event_drifts.locate_drifts(session, updated.new_rows),
         *(drift for drift in stored_drifts if drift.found),
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
@@ -150,7 +155,13 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(
-        session, assembled, events, now, stored_drifts=stored_drifts, refreshed=updated.refreshed, results=results
+        session,
+        assembled,
+        events,
+        now,
+        stored_drifts=stored_drifts,
+        refreshed=updated.refreshed_drifts,
+        results=results,
     )
     _decide_automatically(session, subject_id, assembled, events, now)
     _log_withdrawals(session, events, was_certain, now)
@@ -216,7 +227,7 @@ def _assign_drifts(
             row.event_id, row.returned = assignment
             reassigned_drifts.add(member.drift_id)
     session.flush()
-    event_drifts.insert(session, [row for drift, row in new_rows.items() if drift in reassigned_drifts])
+    event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in reassigned_drifts])
     for name, merge_target in assembled.merged_into.items():
         events[name].merged_into = merge_target
         for table in (EventDriftRow, DriftRow):

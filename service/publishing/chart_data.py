@@ -12,10 +12,10 @@ from typing import Any
 
 COMMITS_FILE = "static/commits.js"
 _MIN_REPEATS = 3
-"""How often the values of a column repeat at least, where they are worth a list of their own."""
-_PACKED = ("path", "beside")
-_OF_COMMIT = ("commit", "title", "t")
-_DROPPED = frozenset({*_OF_COMMIT, "url"})
+"""A column whose values repeat at least this often is packed as the list of its different values, and their indexes."""
+_RUN_LISTS = ("path", "beside")
+_COMMIT_FIELDS = ("commit", "title", "t")
+_OMITTED_FIELDS = frozenset({*_COMMIT_FIELDS, "url"})
 
 
 class ChartPacker:
@@ -27,41 +27,41 @@ class ChartPacker:
     def pack(self, text: str) -> str:
         """Return the JSON of a chart, packed; any other JSON as it is."""
         chart = json.loads(text)
-        if not isinstance(chart, dict) or not all(name in chart for name in _PACKED):
+        if not isinstance(chart, dict) or not all(name in chart for name in _RUN_LISTS):
             return text
-        packed = {name: self._pack_runs(chart[name]) for name in _PACKED}
+        packed = {name: self._pack_runs(chart[name]) for name in _RUN_LISTS}
         return _write_json({**chart, **packed})
 
     def write_commits(self) -> str:
         """Return the script with the commits of all charts that were packed."""
-        columns = list(zip(*self._commits, strict=True)) or [()] * len(_OF_COMMIT)
-        return f"globalThis.commitsOfCharts = {_write_json(dict(zip(_OF_COMMIT, columns, strict=True)))};\n"
+        columns = list(zip(*self._commits, strict=True)) or [()] * len(_COMMIT_FIELDS)
+        return f"globalThis.commitsOfCharts = {_write_json(dict(zip(_COMMIT_FIELDS, columns, strict=True)))};\n"
 
     def _pack_runs(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        numbers = [
-            self._commits.setdefault(tuple(run[name] for name in _OF_COMMIT), len(self._commits)) for run in runs
+        commit_numbers = [
+            self._commits.setdefault(tuple(run[name] for name in _COMMIT_FIELDS), len(self._commits)) for run in runs
         ]
-        fields = [name for name in (runs[0] if runs else ()) if name not in _DROPPED]
+        fields = [name for name in (runs[0] if runs else ()) if name not in _OMITTED_FIELDS]
         columns = {name: _pack_column([run[name] for run in runs]) for name in fields}
         for name in ("low", "high"):  # counts that repeat have one value
             if columns.get(name) == columns.get("y"):
                 columns.pop(name, None)
-        return {"n_runs": len(runs), "at": numbers, **columns}
+        return {"n_runs": len(runs), "at": commit_numbers, **columns}
 
 
 def _pack_column(values: list[Any]) -> Any:
-    """Return a value if all are the same, the different ones with their places if they repeat, or all of them."""
-    different = {(type(value), value): value for value in values}
-    if len(different) == 1:
+    """Return the value if all are the same; the different values and their indexes if they repeat; otherwise all."""
+    unique_values = {(type(value), value): value for value in values}
+    if len(unique_values) == 1:
         return values[0]
-    if len(different) * _MIN_REPEATS > len(values):
+    if len(unique_values) * _MIN_REPEATS > len(values):
         return values
-    places = {key: place for place, key in enumerate(different)}
-    return {"of": list(different.values()), "at": [places[type(value), value] for value in values]}
+    value_indexes = {key: index for index, key in enumerate(unique_values)}
+    return {"of": list(unique_values.values()), "at": [value_indexes[type(value), value] for value in values]}
 
 
 def _write_json(document: Any) -> str:
-    """Return JSON that may stand in a page and in a script: no text in it ends either."""
+    """Return JSON that can be part of a page or a script: no text in it can end the element or the script."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for letter in "<>&'\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 _IMPORT = re.compile(r'^import \{(?P<names>[^}]*)\} from "(?P<file>[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?P<kept>(?:async )?(?:function|const|class) (?P<name>\w+))", re.MULTILINE)
-_LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
+_UNSUPPORTED = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 
 class UnknownModuleSyntaxError(Exception):
@@ -38,22 +38,22 @@ def join_modules(file: str, read: Callable[[str], str]) -> str:
     return "(() => {\n" + "".join(functions.values()) + "})();\n"
 
 
-def _add_module(file: str, read: Callable[[str], str], functions: dict[str, str], above: tuple[str, ...]) -> None:
-    """Add a module after those that it imports."""
+def _add_module(file: str, read: Callable[[str], str], functions: dict[str, str], importers: tuple[str, ...]) -> None:
+    """Add a module after those that it imports; ``importers`` are the modules that are being added because of it."""
     if file in functions:
         return
-    if file in above:
+    if file in importers:
         raise UnknownModuleSyntaxError(f"{file} imports itself")
     source = read(file)
     imported = []
     for match in _IMPORT.finditer(source):
         other = posixpath.normpath(posixpath.join(posixpath.dirname(file), match["file"]))
-        _add_module(other, read, functions, (*above, file))
+        _add_module(other, read, functions, (*importers, file))
         imported.append(f"const {{{match['names'].replace(' as ', ': ')}}} = {_name_module(other)};")
     exported = ", ".join(match["name"] for match in _EXPORT.finditer(source))
     body = _EXPORT.sub(lambda match: match["kept"], _IMPORT.sub("", source))
-    if left := _LEFT.search(body):
-        raise UnknownModuleSyntaxError(f"{file}: {left[0]}")
+    if unsupported := _UNSUPPORTED.search(body):
+        raise UnknownModuleSyntaxError(f"{file}: {unsupported[0]}")
     lines = (
         f'const {_name_module(file)} = (() => {{ "use strict";',
         *imported,

@@ -12,10 +12,10 @@ from service.publishing.site_addresses import Place
 FindPlace = Callable[[str], Place | None]
 
 _LINKS = {"a": "href", "area": "href", "link": "href", "img": "src", "script": "src"}
-_VOID = frozenset(
+_VOID_ELEMENTS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
-_FOREIGN = ("http://", "https://", "mailto:")
+_EXTERNAL_PREFIXES = ("http://", "https://", "mailto:")
 
 
 class PageRewriter(HTMLParser):
@@ -23,52 +23,52 @@ class PageRewriter(HTMLParser):
 
     Attributes
     ----------
-    linked
+    linked_places
         The places that the page leads to or loads.
     """
 
-    def __init__(self, here: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
+    def __init__(self, page_place: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=False)
-        self.linked: list[Place] = []
-        self._here = here
+        self.linked_places: list[Place] = []
+        self._page_place = page_place
         self._find_place = find_place
         self._pack_data = pack_data
         self._is_data = False
-        self._written: list[str] = []
-        self._left_out: list[str] = []
+        self._output: list[str] = []
+        self._omitted_elements: list[str] = []
         """The open elements that are left out, outermost first."""
 
     def rewrite(self, page: str) -> str:
         """Return the page as the site has it."""
         self.feed(page)
         self.close()
-        return "".join(self._written)
+        return "".join(self._output)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Write a start tag; leave out what needs a service."""
         values = dict(attrs)
-        if self._left_out or self._needs_service(tag, values):
-            if tag not in _VOID:
-                self._left_out.append(tag)
+        if self._omitted_elements or self._needs_service(tag, values):
+            if tag not in _VOID_ELEMENTS:
+                self._omitted_elements.append(tag)
             return
         self._is_data = tag == "script" and values.get("type") == "application/json"
         changed = self._change_attributes(tag, values)
         text = self.get_starttag_text() or ""
-        self._written.append(text if changed == values else _write_tag(tag, changed, closed=text.endswith("/>")))
+        self._output.append(text if changed == values else _write_tag(tag, changed, closed=text.endswith("/>")))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Write a tag that has no content, such as those of a picture."""
-        if not self._left_out:
+        if not self._omitted_elements:
             self.handle_starttag(tag, attrs)
-            if self._left_out:
-                self._left_out.pop()
+            if self._omitted_elements:
+                self._omitted_elements.pop()
 
     def handle_endtag(self, tag: str) -> None:
         """Write an end tag."""
-        if not self._left_out:
-            self._written.append(f"</{tag}>")
-        elif tag in self._left_out:
-            while self._left_out.pop() != tag:  # an element that was not closed ends with the one around it
+        if not self._omitted_elements:
+            self._output.append(f"</{tag}>")
+        elif tag in self._omitted_elements:
+            while self._omitted_elements.pop() != tag:  # an element that was not closed ends with the one around it
                 pass
 
     def handle_data(self, data: str) -> None:
@@ -89,8 +89,8 @@ class PageRewriter(HTMLParser):
         self._write(f"<!{decl}>")
 
     def _write(self, text: str) -> None:
-        if not self._left_out:
-            self._written.append(text)
+        if not self._omitted_elements:
+            self._output.append(text)
 
     def _needs_service(self, tag: str, values: dict[str, str | None]) -> bool:
         """Return whether an element is of no use without a service."""
@@ -101,32 +101,34 @@ class PageRewriter(HTMLParser):
         return (is_action or is_other_format) and self._leads_nowhere(values.get("href"))
 
     def _leads_nowhere(self, address: str | None) -> bool:
-        return address is not None and not address.startswith(("#", *_FOREIGN)) and self._find(address) is None
+        return (
+            address is not None and not address.startswith(("#", *_EXTERNAL_PREFIXES)) and self._find(address) is None
+        )
 
     def _change_attributes(self, tag: str, values: dict[str, str | None]) -> dict[str, str | None]:
         """Return the attributes of a tag with addresses of the site, and without those that ask a service."""
-        kept = {name: value for name, value in values.items() if not name.startswith("hx-")}
+        attributes = {name: value for name, value in values.items() if not name.startswith("hx-")}
         name = _LINKS.get(tag, "")
-        address = kept.get(name)
-        if address is not None and not address.startswith(("#", *_FOREIGN)):
-            kept[name] = self._link(address)
-            if kept[name] is None:
-                del kept[name]  # the text stays, and leads nowhere
-        if tag == "script" and kept.get("type") == "module":
+        address = attributes.get(name)
+        if address is not None and not address.startswith(("#", *_EXTERNAL_PREFIXES)):
+            attributes[name] = self._link(address)
+            if attributes[name] is None:
+                del attributes[name]  # the text stays, and leads nowhere
+        if tag == "script" and attributes.get("type") == "module":
             # A browser loads no modules from a disk. Without a module's own delay, it is asked for.
-            del kept["type"]
-            kept = {"defer": None, **kept}
-        return kept
+            del attributes["type"]
+            attributes = {"defer": None, **attributes}
+        return attributes
 
     def _link(self, address: str) -> str | None:
         place = self._find(address)
         if place is None:
             return None
-        self.linked.append(place)
-        return self._here.link_to(place, urldefrag(address).fragment)
+        self.linked_places.append(place)
+        return self._page_place.link_to(place, urldefrag(address).fragment)
 
     def _find(self, address: str) -> Place | None:
-        return self._find_place(urljoin(self._here.path, urldefrag(address).url))
+        return self._find_place(urljoin(self._page_place.path, urldefrag(address).url))
 
 
 def _write_tag(tag: str, values: dict[str, str | None], *, closed: bool) -> str:

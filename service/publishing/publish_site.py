@@ -28,7 +28,7 @@ from service.store.series import series
 from service.store.series.series import SeriesFilter
 from service.web import app_resources
 
-_MODULES = "static/"
+_STATIC_FOLDER = "static/"
 _READER = Caller("reader", frozenset({Scope.READ}))
 """Who sees everything, and decides nothing."""
 
@@ -63,19 +63,19 @@ def publish_site(
         database = app_resources.get_database()
     judging_schedule.judge_all_series(database)
     with database.reading() as session:
-        listed = series.list_page(session, SeriesFilter()).items
+        all_series = series.list_page(session, SeriesFilter()).items
     keys = {
         item.id: hash_document([item.subject, item.host, item.case, item.definition, item.metric])
-        for item in listed
+        for item in all_series
         if _is_shown(item)
     }
     addresses = SiteAddresses(app.url_map.bind("localhost"), keys.get)
-    app.jinja_env.globals["may_see"] = addresses.has
+    app.jinja_env.globals["may_see"] = addresses.has_endpoint
     with replace_site(site) as folder:
-        return _Crawl(app.test_client(use_cookies=False), addresses, folder).write(report_progress)
+        return _SiteWriter(app.test_client(use_cookies=False), addresses, folder).write(report_progress)
 
 
-class _Crawl:
+class _SiteWriter:
     """Writes the first page, and all that it leads to."""
 
     def __init__(self, client: FlaskClient, addresses: SiteAddresses, folder: Path) -> None:
@@ -83,19 +83,19 @@ class _Crawl:
         self._addresses = addresses
         self._folder = folder
         self._charts = ChartPacker()
-        self._waiting: dict[str, Place] = {HOME.file: HOME}
-        self._written: set[str] = set()
+        self._pending_places: dict[str, Place] = {HOME.file: HOME}
+        self._written_files: set[str] = set()
 
     def write(self, report_progress: Callable[[int, int], None]) -> PublishedSite:
         pages = size = 0
-        while self._waiting:
-            file, place = next(iter(self._waiting.items()))
-            del self._waiting[file]
-            self._written.add(file)
+        while self._pending_places:
+            file, place = next(iter(self._pending_places.items()))
+            del self._pending_places[file]
+            self._written_files.add(file)
             if file != COMMITS_FILE:  # it is complete once all charts are
                 pages += file.endswith(".html")
                 size += self._write_file(file, self._make_content(place))
-            report_progress(len(self._written), len(self._written) + len(self._waiting))
+            report_progress(len(self._written_files), len(self._written_files) + len(self._pending_places))
         return PublishedSite(pages, size + self._write_file(COMMITS_FILE, self._charts.write_commits().encode()))
 
     def _write_file(self, file: str, content: bytes) -> int:
@@ -106,22 +106,22 @@ class _Crawl:
 
     def _make_content(self, place: Place) -> bytes:
         """Return what a file of the site has, and follow its links."""
-        if place.file.startswith(_MODULES) and place.file.endswith(".js"):
-            return join_modules(place.file, lambda file: self._ask(f"/{file}").decode()).encode()
-        content = self._ask(place.path)
+        if place.file.startswith(_STATIC_FOLDER) and place.file.endswith(".js"):
+            return join_modules(place.file, lambda file: self._request_page(f"/{file}").decode()).encode()
+        content = self._request_page(place.path)
         if not place.file.endswith(".html"):
             return content
         rewriter = PageRewriter(place, self._addresses.find_place, self._charts.pack)
         page = rewriter.rewrite(content.decode())
-        self._follow(rewriter.linked)
+        self._follow(rewriter.linked_places)
         return page.encode()
 
     def _follow(self, places: Iterable[Place]) -> None:
         for place in places:
-            if place.file not in self._written:
-                self._waiting.setdefault(place.file, place)
+            if place.file not in self._written_files:
+                self._pending_places.setdefault(place.file, place)
 
-    def _ask(self, path: str) -> bytes:
+    def _request_page(self, path: str) -> bytes:
         response = self._client.get(path, headers={"Accept": "text/html,*/*"})
         if response.status_code != 200:
             raise ServiceError("A page cannot be published", f"{path} ({response.status})", "Please report this.")
@@ -130,9 +130,9 @@ class _Crawl:
 
 
 def _is_shown(item: SeriesSummary) -> bool:
-    """Return whether a site has the page of a series: judged metrics, and those that views show before all others.
+    """Return whether a site has the page of a series: of judged metrics, and of the metrics that views show first.
 
-    The other ones are most, and a site has to stay small.
+    Most series have other metrics; they are left out so that the site stays small.
     """
     return item.judged or bool(metric(item.metric).views)
 
@@ -153,10 +153,10 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
         "signed_in": lambda: None,
     }
 
-    def let_read() -> None:
+    def grant_read_access() -> None:
         # Releases show the names of settings and no values.
         if with_details or request.blueprint == "releases":
             g.caller = _READER
 
-    app.before_request_funcs.setdefault(None, []).insert(0, let_read)
+    app.before_request_funcs.setdefault(None, []).insert(0, grant_read_access)
     return app

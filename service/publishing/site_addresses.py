@@ -16,10 +16,10 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import MapAdapter
 
-_LISTS = frozenset({"offset", "folded", "snoozed"})
-_PUBLISHED: Mapping[str, frozenset[str]] = {
-    "overview.show": _LISTS,
-    "event.index": _LISTS | {"state", "subject"},
+_LIST_PARAMETERS = frozenset({"offset", "folded", "snoozed"})
+_PUBLISHED_ENDPOINTS: Mapping[str, frozenset[str]] = {
+    "overview.show": _LIST_PARAMETERS,
+    "event.index": _LIST_PARAMETERS | {"state", "subject"},
     "event.show": frozenset(),
     "drift.show": frozenset(),
     "drift_map.show": frozenset(),
@@ -36,10 +36,10 @@ _PUBLISHED: Mapping[str, frozenset[str]] = {
     "vendor.file": frozenset(),
 }
 """The endpoints of a site, each with the parameters of the queries that are published."""
-_EVERYTHING = ("since", "all")
-"""What a list without a filter by time says; a site has no reader whose last visit it would know."""
+_ALL_TIME = ("since", "all")
+"""The parameter that turns the filter by time off: a site does not know when its reader was last there."""
 _PLAIN_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
-_MAX_NAME = 60
+_MAX_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +67,17 @@ class SiteAddresses:
     ----------
     routes
         The routes of the application.
-    series_keys
-        Returns what identifies a series in all databases: its number is another one in each.
+    find_series_key
+        Returns a key that identifies a series in all databases: its id differs between them.
     """
 
-    def __init__(self, routes: MapAdapter, series_keys: Callable[[int], str | None]) -> None:
+    def __init__(self, routes: MapAdapter, find_series_key: Callable[[int], str | None]) -> None:
         self._routes = routes
-        self._series_keys = series_keys
+        self._find_series_key = find_series_key
 
-    def has(self, endpoint: str) -> bool:
+    def has_endpoint(self, endpoint: str) -> bool:
         """Return whether a site has the pages of an endpoint."""
-        return endpoint in _PUBLISHED
+        return endpoint in _PUBLISHED_ENDPOINTS
 
     def find_place(self, address: str) -> Place | None:
         """Return the place of an address, relative to the root; None if the site does not have it."""
@@ -88,10 +88,10 @@ class SiteAddresses:
             endpoint, arguments = self._routes.match(unquote(parts.path), method="GET")
         except HTTPException:
             return None
-        if endpoint not in _PUBLISHED:
+        if endpoint not in _PUBLISHED_ENDPOINTS:
             return None
-        query = sorted(pair for pair in parse_qsl(parts.query) if pair != _EVERYTHING)
-        if any(name not in _PUBLISHED[endpoint] for name, _ in query):
+        query = sorted(pair for pair in parse_qsl(parts.query) if pair != _ALL_TIME)
+        if any(name not in _PUBLISHED_ENDPOINTS[endpoint] for name, _ in query):
             return None
         file = self._name_file(endpoint, arguments, parts, query)
         return None if file is None else Place(_build_request(endpoint, parts, query), file)
@@ -100,24 +100,24 @@ class SiteAddresses:
         self, endpoint: str, arguments: Mapping[str, object], parts: SplitResult, query: list[tuple[str, str]]
     ) -> str | None:
         if endpoint == "series.show":
-            key = self._series_keys(int(str(arguments["series_id"])))
+            key = self._find_series_key(int(str(arguments["series_id"])))
             return None if key is None else f"series/{key}.html"
         if endpoint in {"static", "vendor.file"}:
             return parts.path.lstrip("/")
-        steps = [name_part(unquote(step)) for step in parts.path.split("/") if step] or ["index"]
+        segments = [make_file_name(unquote(segment)) for segment in parts.path.split("/") if segment] or ["index"]
         if query:
-            steps[-1] += "-" + name_part("-".join(f"{name}-{value}" for name, value in query))
-        return "/".join(steps) + ("" if endpoint == "drift_map.drawing" else ".html")
+            segments[-1] += "-" + make_file_name("-".join(f"{name}-{value}" for name, value in query))
+        return "/".join(segments) + ("" if endpoint == "drift_map.drawing" else ".html")
 
 
-def name_part(text: str) -> str:
-    """Return a name of a file or folder that is the same on all file systems, and another one for each text."""
+def make_file_name(text: str) -> str:
+    """Return a name for a file or folder that all file systems allow; different texts have different names."""
     if _PLAIN_NAME.fullmatch(text):
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
-    return f"{re.sub(r'[^a-z0-9_]+', '-', text.lower()).strip('-')[:_MAX_NAME]}-{digest}".lstrip("-")
+    return f"{re.sub(r'[^a-z0-9_]+', '-', text.lower()).strip('-')[:_MAX_NAME_CHARACTERS]}-{digest}".lstrip("-")
 
 
 def _build_request(endpoint: str, parts: SplitResult, query: list[tuple[str, str]]) -> str:
-    pairs = [*query, _EVERYTHING] if endpoint in {"overview.show", "event.index"} else query
+    pairs = [*query, _ALL_TIME] if endpoint in {"overview.show", "event.index"} else query
     return parts.path + (f"?{urlencode(pairs)}" if pairs else "")

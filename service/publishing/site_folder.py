@@ -26,19 +26,19 @@ def replace_site(site: Path) -> Iterator[Path]:
     """
     with explain_write_errors(site):
         _refuse_other_files(site)
-        part, old = (site.with_name(f".{site.name}.{os.getpid()}.{what}") for what in ("part", "old"))
-        part.mkdir()
+        new_folder, old_folder = (site.with_name(f".{site.name}.{os.getpid()}.{suffix}") for suffix in ("part", "old"))
+        new_folder.mkdir()
         try:
             # GitHub Pages leaves out files that begin with an underscore, unless it is told not to.
-            (part / ".nojekyll").touch()
-            (part / _MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
-            yield part
+            (new_folder / ".nojekyll").touch()
+            (new_folder / _MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
+            yield new_folder
             if site.exists():
-                site.rename(old)
-            part.rename(site)
+                site.rename(old_folder)
+            new_folder.rename(site)
         finally:
-            shutil.rmtree(part, ignore_errors=True)
-            shutil.rmtree(old, ignore_errors=True)
+            shutil.rmtree(new_folder, ignore_errors=True)
+            shutil.rmtree(old_folder, ignore_errors=True)
 
 
 def _refuse_other_files(site: Path) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from service.config.notifications import DAYS, ChannelSettings, Quiet
+from service.config.notifications import DAYS, ChannelSettings, QuietHours
 
 FIRST_WAIT = timedelta(minutes=1)
 MAX_WAIT = timedelta(hours=6)
@@ -33,7 +33,7 @@ def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | No
     return last_digest is None or last_digest < find_digest_due(channel, now)
 
 
-def is_quiet(quiet: Quiet, local_time: datetime) -> bool:
+def is_quiet(quiet: QuietHours, local_time: datetime) -> bool:
     """Return whether a time lies within the quiet hours, which may span midnight."""
     moment = local_time.time()
     if quiet.start < quiet.end:

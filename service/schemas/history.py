@@ -18,8 +18,9 @@ from service.text.cause_text import name_candidates, prefix_provisional
 
 _MAX_NAMED_SETTINGS = 2
 """Settings that a headline names; more are counted."""
-_OTHERS_FOLLOW = ("memory.page_size", "kernel.release")
-"""Settings that a headline names first: others follow them, as the processor features that a kernel shows."""
+_LEADING_SETTINGS = ("memory.page_size", "kernel.release")
+"""Settings that a headline names first, because other settings follow from them: a kernel decides which processor
+features it shows."""
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -333,7 +334,7 @@ class Drift(View):
         if self.cause is Cause.COMMIT:
             return self.blamed
         provisional = self.certainty is Certainty.PROVISIONAL
-        settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _OTHERS_FOLLOW)
+        settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _LEADING_SETTINGS)
         names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the environment"
         others = (
             f" and {len(self.settings) - _MAX_NAMED_SETTINGS} more" if len(self.settings) > _MAX_NAMED_SETTINGS else ""

@@ -90,7 +90,7 @@ def _clean_text(text: str, max_characters: int) -> str:
 def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     """Return the details of an entry without tokens and without characters that PostgreSQL cannot store."""
     text = redact_tokens(json.dumps({name: _shorten_detail(value) for name, value in detail.items()}))
-    # PostgreSQL stores neither the one nor the other in JSON.
+    # PostgreSQL can store neither null characters nor lone surrogates in JSON.
     document: dict[str, Any] = json.loads(re.sub(r"\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})", r"\\ufffd", text))
     return document
 

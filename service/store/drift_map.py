@@ -17,15 +17,15 @@ from service.schemas.triage import State
 from service.store.engine import bulk
 from service.store.models import Case, DecisionRow, Event, EventDriftRow, Revision, Run, Series, Subject
 
-_WHOLE_SUITE = "all cases together"
+_WHOLE_SUITE_ROW = "all cases together"
 """The row of a shift that no single case shows."""
 _IDS_PER_QUERY = 500
 _MAX_CONFIG_EVENTS = 200
-_SHOWN = (
+_IS_SHOWN = (
     *(Event.found.is_(True), Event.merged_into.is_(None)),
     *(Event.below_floor.is_(False), Event.state != State.FALSE_ALARM),
 )
-"""The map folds what the lists fold, and shows closed events: they too moved something."""
+"""Conditions of the events on the map. Unlike lists, the map shows closed events too, because they moved levels."""
 _EVENTS = select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id)
 
 
@@ -51,7 +51,7 @@ class MapEvent:
 
 
 def read_map_version(session: Session) -> tuple[int, int]:
-    """Return numbers of which one goes up when drifts appear or disappear, or somebody decides about an event."""
+    """Return two numbers: at least one of them increases when drifts appear or disappear, or an event is decided."""
     versions = session.scalar(select(func.sum(Subject.events_version)))
     return versions or 0, session.scalar(select(func.max(DecisionRow.id))) or 0
 
@@ -87,10 +87,10 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         series_id: ((subject, workload, case), key, metric)
         for series_id, metric, subject, workload, case, key in session.connection().execute(series_query).all()
     }
-    shown_events = select(Event.id, Event.importance, Subject.name).join(Subject, Event.subject_id == Subject.id)
+    events_query = select(Event.id, Event.importance, Subject.name).join(Subject, Event.subject_id == Subject.id)
     events = {
-        event_id: (importance, ((subject, "", _WHOLE_SUITE), "", ""))
-        for event_id, importance, subject in session.connection().execute(shown_events.where(*_SHOWN)).all()
+        event_id: (importance, ((subject, "", _WHOLE_SUITE_ROW), "", ""))
+        for event_id, importance, subject in session.connection().execute(events_query.where(*_IS_SHOWN)).all()
     }
     drifts_query = select(
         *(EventDriftRow.series_id, EventDriftRow.last_revision_id, EventDriftRow.event_id),
@@ -102,18 +102,18 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
     column_of = _map_columns(session, columns, {row[1] for row in rows})
     drifts = []
     for series_id, commit_id, event_id, before, after, worse, unsure, returned in rows:
-        shown = events.get(event_id)
-        if shown is None:
+        event_facts = events.get(event_id)
+        if event_facts is None:
             continue
-        importance, whole_suite = shown
-        of_row, key, metric = whole_suite if series_id is None else rows_by_series[series_id]
+        importance, whole_suite = event_facts
+        map_row, key, metric = whole_suite if series_id is None else rows_by_series[series_id]
         # The levels of a shift of a whole suite count from zero.
         move = 0.0 if series_id is None else compute_move(before, after)
         weight = move * SUSPECTED_WEIGHT if unsure else move
         certain, column = not unsure, column_of[commit_id]
         drifts.append(
             MapDrift(  # by position: with names it takes twice as long
-                of_row, key, column, metric, before, after, move, weight, bool(worse), certain, bool(returned),
+                map_row, key, column, metric, before, after, move, weight, bool(worse), certain, bool(returned),
                 event_id, importance,
             )
         )  # fmt: skip
@@ -121,12 +121,12 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
 
 
 def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Mapping[int, int]:
-    """Return the columns of commits by id, also of those that drifts are blamed on and nobody measured."""
-    found = dict(columns.column_of)
-    for chunk in bulk.split_into_chunks(sorted(commit_ids - found.keys()), _IDS_PER_QUERY):
+    """Return the column of each commit, by id; also of commits that were not measured, but are blamed for a drift."""
+    column_of_commit = dict(columns.column_of)
+    for chunk in bulk.split_into_chunks(sorted(commit_ids - column_of_commit.keys()), _IDS_PER_QUERY):
         times = session.execute(select(Revision.id, Revision.committed_at).where(Revision.id.in_(chunk)))
-        found |= {commit_id: columns.find_column(at) for commit_id, at in times}
-    return found
+        column_of_commit |= {commit_id: columns.find_column(at) for commit_id, at in times}
+    return column_of_commit
 
 
 def read_map_events(session: Session, event_ids: Iterable[str]) -> dict[str, MapEvent]:
@@ -149,7 +149,7 @@ def list_config_events(session: Session, subject_id: int | None) -> list[MapEven
 
 
 def _select_important(subject_id: int | None) -> Select[Event, str]:
-    query = _EVENTS.where(*_SHOWN)
+    query = _EVENTS.where(*_IS_SHOWN)
     if subject_id is not None:
         query = query.where(Event.subject_id == subject_id)
     return query.order_by(Event.importance.desc(), Event.id)

@@ -54,11 +54,11 @@ def find_environment_before(session: Session, environment: EnvironmentEntry) -> 
 def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
     """Return an environment with its hosts and when it was seen; None if it has no runs."""
     in_environment = Run.environment_id == row.id
-    first, last = (
+    first_seen, last_seen = (
         session.scalar(select(func.min(Run.started_at)).where(in_environment)),
         session.scalar(select(func.max(Run.started_at)).where(in_environment)),
     )
-    if first is None or last is None:
+    if first_seen is None or last_seen is None:
         return None
     counts = (
         select(Host.name, func.sum(EnvironmentCount.runs))
@@ -72,7 +72,7 @@ def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
         hash=row.hash,
         hosts=list(counts_by_host),
         runs=sum(counts_by_host.values()),
-        first_seen=first,
-        last_seen=last,
+        first_seen=first_seen,
+        last_seen=last_seen,
         settings=row.settings,
     )

@@ -78,12 +78,15 @@ def find_next_due(session: Session) -> datetime | None:
 def postpone_all_of_forge(session: Session, time: datetime, forge: ForgeKind) -> None:
     """Postpone all rows of a forge that limits the rate until a time."""
 
-    def is_its(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+    def belongs_to_forge(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         return not_(name.contains(":")) if forge is ForgeKind.GITHUB else name.startswith(f"{forge}:")
 
-    pulls = select(ForgePull.id).where(is_its(ForgePull.repository))
-    for table, chosen in ((ForgeDelivery, is_its(ForgeDelivery.event)), (ForgeGate, ForgeGate.pull_id.in_(pulls))):
-        session.execute(update(table).where(table.due_at < time, chosen).values(due_at=time))
+    pulls = select(ForgePull.id).where(belongs_to_forge(ForgePull.repository))
+    for table, condition in (
+        (ForgeDelivery, belongs_to_forge(ForgeDelivery.event)),
+        (ForgeGate, ForgeGate.pull_id.in_(pulls)),
+    ):
+        session.execute(update(table).where(table.due_at < time, condition).values(due_at=time))
 
 
 def get_or_create_gate(session: Session, repository: str, number: int, head: str) -> ForgeGate:

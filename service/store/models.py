@@ -69,11 +69,11 @@ class Exact(TypeDecorator[Number]):
             return float(value)
 
 
-_STALE = text("version <> judged_version")
+_IS_STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
-_QUARANTINED = text("quarantine IS NOT NULL")
-_WAKES = text("wakes_after IS NOT NULL")
-_TOLD = text("reported_in IS NOT NULL")
+_IS_QUARANTINED = text("quarantine IS NOT NULL")
+_HAS_WAKE_RUN = text("wakes_after IS NOT NULL")
+_IS_REPORTED = text("reported_in IS NOT NULL")
 ASSIGNED = text("assignee <> ''")
 _EARLIEST = "1970-01-01 00:00:00"
 
@@ -192,7 +192,7 @@ class Run(Base):
         Index(None, "environment_id", "started_at"),
         # Indexes of rare rows: no query for the common ones uses them by mistake.
         Index("ix_run_unmeasured", "started_at", sqlite_where=UNMEASURED, postgresql_where=UNMEASURED),
-        Index("ix_run_quarantined", "started_at", sqlite_where=_QUARANTINED, postgresql_where=_QUARANTINED),
+        Index("ix_run_quarantined", "started_at", sqlite_where=_IS_QUARANTINED, postgresql_where=_IS_QUARANTINED),
     )
     number: Mapped[int] = mapped_column(primary_key=True)
     """Counts the runs as they arrive. Points refer to it: it takes a tenth of the space of the id."""
@@ -277,7 +277,7 @@ class Series(Base):
     __tablename__ = "series"
     __table_args__ = (
         UniqueConstraint("subject_id", "host_id", "case_id", "metric"),
-        Index("ix_series_stale", "id", sqlite_where=_STALE, postgresql_where=_STALE),
+        Index("ix_series_stale", "id", sqlite_where=_IS_STALE, postgresql_where=_IS_STALE),
     )
     id: Mapped[int] = mapped_column(primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
@@ -404,7 +404,7 @@ class Event(Base):
             *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
         ),
         Index("ix_event_assignee", "assignee", "state", sqlite_where=ASSIGNED, postgresql_where=ASSIGNED),
-        Index("ix_event_wakes", "wakes_after", sqlite_where=_WAKES, postgresql_where=_WAKES),
+        Index("ix_event_wakes", "wakes_after", sqlite_where=_HAS_WAKE_RUN, postgresql_where=_HAS_WAKE_RUN),
     )
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
@@ -456,7 +456,7 @@ class EventDriftRow(Base):
     # Whether an event has a drift on a host is read from this index alone.
     __table_args__ = (
         Index(None, "event_id", "found", "series_id"),
-        Index("ix_event_drift_reported_in", "reported_in", sqlite_where=_TOLD, postgresql_where=_TOLD),
+        Index("ix_event_drift_reported_in", "reported_in", sqlite_where=_IS_REPORTED, postgresql_where=_IS_REPORTED),
     )
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
     event_id: Mapped[str] = mapped_column(ForeignKey("event.id"))
@@ -536,7 +536,7 @@ class SuiteLook(Base):
 
 
 class CrossMeasurementRow(Base):
-    """A cross-measurement: two revisions and two environments that changed together, to be measured cross_measured."""
+    """A cross-measurement: each of two revisions, whose environments differ, is measured in the other's environment."""
 
     __tablename__ = "cross_measurement"
     __table_args__ = (

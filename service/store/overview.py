@@ -43,12 +43,14 @@ def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[Ser
     return items, total
 
 
-_CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
+_CLOSED_EVENTS = select(Event.id).where(Event.state.in_(CLOSED))
 
 
 def list_open_drifts(session: Session, limit: int) -> DriftList:
     """Return the drifts that no closed event has, those of the newest commits first."""
-    return drifts.list_newest_drifts(session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED)], limit)
+    return drifts.list_newest_drifts(
+        session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED_EVENTS)], limit
+    )
 
 
 _BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)
@@ -57,25 +59,25 @@ _SIZE = case(
     (_BEFORE == 0, float(headline.PERCENT_FROM_ZERO)),
     else_=100 * func.abs((_AFTER - _BEFORE) / func.nullif(_BEFORE, 0)),
 )
-_PLACE = func.row_number().over(
+_RANK = func.row_number().over(
     partition_by=EventDriftRow.event_id,
     order_by=(
         *(EventDriftRow.returned, EventDriftRow.unsure, EventDriftRow.worse.desc()),
         *(_SIZE.desc(), Case.name, EventDriftRow.drift_id),
     ),
 )
-_RANKED = (
-    select(EventDriftRow.event_id, EventDriftRow.drift_id, _PLACE.label("place"))
+_RANKED_DRIFTS = (
+    select(EventDriftRow.event_id, EventDriftRow.drift_id, _RANK.label("place"))
     .outerjoin(Series, EventDriftRow.series_id == Series.id)
     .outerjoin(Case, Series.case_id == Case.id)
     .where(EventDriftRow.event_id.in_(bindparam("events", expanding=True)), EventDriftRow.found)
     .subquery()
 )
-_LEADING = (
-    select(_RANKED.c.event_id, _RANKED.c.drift_id, DriftRow.document)
-    .outerjoin(DriftRow, DriftRow.id == _RANKED.c.drift_id)
-    .where(_RANKED.c.place <= bindparam("limit"))
-    .order_by(_RANKED.c.place)
+_LEADING_DRIFTS = (
+    select(_RANKED_DRIFTS.c.event_id, _RANKED_DRIFTS.c.drift_id, DriftRow.document)
+    .outerjoin(DriftRow, DriftRow.id == _RANKED_DRIFTS.c.drift_id)
+    .where(_RANKED_DRIFTS.c.place <= bindparam("limit"))
+    .order_by(_RANKED_DRIFTS.c.place)
 )
 
 
@@ -86,9 +88,11 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
     before improvements, then the largest change in percent of the level before. Drifts with which an event came back
     are last.
     """
-    rows = session.execute(_LEADING, {"events": event_ids, "limit": limit}).all() if event_ids else []
-    of_suites = [drift_id for _, drift_id, document in rows if document is None]
-    suite_drifts = {drift.id: drift for drift in event_drifts.read_drifts(session, of_suites)} if of_suites else {}
+    rows = session.execute(_LEADING_DRIFTS, {"events": event_ids, "limit": limit}).all() if event_ids else []
+    suite_shift_ids = [drift_id for _, drift_id, document in rows if document is None]
+    suite_drifts = (
+        {drift.id: drift for drift in event_drifts.read_drifts(session, suite_shift_ids)} if suite_shift_ids else {}
+    )
     leading: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
     for event_id, drift_id, document in rows:
         drift = suite_drifts.get(drift_id) if document is None else DriftView.model_validate(document)

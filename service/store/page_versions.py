@@ -9,15 +9,15 @@ from runner.contract.report import hash_document
 from service.store.jobs import OPEN
 from service.store.models import DecisionRow, DriftRow, Job, Run, Series
 
-_NUMBERS_UNDER_WAY = 10_000
-"""How many of the newest run numbers may belong to writers that have not ended."""
+_MAX_OPEN_RUN_NUMBERS = 10_000
+"""How many of the newest run numbers can belong to transactions that are still open."""
 
 
 def read_global_token(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
     newest = session.scalar(select(func.max(Run.number))) or 0
     # Writers of different subjects end in any order: a run can appear after one with a higher number.
-    n_later = session.scalar(select(func.count()).where(Run.number > newest - _NUMBERS_UNDER_WAY)) or 0
+    n_later = session.scalar(select(func.count()).where(Run.number > newest - _MAX_OPEN_RUN_NUMBERS)) or 0
     drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
     decisions = session.scalar(select(func.max(DecisionRow.id))) or 0
     return f"{newest}.{n_later}.{drifts}.{decisions}"

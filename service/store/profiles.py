@@ -89,24 +89,24 @@ def prepare_profile(profile: Profile) -> PreparedProfile:
 
 def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreResult:
     """Store a profile if it is new. A stored profile is never replaced."""
-    sent = prepared_profile.profile
-    digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
+    profile = prepared_profile.profile
+    digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == profile.profile_id))
     if digest is not None:
         return StoreResult.KNOWN if digest == prepared_profile.digest else StoreResult.CONFLICTING
-    subject_id = shared_rows.ensure_subjects(session, [sent.subject])[sent.subject]
-    key, environment = shared_rows.make_case_key(sent.case), sent.environment.hash
+    subject_id = shared_rows.ensure_subjects(session, [profile.subject])[profile.subject]
+    key, environment = shared_rows.make_case_key(profile.case), profile.environment.hash
     shared = shared_rows.ensure_shared_rows(
-        session, [sent.host.name], {key: sent.case}, {environment: sent.environment}
+        session, [profile.host.name], {key: profile.case}, {environment: profile.environment}
     )
     session.add(
         StoredProfile(
-            id=sent.profile_id,
+            id=profile.profile_id,
             subject_id=subject_id,
-            revision_id=revisions.ensure_commits(session, subject_id, [sent.revision])[sent.revision.commit][0],
+            revision_id=revisions.ensure_commits(session, subject_id, [profile.revision])[profile.revision.commit][0],
             case_id=shared.cases[key],
-            host_id=shared.hosts[sent.host.name],
+            host_id=shared.hosts[profile.host.name],
             environment_id=shared.environments[environment],
-            started_at=sent.started_at,
+            started_at=profile.started_at,
             digest=prepared_profile.digest,
             summary=prepared_profile.summary,
             document=prepared_profile.document,
@@ -205,7 +205,7 @@ def delete_old(database: Database, before: datetime, subjects: Collection[str] =
 
 
 def count_old(
-    database: Database, thin: datetime | None, drop: datetime | None, subjects: Collection[str] = ()
+    database: Database, thin_before: datetime | None, delete_before: datetime | None, subjects: Collection[str] = ()
 ) -> tuple[int, int, int]:
     """Return how many profiles would be thinned and deleted, and the size of those to delete in bytes.
 
@@ -215,12 +215,14 @@ def count_old(
         The times before which they are; None for none.
     """
     with database.reading() as session:
-        deleted, freed = session.execute(_select_sizes(*_select_older(drop, subjects))).one() if drop else (0, 0)
+        deleted, freed = (
+            session.execute(_select_sizes(*_select_older(delete_before, subjects))).one() if delete_before else (0, 0)
+        )
         thinned = 0
-        if thin:
-            conditions = (*_select_older(thin, subjects), StoredProfile.thinned.is_(False))
+        if thin_before:
+            conditions = (*_select_older(thin_before, subjects), StoredProfile.thinned.is_(False))
             thinned, _ = session.execute(
-                _select_sizes(*conditions, *([StoredProfile.started_at >= drop] if drop else []))
+                _select_sizes(*conditions, *([StoredProfile.started_at >= delete_before] if delete_before else []))
             ).one()
     return thinned, deleted, freed
 

@@ -15,7 +15,7 @@ from service.rules.events.lifecycle import CLOSED
 from service.store.models import DeliveryRow, DriftRow, Event, ForgeDelivery, ForgeGate, Host, Job, Run, RunCount
 from service.store.series.series import STALE
 
-_SIZES = {
+_SIZE_QUERIES = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
     "postgresql": "SELECT pg_database_size(current_database())",
 }
@@ -70,5 +70,5 @@ def read_figures(session: Session) -> Figures:
             "github": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),
         },
         pending_webhooks=count(ForgeDelivery.due_at.is_not(None)),
-        size=session.scalar(text(_SIZES[session.get_bind().dialect.name])) or 0,
+        size=session.scalar(text(_SIZE_QUERIES[session.get_bind().dialect.name])) or 0,
     )

@@ -30,7 +30,9 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
             for side in compared_runs.find_sides(session, f"run:{text}")
         )
     commits = named_commits.find_commits(session, text.strip())
-    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in commits)
+    yield from (
+        ("revision", entry.commit, entry.title, _describe_named_commit(text.strip(), entry)) for entry in commits
+    )
     for name in session.scalars(
         select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     ):
@@ -43,7 +45,7 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
     yield from (result for result in _search_revisions(session, words) if result[1] not in named_hashes)
 
 
-def _find_named(text: str, commit: named_commits.NamedCommit) -> str:
+def _describe_named_commit(text: str, commit: named_commits.NamedCommit) -> str:
     """Return the label of a commit that a text names: the text, unless it is a prefix of the hash."""
     return commit.subject if commit.commit.startswith(text.lower()) else f"{text} of {commit.subject}"
 

@@ -15,7 +15,7 @@ _MAX_COMMITS = 3
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
     """Return the text for the cause in a headline: the title of the only candidate, otherwise the range of commits.
 
-    While the change waits for further runs, the sentence says so before it names anything, so that no list cuts it off.
+    While the change waits for further runs, the text begins with that, so that no list cuts it off.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
 
 
 def prefix_provisional(text: str) -> str:
-    """Return the text about a cause with “provisional” in front, because further runs have to confirm it."""
+    """Return the text about a cause with “suspected: ” in front, because further runs have to confirm it."""
     return text if not text or text.startswith(PROVISIONAL) else PROVISIONAL + text
 
 

@@ -40,8 +40,8 @@ def build_compare_commands(base: str, head: str, workloads: Iterable[str]) -> st
 
 def build_compare_case_command(base: Report, head: Report) -> str:
     """Return the command that measures a case of two commits interleaved."""
-    span = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
-    words = ["faultwatch", "compare", head.case.workload, span, "--repo", HERE]
+    commit_range = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
+    words = ["faultwatch", "compare", head.case.workload, commit_range, "--repo", HERE]
     return shlex.join([*words, *list_parameter_options(head.case.parameters)])
 
 

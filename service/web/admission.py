@@ -25,7 +25,7 @@ MAX_REQUESTS_PER_SUBJECT = MAX_REQUESTS - 1
 RETRY_SECONDS = 2
 _KEY = "faultwatch.admission"
 View = TypeVar("View", bound=Callable[..., Any])
-_refused = RawValue("Q")
+_refused_requests = RawValue("Q")
 """Requests refused by all processes of this machine, which share it from their start. Rarely misses one."""
 
 
@@ -37,13 +37,13 @@ class Admission:
     ) -> None:
         self._max_requests, self._max_requests_per_subject = max_requests, max_requests_per_subject
         self._lock = threading.Lock()
-        self._under_way = 0
-        self._of_subject: Counter[str] = Counter()
+        self._n_requests = 0
+        self._n_requests_by_subject: Counter[str] = Counter()
 
     @property
     def is_busy(self) -> bool:
         """Whether several requests are under way."""
-        return self._under_way > 1
+        return self._n_requests > 1
 
     @contextmanager
     def admit_request(self) -> Iterator[None]:
@@ -55,14 +55,14 @@ class Admission:
             503, where there are as many as the process takes.
         """
         with self._lock:
-            if self._under_way >= self._max_requests:
+            if self._n_requests >= self._max_requests:
                 raise _make_refusal("The service is receiving many reports.")
-            self._under_way += 1
+            self._n_requests += 1
         try:
             yield
         finally:
             with self._lock:
-                self._under_way -= 1
+                self._n_requests -= 1
 
     @contextmanager
     def admit_subjects(self, names: Collection[str]) -> Iterator[None]:
@@ -75,17 +75,17 @@ class Admission:
         """
         with self._lock:
             for name in names:
-                if self._of_subject[name] >= self._max_requests_per_subject:
+                if self._n_requests_by_subject[name] >= self._max_requests_per_subject:
                     raise _make_refusal(f"The service is receiving many reports of {name}.")
-            self._of_subject.update(names)
+            self._n_requests_by_subject.update(names)
         try:
             yield
         finally:
             with self._lock:
-                self._of_subject.subtract(names)
+                self._n_requests_by_subject.subtract(names)
                 for name in names:
-                    if not self._of_subject[name]:
-                        del self._of_subject[name]
+                    if not self._n_requests_by_subject[name]:
+                        del self._n_requests_by_subject[name]
 
 
 def register(app: Flask) -> None:
@@ -111,10 +111,10 @@ def find_admission() -> Admission:
 
 def count_refused() -> int:
     """Return how many requests this machine refused since its service started."""
-    return int(_refused.value)
+    return int(_refused_requests.value)
 
 
 def _make_refusal(why: str) -> ProblemError:
-    _refused.value += 1
+    _refused_requests.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Repeat the request in a moment.", headers=headers)

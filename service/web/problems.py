@@ -123,16 +123,16 @@ def answer_http_error(error: HTTPException) -> Response:
 def find_unavailability(error: Exception) -> ProblemError | None:
     """Return the problem that the database cannot be asked now; None for any other error."""
     if isinstance(error, PoolTimeoutError):
-        what = "has no connection left"
+        reason = "has no connection left"
     elif is_unreachable(error):
-        what = "does not answer"
+        reason = "does not answer"
     elif isinstance(error, OperationalError) and "locked" in str(error.orig):
-        what = "is locked by another program"
+        reason = "is locked by another program"
     else:
         return None
-    log.error("the database %s: %s", what, getattr(error, "orig", error))
+    log.error("the database %s: %s", reason, getattr(error, "orig", error))
     return ProblemError(
-        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {what}. Try again in a moment.", headers={"Retry-After": "5"}
+        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {reason}. Try again in a moment.", headers={"Retry-After": "5"}
     )
 
 

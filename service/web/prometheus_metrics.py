@@ -29,22 +29,22 @@ def show() -> Response:
     """Return the current figures, in the Prometheus text format."""
     with get_database().reading() as session:
         current = figures.read_figures(session)
-    text = generate_latest(Exposed(current, datetime.now(UTC), VERSION, admission.count_refused()))
+    text = generate_latest(ServiceMetrics(current, datetime.now(UTC), VERSION, admission.count_refused()))
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 @dataclass(frozen=True)
-class Exposed:
-    """The figures of one moment as metrics. Every worker of a machine returns the same."""
+class ServiceMetrics:
+    """The metrics of the service at one moment. Every worker process of a machine returns the same."""
 
     figures: Figures
     now: datetime
     version: str
-    refused: int = 0
+    refused_requests: int = 0
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
-        yield _build_gauge("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
+        yield _build_gauge("faultwatch_build_info", "The running version.", "version", {self.version: 1})
         yield from self._collect_measured()
         yield from self._collect_waiting()
         yield GaugeMetricFamily("faultwatch_drifts_open", "Drifts without a decision.", self.figures.drifts)
@@ -52,7 +52,7 @@ class Exposed:
         yield CounterMetricFamily(
             "faultwatch_requests_refused",
             "Requests with reports that this machine refused for a moment because it was busy.",
-            self.refused,
+            self.refused_requests,
         )
 
     def _collect_measured(self) -> Iterator[Metric]:
@@ -81,7 +81,7 @@ class Exposed:
         waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
             "faultwatch_jobs_oldest_queued_seconds",
-            "Age of the oldest job that no runner has begun; 0 if no job waits.",
+            "Age of the oldest job that no runner has started; 0 if no job waits.",
             waited,
         )
         yield _build_gauge(

@@ -17,15 +17,17 @@ from service.store.engine.database import Database
 def record_changes(database: Database, config: Config) -> None:
     """Record the settings with which the service starts in the audit log, if they are not those of its last start."""
     groups = list_settings(config, SETTINGS, os.environ, NotificationSettings())
-    now = {setting.name: setting.value for group in groups for setting in group.settings}
+    values = {setting.name: setting.value for group in groups for setting in group.settings}
     with database.reading() as session:
-        last = audit.find_newest(session, AuditAction.SETTINGS_CHANGED)
-    before = last.detail if last else {}
-    if now == before:
+        last_entry = audit.find_newest(session, AuditAction.SETTINGS_CHANGED)
+    former_values = last_entry.detail if last_entry else {}
+    if values == former_values:
         return
-    changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
-    target = ", ".join(changed) if last else "first start"
+    changed = sorted(
+        name for name in values.keys() | former_values.keys() if values.get(name) != former_values.get(name)
+    )
+    target = ", ".join(changed) if last_entry else "first start"
     with database.writing() as session:
         audit.record_entry(
-            session, audit.find_local_actor(), AuditAction.SETTINGS_CHANGED, target, now, now=datetime.now(UTC)
+            session, audit.find_local_actor(), AuditAction.SETTINGS_CHANGED, target, values, now=datetime.now(UTC)
         )

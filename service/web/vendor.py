@@ -40,5 +40,5 @@ def find_address(package: str) -> str:
 @cache
 def _find_file(package: str) -> tuple[str, str]:
     """Return the version and the name of a package's file."""
-    (found,) = (_VENDORED / package).glob("*/*.js")
-    return found.parent.name, found.name
+    (script,) = (_VENDORED / package).glob("*/*.js")
+    return script.parent.name, script.name

@@ -25,9 +25,9 @@ bp = Blueprint("webhooks", __name__)
 @bp.post(f"/<any({', '.join(FORGES)}):name>/webhook")
 def receive(name: str) -> ResponseReturnValue:
     """Store a delivery. The same one sent twice is stored once."""
-    kind, work = ForgeKind(name), find_worker()
-    forge = work.forges.get(kind) if work else None
-    if work is None or forge is None:
+    kind, worker = ForgeKind(name), find_worker()
+    forge = worker.forges.get(kind) if worker else None
+    if worker is None or forge is None:
         raise make_not_found(f"{FORGES[kind].role} of this service")
     body = request.get_data(cache=False)
     delivery = forge.read_delivery(lambda name: request.headers.get(name, ""), body)
@@ -49,7 +49,7 @@ def receive(name: str) -> ResponseReturnValue:
     )
     with get_database().writing() as session:
         is_new = store.store_delivery(session, row)
-    work.wake()
+    worker.wake()
     return {"taken": is_new}, HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
 
 

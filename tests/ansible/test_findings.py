@@ -60,16 +60,16 @@ def test_a_host_on_which_all_holds_has_only_what_the_doctor_found(findings: Modu
 def test_a_setting_that_was_changed_or_is_gone_is_a_mismatch(findings: ModuleType) -> None:
     found = findings.runner_findings("b", *seen({"thp.enabled": "never", "cpu.smt": "off"}, {"thp.enabled": "always"}))
     assert [one["finding"] for one in found if one["status"] == "mismatch"] == [
-        "declared 'off', held 'nothing'",
-        "declared 'never', held 'always'",
+        "declared as 'off', but is 'not set'",
+        "declared as 'never', but is 'always'",
     ]
 
 
 def test_reports_that_wait_and_a_service_that_refuses_are_problems(findings: ModuleType) -> None:
     found = findings.runner_findings("b", *seen({}, {}, waiting=({},), status="401"))
     assert [one["finding"] for one in found if one["name"] in {"spool", "service"}] == [
-        "1 reports wait, 0 were refused",
-        "it answers this host: 401",
+        "1 reports are waiting and 0 were refused",
+        "the service answers this host with 401",
     ]
 
 

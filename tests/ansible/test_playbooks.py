@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "setting": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["not know: tuning_swapp"]),
     "token": ("runners", ACTIONS | {"github_runner_token": "x"}, ["github_runner_token serves one registration"]),
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
-    "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
+    "certificate": ("service", {"service_tls": "files"}, ["set service_tls_certificate"]),
     "workers": ("service", {"service_workers": 0}, ["service_workers is 0"]),
     "fedora": ("runners", system("Fedora", "41", ""), ["fedora runs Fedora 41; the roles support Debian 12"]),
     "older": ("service", system("Debian", "11.9", "bullseye"), ["older runs Debian 11.9; the roles support Debian 12"]),
@@ -168,9 +168,11 @@ def test_a_host_that_was_never_made_is_told_so(tmp_path: Path) -> None:
         yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": [look, table, take]}])
     )
     said = run("ansible-playbook", "-i", str(tmp_path / "hosts.json"), str(tmp_path / "play.yml"), check=False)
-    row = "bench +runner +problem +it was never made, or was retired +ansible-playbook runner.yml makes it"
+    row = "bench +runner +problem +it was never set up, or was retired +run ansible-playbook runner.yml"
     assert re.search(row, said)
-    assert "bench was never made a service and a runner, or was retired: run site.yml first, or service.yml" in said
+    assert (
+        "bench was never set up as a service and a runner, or was retired: run site.yml first, or service.yml" in said
+    )
     assert "changed=0" in said
 
 

@@ -163,14 +163,14 @@ def test_a_dry_run_on_bare_hosts_changes_nothing(estate: Estate) -> None:
 def test_what_looks_after_hosts_takes_none_that_was_never_made(estate: Estate, playbook: str) -> None:
     played = estate.play(playbook)
     assert played.returncode != 0
-    assert "never made" in played.output
+    assert "not set up as a" in played.output
     assert played.changed == []
 
 
 def test_a_runner_is_not_made_before_its_service(estate: Estate) -> None:
     played = estate.play("runner.yml")
     assert played.returncode != 0
-    assert "service-1, which gives bench-1 its token, was never made a service" in " ".join(played.output.split())
+    assert "service-1, which gives bench-1 its token, is not set up as a service" in " ".join(played.output.split())
     assert played.changed == []
 
 
@@ -286,7 +286,7 @@ def test_verify_names_what_does_not_hold(estate: Estate) -> None:
     played = estate.play("verify.yml")
     assert played.returncode != 0
     assert "setting vm.swappiness" in played.output
-    assert "it answers this host: 401" in played.output
+    assert "the service answers this host with 401" in played.output
     estate.runner.run("rm /etc/faultwatch/token /etc/faultwatch/settings.json")
     assert estate.play("runner.yml").returncode == 0
     assert estate.play("verify.yml").returncode == 0

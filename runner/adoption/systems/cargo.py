@@ -22,9 +22,9 @@ def propose(sources: Sources) -> list[BuildProposal]:
         return []
     manifest = _read_manifest(sources)
     package = manifest.get("package")
-    oldest = package.get("rust-version") if isinstance(package, dict) else None
-    least = {"cargo": oldest} if isinstance(oldest, str) else {}
-    return [replace(proposal, least=least) for proposal in _list_proposals(sources, manifest)]
+    oldest_version = package.get("rust-version") if isinstance(package, dict) else None
+    min_versions = {"cargo": oldest_version} if isinstance(oldest_version, str) else {}
+    return [replace(proposal, min_versions=min_versions) for proposal in _list_proposals(sources, manifest)]
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:

@@ -30,12 +30,14 @@ def propose(sources: Sources) -> list[BuildProposal]:
     variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
     return [
-        _propose_build(folder, sources.build_folder, options, text, tests=bool(programs) and options is variants[-1])
+        _propose_build(
+            folder, sources.build_folder, options, text, builds_tests=bool(programs) and options is variants[-1]
+        )
         for options in distinct
     ]
 
 
-def _propose_build(folder: str, target: str, options: list[str], text: str, *, tests: bool) -> BuildProposal:
+def _propose_build(folder: str, target: str, options: list[str], text: str, *, builds_tests: bool) -> BuildProposal:
     """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
     languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
@@ -44,6 +46,6 @@ def _propose_build(folder: str, target: str, options: list[str], text: str, *, t
         "CMake",
         build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
         ("cmake", *(("gfortran",) if fortran else ())),
-        tests=tests,
+        builds_tests=builds_tests,
         depth=len(PurePosixPath(folder).parts),
     )

@@ -44,8 +44,8 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     module_path = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(module_path / "go.sum")) else {}
-    oldest = _MIN_VERSION.search(sources.read_text(str(module_path / "go.mod")))
-    least = {"go": oldest[1]} if oldest else {}
+    oldest_version = _MIN_VERSION.search(sources.read_text(str(module_path / "go.mod")))
+    min_versions = {"go": oldest_version[1]} if oldest_version else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
     # Go itself ignores folders whose names begin with these characters.
     for_users = [
@@ -59,24 +59,24 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     )
     environment = {**packages, **GO_CACHE_VARIABLES}
     # A test reads its data relative to the folder of its package.
-    top = "/".join([".."] * len(module_path.parts)) or "."
-    enter = [] if module == "." else [f"cd {module}"]
-    output = target if module == "." else f"{top}/{target}"
+    path_to_top = "/".join([".."] * len(module_path.parts)) or "."
+    enter_steps = [] if module == "." else [f"cd {module}"]
+    output = target if module == "." else f"{path_to_top}/{target}"
     proposals = []
     if programs:
         folders = " ".join(
             f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MAX_BENCHMARKS]
         )
-        build = build_shell_command(*enter, f"go build -o {output}/ {folders}")
-        proposals.append(BuildProposal("Go", build, ("go",), environment, least=least))
+        build = build_shell_command(*enter_steps, f"go build -o {output}/ {folders}")
+        proposals.append(BuildProposal("Go", build, ("go",), environment, min_versions=min_versions))
     if tests:
         # The package that users import is at the top of its module.
         folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
-        build = build_shell_command(*enter, f"go test -c -o {output}/benchmarks ./{folder}")
+        build = build_shell_command(*enter_steps, f"go test -c -o {output}/benchmarks ./{folder}")
         texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder]
         pattern = select_own_benchmarks(texts, _list_module_paths(sources))
         run = _propose_benchmarks(str(module_path / folder), f"{target}/benchmarks", pattern)
-        proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), least=least))
+        proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), min_versions=min_versions))
     return proposals
 
 
@@ -124,9 +124,9 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
 
 def _propose_benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
     """Return the command that runs the benchmarks of a package in its folder."""
-    chosen = f'"{pattern}"' if "|" in pattern else pattern
-    arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={BENCHMARK_ROUNDS}x"
+    benchmark_pattern = f'"{pattern}"' if "|" in pattern else pattern
+    arguments = f"-test.run=NONE -test.bench={benchmark_pattern} -test.benchtime={BENCHMARK_ROUNDS}x"
     if folder == ".":
         return RunProposal(f"{program} {arguments}")
-    up = "/".join([".."] * (folder.count("/") + 1))
-    return RunProposal(build_shell_command(f"cd {folder}", f"exec {up}/{program} {arguments}"))
+    path_to_top = "/".join([".."] * (folder.count("/") + 1))
+    return RunProposal(build_shell_command(f"cd {folder}", f"exec {path_to_top}/{program} {arguments}"))

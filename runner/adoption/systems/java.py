@@ -10,9 +10,9 @@ _MAIN = re.compile(r"\bstatic\s+(?:public\s+)?void\s+main\s*\(|\bvoid\s+main\s*\
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 _BENCHMARK = re.compile(r"bench|perf", re.IGNORECASE)
 _MAX_CLASSES = 5
-_MAX_READ = 200
+_MAX_READ_SOURCES = 200
 """Sources that are read to find a main class."""
-_CLASSES = "faultwatch-classes"
+_CLASSES_FOLDER = "faultwatch-classes"
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -30,32 +30,36 @@ def propose(sources: Sources) -> list[BuildProposal]:
         goals = "-DskipTests package dependency:copy-dependencies -DincludeScope=runtime"
         return [
             BuildProposal(
-                "Maven", f"mvn --quiet --batch-mode{mode} {goals}", ("mvn", "java"), runs=_list_runs(path, classes)
+                "Maven",
+                f"mvn --quiet --batch-mode{mode} {goals}",
+                ("mvn", "java"),
+                runs=_list_run_proposals(path, classes),
             )
             for mode in (" --offline", "")
         ]
     if sources.has("build.gradle", "build.gradle.kts"):
         gradle, tools = ("./gradlew", ("java",)) if sources.has("gradlew") else ("gradle", ("gradle", "java"))
-        runs = _list_runs("build/classes/java/main:build/resources/main", classes)
+        runs = _list_run_proposals("build/classes/java/main:build/resources/main", classes)
         return [
             BuildProposal("Gradle", f"{gradle} --no-daemon --quiet{mode} classes", tools, runs=runs)
             for mode in (" --offline", "")
         ]
-    command = build_shell_command(f"javac -d {_CLASSES} {' '.join(_list_roots(files))}")
-    return [BuildProposal("Java", command, ("javac", "java"), runs=_list_runs(_CLASSES, classes))]
+    command = build_shell_command(f"javac -d {_CLASSES_FOLDER} {' '.join(_list_roots(files))}")
+    return [BuildProposal("Java", command, ("javac", "java"), runs=_list_run_proposals(_CLASSES_FOLDER, classes))]
 
 
-def _list_runs(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
+def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
     return tuple(
-        RunProposal(f"java -cp {path} {name}", idle=not _BENCHMARK.search(name)) for name in classes[:_MAX_CLASSES]
+        RunProposal(f"java -cp {path} {name}", may_do_nothing=not _BENCHMARK.search(name))
+        for name in classes[:_MAX_CLASSES]
     )
 
 
 def _list_main_classes(sources: Sources, files: list[str]) -> list[str]:
     """Return the classes with a main method by their full names, benchmarks first, then those near the top."""
-    ordered = sorted(files, key=lambda file: (not _BENCHMARK.search(file), file.count("/"), file))
+    sorted_files = sorted(files, key=lambda file: (not _BENCHMARK.search(file), file.count("/"), file))
     names = []
-    for file in ordered[:_MAX_READ]:
+    for file in sorted_files[:_MAX_READ_SOURCES]:
         text = sources.read_text(file)
         if _MAIN.search(text):
             package = _PACKAGE.search(text)

@@ -70,15 +70,17 @@ def find_leaving_targets(text: str) -> set[str]:
     """Return the targets that start a container or change the user, directly or through a prerequisite."""
     rules = _parse_rules(text)
     leaving = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
-    while more := {name for name, rule in rules.items() if name not in leaving and not leaving.isdisjoint(rule.needs)}:
-        leaving |= more
+    while newly_leaving := {
+        name for name, rule in rules.items() if name not in leaving and not leaving.isdisjoint(rule.prerequisites)
+    }:
+        leaving |= newly_leaving
     return leaving
 
 
 class _Rule(Struct, dict=True):
     """The prerequisites and the recipe of a target, with variables expanded."""
 
-    needs: set[str] = field(default_factory=set)
+    prerequisites: set[str] = field(default_factory=set)
     recipe: str = ""
 
 
@@ -92,10 +94,10 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
             for rule in current:
                 rule.recipe += f"{_expand_variables(line, variables)}\n"
         elif match := _RULE.fullmatch(line):
-            needs, _, recipe = match[2].partition(";")
+            prerequisites, _, recipe = match[2].partition(";")
             current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
             for rule in current:
-                rule.needs.update(_expand_variables(needs, variables).split())
+                rule.prerequisites.update(_expand_variables(prerequisites, variables).split())
                 rule.recipe += f"{_expand_variables(recipe, variables)}\n"
     return rules
 

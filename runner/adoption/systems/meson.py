@@ -19,7 +19,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
     options = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
     return [
-        _propose_build(str(folder), sources.build_folder, chosen) for chosen in ([options, []] if options else [[]])
+        _propose_build(str(folder), sources.build_folder, variant) for variant in ([options, []] if options else [[]])
     ]
 
 

@@ -25,7 +25,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if not sources.has(_FILE):
         return []
     package = _read_package(sources)
-    runs = tuple(_list_runs(package))
+    runs = tuple(_list_run_proposals(package))
     if not runs:
         return []
     steps = []
@@ -52,7 +52,7 @@ def _get_table(package: dict[str, Any], name: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _list_runs(package: dict[str, Any]) -> list[RunProposal]:
+def _list_run_proposals(package: dict[str, Any]) -> list[RunProposal]:
     """Return the commands of the scripts, and of the package as a program, which may be a server that never ends."""
     scripts = {
         name: text
@@ -62,10 +62,10 @@ def _list_runs(package: dict[str, Any]) -> list[RunProposal]:
     benchmarks = [name for name in scripts if name.split(":")[0] in _BENCHMARKS]
     runs = [RunProposal(_build_command(name, scripts[name])) for name in benchmarks]
     if "start" in scripts:
-        runs.append(RunProposal(_build_command("start", scripts["start"]), idle=True))
+        runs.append(RunProposal(_build_command("start", scripts["start"]), may_do_nothing=True))
     main = package.get("main")
     if isinstance(main, str) and _DIRECT.fullmatch(f"node {main}"):
-        runs.append(RunProposal(_build_command("", f"node {main}"), idle=True))
+        runs.append(RunProposal(_build_command("", f"node {main}"), may_do_nothing=True))
     return runs
 
 

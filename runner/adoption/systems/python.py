@@ -44,15 +44,15 @@ def propose(sources: Sources) -> list[BuildProposal]:
         return _propose_scripts(sources, scripts)
     # An installed package knows its version. A package in its sources runs git whenever it is imported, so that git's
     # faults, which differ from commit to commit, would be counted.
-    asks = _needs_git(sources)
-    python = f"{_PYTHON} -P" if asks else _PYTHON
+    needs_git = _needs_git(sources)
+    python = f"{_PYTHON} -P" if needs_git else _PYTHON
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
-    editable = "" if asks or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
+    editable = "" if needs_git or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
     required = _list_build_requirements(project)
     builds = _propose_environments(
         f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required]
     )
-    if sources.has("setup.py") and not asks:
+    if sources.has("setup.py") and not needs_git:
         in_place = build_shell_command(
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
@@ -140,8 +140,10 @@ def _list_build_requirements(project: dict[str, Any]) -> list[str]:
     required = system.get("requires") if isinstance(system, dict) else None
     names = required if isinstance(required, list) else ["setuptools", "wheel"]
     # A marker can be written with either kind of quotes; single ones surround the whole command.
-    plain = [str(name).replace("'", '"') for name in names]
-    return [json.dumps(name) for name in plain if name.isprintable() and not any(sign in name for sign in "$`\\{}")]
+    quoted_names = [str(name).replace("'", '"') for name in names]
+    return [
+        json.dumps(name) for name in quoted_names if name.isprintable() and not any(sign in name for sign in "$`\\{}")
+    ]
 
 
 def build_install_command(sources: Sources, command: str) -> str:
@@ -151,15 +153,19 @@ def build_install_command(sources: Sources, command: str) -> str:
         return ""
     words = [word.strip("\"'") for word in install[1].split()]
     requirements = [
-        f"-r {after}" if word in _REQUIREMENT_FILE_OPTIONS else word
-        for word, after in pairwise([*words, ""])
+        f"-r {next_word}" if word in _REQUIREMENT_FILE_OPTIONS else word
+        for word, next_word in pairwise([*words, ""])
         if _is_requirement(word)
     ]
-    files = {after for word, after in pairwise(words) if word in _REQUIREMENT_FILE_OPTIONS}
+    files = {next_word for word, next_word in pairwise(words) if word in _REQUIREMENT_FILE_OPTIONS}
     requirements = [word for word in requirements if word not in files]
-    needed = [*requirements, *_list_build_requirements(_read_project(sources))] if "." in requirements else requirements
+    all_requirements = (
+        [*requirements, *_list_build_requirements(_read_project(sources))] if "." in requirements else requirements
+    )
     return (
-        f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(needed)}" if requirements else ""
+        f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(all_requirements)}"
+        if requirements
+        else ""
     )
 
 
@@ -204,15 +210,15 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     """Return the ways to run a package: its executable modules, its commands, its examples, and its import."""
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
-    tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
-    tops = [path for path in tops if not _AUXILIARY_FOLDER.match(path.name)] or tops
+    top_packages = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
+    top_packages = [path for path in top_packages if not _AUXILIARY_FOLDER.match(path.name)] or top_packages
     table = project.get("project")
     own_scripts = {
         _normalize_name(str(table.get("name", "")) if isinstance(table, dict) else ""),
         _normalize_name(sources.name),
     }
-    tops.sort(key=lambda path: _normalize_name(path.name) not in own_scripts)
-    for path in tops:
+    top_packages.sort(key=lambda path: _normalize_name(path.name) not in own_scripts)
+    for path in top_packages:
         if sources.has(f"{path}/__main__.py"):
             runs.append(RunProposal(f"{python} -m {path.name}"))
     commands = table.get("scripts", {}) if isinstance(table, dict) else {}
@@ -222,18 +228,23 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
     with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
     for name in [*(commands if isinstance(commands, dict) else ()), *files]:
-        runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
-    runs += [RunProposal(f"{python} {file}", idle=True, test=True) for file in with_statements[:_MAX_SCRIPTS]]
-    names = [path.name for path in tops if path.name.isidentifier()]
+        runs += [
+            RunProposal(f"venv/bin/{name}", may_do_nothing=True),
+            RunProposal(f"venv/bin/{name} --help", may_do_nothing=True),
+        ]
+    runs += [
+        RunProposal(f"{python} {file}", may_do_nothing=True, is_test=True) for file in with_statements[:_MAX_SCRIPTS]
+    ]
+    names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
-        runs.append(RunProposal(f'{python} -c "import {name}"', idle=True))
+        runs.append(RunProposal(f'{python} -c "import {name}"', may_do_nothing=True))
     return runs
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
     """Return the modules of a project without a package: its extensions and files, otherwise a module of its name."""
     setup = sources.read_text("setup.py")
-    listed = _MODULES.search(setup)
+    module_list = _MODULES.search(setup)
     tool = project.get("tool")
     setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
     table = setuptools if isinstance(setuptools, dict) else {}
@@ -242,7 +253,7 @@ def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
     project_table = project.get("project")
     names = [
         *_EXTENSION.findall(setup),
-        *(re.findall(r"[\"'](\w+)[\"']", listed[1]) if listed else ()),
+        *(re.findall(r"[\"'](\w+)[\"']", module_list[1]) if module_list else ()),
         *(
             extension.get("name")
             for extension in (extensions if isinstance(extensions, list) else ())

@@ -13,7 +13,7 @@ _MAX_SCRIPTS = 5
 _SHELLS = ("bash", "dash", "ksh", "zsh", "sh")
 
 
-def list_runs(sources: Sources) -> list[RunProposal]:
+def list_run_proposals(sources: Sources) -> list[RunProposal]:
     """Return the scripts of a project that look as if they start it: benchmarks first."""
     scripts = []
     for file in sources.find_files_by_suffix(".sh"):
@@ -22,14 +22,14 @@ def list_runs(sources: Sources) -> list[RunProposal]:
         if rank < 2 and file.count("/") <= _MAX_DEPTH and not is_auxiliary(file) and re.fullmatch(r"[\w./-]+", file):
             scripts.append((rank, file.count("/"), file))
     return [
-        RunProposal(f"{_get_shell(sources.read_text(file))} {file}", idle=rank > 0)
+        RunProposal(f"{_get_shell(sources.read_text(file))} {file}", may_do_nothing=rank > 0)
         for rank, _, file in sorted(scripts)[:_MAX_SCRIPTS]
     ]
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to run the scripts without building anything."""
-    runs = tuple(list_runs(sources))
+    runs = tuple(list_run_proposals(sources))
     return [BuildProposal("Scripts", "", runs=runs)] if runs else []
 
 

@@ -15,7 +15,7 @@ from runner.importing.units import NANOSECONDS
 FORMAT_NAME = "asv"
 _VERSION = 2
 _UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
-"""Of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""
+"""The unit of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""
 _MILLISECONDS = Field(ge=0, lt=253_402_300_800_000)
 
 
@@ -51,7 +51,7 @@ _NAMES = TypeAdapter(dict[str, Any])
 
 def recognises(source: Source) -> bool:
     """Return whether this is an asv result file."""
-    return source.has("commit_hash", "results", "env_name")
+    return source.has_keys("commit_hash", "results", "env_name")
 
 
 def parse(source: Source) -> list[Result]:
@@ -70,8 +70,8 @@ def parse(source: Source) -> list[Result]:
             "convert the results with `asv update`",
         )
     file = check_document(_File, source.json, source.name, "an asv file")
-    described = parse_json(source.beside("../benchmarks.json") or "{}")
-    descriptions = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
+    document = parse_json(source.read_neighbour("../benchmarks.json") or "{}")
+    descriptions = check_document(_NAMES, document, "benchmarks.json", "a description of asv's benchmarks")
     return [
         result
         for name, row in file.results.items()
@@ -93,7 +93,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
         if columns.result is None:
             return
         raise FaultwatchError(f"{location}: the number of results does not match the parameters")
-    started = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
+    started_at = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
     for value, point, samples in zip_longest(columns.result or (), points, (columns.samples or ())[: len(points)]):
         if value is None or not abs(value) < 2**64:  # NaN: skipped
             continue
@@ -107,7 +107,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
             better="lower",  # asv itself takes every increase for a regression
             values=tuple(sample * factor for sample in samples or (value,)),
             revision=file.commit_hash,
-            time=started,
+            time=started_at,
             host=str(file.params.get("machine", "")),
             settings={"asv.environment": file.env_name}
             | {f"asv.{key}": str(value) for key, value in list(file.params.items())[:50] if key != "machine"},
@@ -116,10 +116,10 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
 
 def _count_points(params: list[list[str]]) -> int:
     """Return the number of points of a matrix without making them: a small file can describe very many."""
-    size = 1
+    point_count = 1
     for values in params:
-        size *= len(values)
-    return size
+        point_count *= len(values)
+    return point_count
 
 
 def _unquote(value: str) -> str:

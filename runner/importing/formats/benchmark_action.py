@@ -30,7 +30,7 @@ class _Commit(Part):
 class _Entry(Part):
     commit: _Commit
     date: float = Field(ge=0, lt=253_402_300_800_000)
-    """Of the measurement, in milliseconds since 1970."""
+    """The time of the measurement, in milliseconds since 1970."""
     tool: str = ""
     benches: list[_Bench] = Field(max_length=100_000)
 
@@ -45,7 +45,7 @@ _CUSTOM_FILE = TypeAdapter(list[_Bench])
 
 def recognises_history(source: Source) -> bool:
     """Return whether this is a ``data.js``, or the same as JSON."""
-    return source.text.lstrip().startswith(_SCRIPT_PREFIX) or source.has("lastUpdate", "entries")
+    return source.text.lstrip().startswith(_SCRIPT_PREFIX) or source.has_keys("lastUpdate", "entries")
 
 
 def recognises_custom(source: Source) -> bool:

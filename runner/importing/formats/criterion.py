@@ -11,7 +11,7 @@ FORMAT_NAME = "criterion"
 _LATEST_FOLDERS = frozenset({"new", "base"})
 """Folders without the name of a baseline: the latest measurement, and the latest that was not saved as a baseline."""
 _RESERVED_FOLDERS = frozenset({*_LATEST_FOLDERS, "change", "report"})
-"""What lies beside the folders of saved baselines."""
+"""The names of folders that lie beside those of saved baselines."""
 
 
 class _Sample(Part):
@@ -27,7 +27,7 @@ class _Benchmark(Part):
 
 def recognises(source: Source) -> bool:
     """Return whether this is a Criterion sample."""
-    return source.has("sampling_mode", "iters", "times")
+    return source.has_keys("sampling_mode", "iters", "times")
 
 
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
@@ -36,8 +36,8 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     The latest measurement usually was saved as a baseline too. So beside baselines it is read only if its revision is
     given.
     """
-    latest = source.folders[:1] == ("new",)
-    if latest and not defaults.revision and not _RESERVED_FOLDERS.issuperset(source.siblings()):
+    is_latest = source.folders[:1] == ("new",)
+    if is_latest and not defaults.revision and not _RESERVED_FOLDERS.issuperset(source.list_sibling_folders()):
         return []
     return group_into_runs(parse(source), FORMAT_NAME, source, defaults)
 
@@ -51,7 +51,7 @@ def parse(source: Source) -> list[Result]:
         The file is invalid, or there is no benchmark.json beside it.
     """
     sample = check_document(_Sample, source.json, source.name, "a Criterion sample")
-    text = source.beside("benchmark.json")
+    text = source.read_neighbour("benchmark.json")
     if text is None:
         raise FaultwatchError(
             f"there is no benchmark.json beside {source.name}", "import the whole folder target/criterion"
@@ -59,16 +59,18 @@ def parse(source: Source) -> list[Result]:
     folder = source.folders[0] if source.folders else ""
     if folder == "base":  # a copy of "new", or an older measurement whose revision is unknown
         return []
-    about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a Criterion description")
+    description = check_document(
+        _Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a Criterion description"
+    )
     if len(sample.iters) != len(sample.times) or min(sample.iters) <= 0:
         raise FaultwatchError(
             f"{source.name} is not a Criterion sample: iters and times must have the same length, and iters must be "
             "positive"
         )
-    name = "/".join(filter(None, (about.group_id, about.function_id)))
+    name = "/".join(filter(None, (description.group_id, description.function_id)))
     return [
         Result(
-            case=make_case(name, {"value": about.value_str} if about.value_str else {}),
+            case=make_case(name, {"value": description.value_str} if description.value_str else {}),
             metric="time",
             unit="ns",
             better="lower",

@@ -38,15 +38,15 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read every row; the first line names the columns."""
     name = source.name
     rows = csv.DictReader(source.text.splitlines(), strict=True)
-    needed = {column: _split_column(column)[0] for column in defaults.columns.values()}
+    column_names = {column: _split_column(column)[0] for column in defaults.columns.values()}
     try:
         names = rows.fieldnames or ()
     except csv.Error as error:
         raise FaultwatchError(f"{name}: line 1: {error}") from None
-    missing = sorted(set(needed.values()) - set(names))
-    if missing:
+    missing_columns = sorted(set(column_names.values()) - set(names))
+    if missing_columns:
         columns = ", ".join(names)
-        raise FaultwatchError(f"{name}: no column {', '.join(missing)}", f"the first line has: {columns}"[:500])
+        raise FaultwatchError(f"{name}: no column {', '.join(missing_columns)}", f"the first line has: {columns}"[:500])
     return [_make_run(row, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 
@@ -63,26 +63,26 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
         raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
 
 
-def _make_run(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> ImportedRun:
+def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -> ImportedRun:
     """Return one row as a run; options of the command replace missing columns."""
     cells = {name: row[_split_column(column)[0]].strip() for name, column in defaults.columns.items()}
     readings = {
-        name: Reading(value=_parse_value(name, cells[name], _split_column(defaults.columns[name])[1], place))
+        name: Reading(value=_parse_value(name, cells[name], _split_column(defaults.columns[name])[1], location))
         for name in defaults.columns
         if name in CATALOGUE and cells[name]
     }
     if not readings:
-        raise FaultwatchError(f"{place}: no metric has a value")
+        raise FaultwatchError(f"{location}: no metric has a value")
     if not (cells.get("started_at") or defaults.started_at):
-        require_value("", "started-at", place)
-    when = parse_time(cells["started_at"], place) if cells.get("started_at") else defaults.started_at
-    assert when is not None
+        require_value("", "started-at", location)
+    started_at = parse_time(cells["started_at"], location) if cells.get("started_at") else defaults.started_at
+    assert started_at is not None
     elapsed = readings["elapsed"].value if "elapsed" in readings else None
     return ImportedRun(
-        place=place,
-        revision=require_value(cells.get("revision") or defaults.revision, "revision", place),
+        location=location,
+        revision=require_value(cells.get("revision") or defaults.revision, "revision", location),
         case=cells.get("case") or defaults.case,
-        started_at=when,
+        started_at=started_at,
         samples=(Sample(readings=readings),),
         settings={IMPORT_FORMAT: "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
         subject=cells.get("subject", ""),
@@ -97,18 +97,18 @@ def _split_column(text: str) -> tuple[str, str]:
     return (column, unit) if colon and unit in _UNITS else (text, "")
 
 
-def _parse_value(name: str, text: str, unit: str, place: str) -> int | float:
+def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     """Return the number in a cell, converted from the unit of its column."""
     try:
         value = int(text) if text.isdecimal() else float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FaultwatchError(f"{place}: {text[:60]!r} is not a valid number for {name}")
+        raise FaultwatchError(f"{location}: {text[:60]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]
     if metric(name).kind is Kind.COUNT:
         if value != int(value) or value < 0:
-            raise FaultwatchError(f"{place}: {text[:60]!r} is not a valid count for {name}")
+            raise FaultwatchError(f"{location}: {text[:60]!r} is not a valid count for {name}")
         return int(value)
     return value

@@ -26,11 +26,11 @@ _TIMES = ("commit-time", "date", "upload-time")
 _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB/s": "throughput"}
 
 
-class _State(Struct, dict=True):
+class _Configuration(Struct, dict=True):
     """The configuration that the lines so far set for the following results."""
 
-    config: dict[str, str] = field(default_factory=dict)
-    better: dict[str, Better] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    directions: dict[str, Better] = field(default_factory=dict)
 
 
 def recognises(source: Source) -> bool:
@@ -58,33 +58,35 @@ def parse(source: Source) -> list[Result]:
 
 def _list_results(source: Source) -> Iterator[Result]:
     """Yield the results in the output of ``go test -bench``, line by line."""
-    state = _State()
-    for number, raw in enumerate(source.text.splitlines(), start=1):
-        line, location = raw.rstrip(), f"{source.name}: line {number}"
+    configuration = _Configuration()
+    for number, raw_line in enumerate(source.text.splitlines(), start=1):
+        line, location = raw_line.rstrip(), f"{source.name}: line {number}"
         if match := _RESULT.fullmatch(line):
-            yield from _parse_result_line(match, state, location)
+            yield from _parse_result_line(match, configuration, location)
         elif line.startswith("Unit "):
             _, unit, *settings = line.split()[:20] + [""] * (len(line.split()) < 2)
             for setting in settings:
                 if setting in {"better=lower", "better=higher"}:
-                    state.better[unit] = "lower" if setting == "better=lower" else "higher"
+                    configuration.directions[unit] = "lower" if setting == "better=lower" else "higher"
         elif match := _CONFIG.fullmatch(line):
-            state.config[match["key"]] = match["value"].strip()
+            configuration.values[match["key"]] = match["value"].strip()
 
 
-def _parse_result_line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
+def _parse_result_line(match: re.Match[str], configuration: _Configuration, location: str) -> Iterator[Result]:
     """Yield a result for each pair of value and unit in one line."""
-    words = match["values"].split()
-    if len(words) % 2:
-        raise FaultwatchError(f"{place}: the values and units of a benchmark do not come in pairs")
-    when = next((state.config[key] for key in _TIMES if state.config.get(key)), "")
-    case = _parse_case(match["name"], state.config.get("pkg", ""))
-    settings = {f"go.{key}": state.config[key] for key in _SETTINGS if state.config.get(key)}
-    time = parse_time(when, place) if when else None
-    for text, unit in zip(words[::2], words[1::2], strict=True):
-        better = state.better.get(unit) or find_direction(unit) or ("lower" if unit.endswith("/op") else None)
-        value = _parse_number(text, place)
-        revision = state.config.get("commit", "")
+    values_and_units = match["values"].split()
+    if len(values_and_units) % 2:
+        raise FaultwatchError(f"{location}: the values and units of a benchmark do not come in pairs")
+    time_text = next((configuration.values[key] for key in _TIMES if configuration.values.get(key)), "")
+    case = _parse_case(match["name"], configuration.values.get("pkg", ""))
+    settings = {f"go.{key}": configuration.values[key] for key in _SETTINGS if configuration.values.get(key)}
+    time = parse_time(time_text, location) if time_text else None
+    for text, unit in zip(values_and_units[::2], values_and_units[1::2], strict=True):
+        better = (
+            configuration.directions.get(unit) or find_direction(unit) or ("lower" if unit.endswith("/op") else None)
+        )
+        value = _parse_number(text, location)
+        revision = configuration.values.get("commit", "")
         yield Result(
             case, _TITLES.get(unit, unit), unit, better, (value,), revision=revision, time=time, settings=settings
         )
@@ -92,23 +94,23 @@ def _parse_result_line(match: re.Match[str], state: _State, place: str) -> Itera
 
 def _parse_case(name: str, package: str) -> Case:
     """Split ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, and the number of processors."""
-    name, dash, processors = name.rpartition("-") if re.search(r"-\d+$", name) else (name, "", "")
-    first, *rest = name.split("/")
-    parameters = dict(part.split("=", 1) for part in rest if re.match(r"[^=]+=", part))
-    parts = [part for part in rest if not re.match(r"[^=]+=", part)]
-    if dash:
+    name, has_processors, processors = name.rpartition("-") if re.search(r"-\d+$", name) else (name, "", "")
+    function, *further_parts = name.split("/")
+    parameters = dict(part.split("=", 1) for part in further_parts if re.match(r"[^=]+=", part))
+    parts = [part for part in further_parts if not re.match(r"[^=]+=", part)]
+    if has_processors:
         parameters["gomaxprocs"] = processors
     prefix = [package.rpartition("/")[2]] if package else []
-    identity = "/".join((package, first, *parts))
-    return make_case(".".join((*prefix, "-".join((first, *parts)))), parameters, identity)
+    identity = "/".join((package, function, *parts))
+    return make_case(".".join((*prefix, "-".join((function, *parts)))), parameters, identity)
 
 
-def _parse_number(text: str, place: str) -> float:
+def _parse_number(text: str, location: str) -> float:
     """Return the number in a text; raise if there is none."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FaultwatchError(f"{place}: {text[:60]!r} is not a number")
+        raise FaultwatchError(f"{location}: {text[:60]!r} is not a number")
     return value

@@ -43,20 +43,23 @@ class _File(Part):
 
 def recognises(source: Source) -> bool:
     """Return whether this is a Google Benchmark file."""
-    return source.has("context", "benchmarks")
+    return source.has_keys("context", "benchmarks")
 
 
 def parse(source: Source) -> list[Result]:
     """Return the results: of each repetition, or of the median or the mean if the file has only aggregates."""
     file = check_document(_File, source.json, source.name, "a Google Benchmark file")
-    entries = [(check_document(_Entry, raw, source.name, "a Google Benchmark file"), raw) for raw in file.benchmarks]
+    entries = [
+        (check_document(_Entry, raw_entry, source.name, "a Google Benchmark file"), raw_entry)
+        for raw_entry in file.benchmarks
+    ]
     groups: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
-    for entry, raw in entries:
+    for entry, raw_entry in entries:
         if not (entry.error_occurred or entry.skipped):
-            groups.setdefault(entry.run_name or entry.name, []).append((entry, raw))
+            groups.setdefault(entry.run_name or entry.name, []).append((entry, raw_entry))
     date = file.context.get("date")
     time = parse_time(str(date), f"{source.name}: context.date") if date else None
-    about = {
+    origin = {
         "revision": next((str(file.context[key]) for key in _REVISIONS if file.context.get(key)), ""),
         "host": str(file.context.get("host_name", "")),
         "settings": {f"google-benchmark.{key}": str(file.context[key]) for key in _SETTINGS if key in file.context},
@@ -64,7 +67,7 @@ def parse(source: Source) -> list[Result]:
     return [
         result
         for name, group in groups.items()
-        for result in _list_results(name, list(_choose_runs(group)), time, about)
+        for result in _list_results(name, list(_choose_runs(group)), time, origin)
     ]
 
 
@@ -72,18 +75,18 @@ def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tup
     """Return the repetitions of a benchmark; without them, its median or its mean."""
     entries = list(group)
     for kind in ("", "median", "mean"):
-        chosen = [
+        chosen_entries = [
             pair
             for pair in entries
             if (pair[0].aggregate_name == kind and (pair[0].run_type == "aggregate") == bool(kind))
         ]
-        if chosen:
-            return iter(chosen)
+        if chosen_entries:
+            return iter(chosen_entries)
     return iter(())
 
 
 def _list_results(
-    name: str, entries: list[tuple[_Entry, dict[str, Any]]], time: datetime | None, about: dict[str, Any]
+    name: str, entries: list[tuple[_Entry, dict[str, Any]]], time: datetime | None, origin: dict[str, Any]
 ) -> Iterator[Result]:
     """Yield the times of one benchmark and its counters."""
     case = _parse_case(name)
@@ -94,20 +97,20 @@ def _list_results(
             if (value := getattr(entry, metric)) is not None
         ]
         if values:
-            yield Result(case, metric, "ns", "lower", tuple(values), time=time, **about)
-    for counter in dict.fromkeys(key for _, raw in entries for key in raw if key not in _STANDARD_FIELDS):
-        counts = [float(raw[counter]) for _, raw in entries if _is_number(raw.get(counter))]
+            yield Result(case, metric, "ns", "lower", tuple(values), time=time, **origin)
+    for counter in dict.fromkeys(key for _, raw_entry in entries for key in raw_entry if key not in _STANDARD_FIELDS):
+        counts = [float(raw_entry[counter]) for _, raw_entry in entries if _is_number(raw_entry.get(counter))]
         if counts:
             unit = _get_counter_unit(counter)
-            yield Result(case, counter, unit, find_direction(unit), tuple(counts), time=time, **about)
+            yield Result(case, counter, unit, find_direction(unit), tuple(counts), time=time, **origin)
 
 
 def _parse_case(name: str) -> Case:
     """Split ``BM_Fill/64/threads:2`` into the benchmark, its arguments, and its options."""
-    first, *rest = name.split("/")
-    options = dict(part.split(":", 1) for part in rest if ":" in part and not part.startswith(":"))
-    arguments = "/".join(part for part in rest if ":" not in part or part.startswith(":"))
-    return make_case(first, ({"arguments": arguments} if arguments else {}) | options)
+    function, *further_parts = name.split("/")
+    options = dict(part.split(":", 1) for part in further_parts if ":" in part and not part.startswith(":"))
+    arguments = "/".join(part for part in further_parts if ":" not in part or part.startswith(":"))
+    return make_case(function, ({"arguments": arguments} if arguments else {}) | options)
 
 
 def _is_number(value: object) -> bool:
@@ -116,5 +119,5 @@ def _is_number(value: object) -> bool:
 
 def _get_counter_unit(counter: str) -> str:
     """Return the unit of a counter: that of a rate only where its name says so."""
-    head, per_second, _ = counter.partition("_per_second")
-    return f"{head}/s" if per_second and head else ""
+    counted_thing, per_second, _ = counter.partition("_per_second")
+    return f"{counted_thing}/s" if per_second and counted_thing else ""

@@ -13,7 +13,7 @@ FORMAT_NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
 
 _EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")
-"""Percentiles of the sampling mode that hardly repeat, or say the same as their neighbours."""
+"""Percentiles of the sampling mode that differ much between runs, or hardly differ from their neighbours."""
 
 
 class _CamelCase(Part):
@@ -77,7 +77,7 @@ def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
         if better == "higher" and not metric.score_unit.startswith("ops/"):
             better = None
         unit, factor = convert_to_rate(metric.score_unit)
-        raw = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
-        values = tuple(value * factor for value in raw if isinstance(value, int | float) and abs(value) < 2**64)
+        raw_values = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
+        values = tuple(value * factor for value in raw_values if isinstance(value, int | float) and abs(value) < 2**64)
         if values:
             yield Result(case, title, unit, better, values, settings=settings)

@@ -16,7 +16,7 @@ _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
 _SHORT_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
 _UNITS = {"mem_bytes": "bytes", "code_size": "bytes"} | dict.fromkeys(_SECONDS, "s")
 _BETTER: dict[str, Better] = {"score": "higher"} | dict.fromkeys(_UNITS, "lower")  # type: ignore[assignment]
-"""Of the metrics of LNT's own schemas; those of other schemas have no direction here."""
+"""The better direction of the metrics of LNT's own schemas; those of other schemas have no direction here."""
 _REVISIONS = ("llvm_project_revision", "run_order", "git_sha", "order")
 
 
@@ -48,24 +48,24 @@ class _Report(Part):
 
 def recognises(source: Source) -> bool:
     """Return whether this is an LNT report."""
-    return source.has("Machine", "Run", "Tests") or source.has("machine", "run", "tests")
+    return source.has_keys("Machine", "Run", "Tests") or source.has_keys("machine", "run", "tests")
 
 
 def parse(source: Source) -> list[Result]:
     """Return the results of a report. Hashes and states of tests are not measurements."""
-    if source.has("Machine"):
+    if source.has_keys("Machine"):
         report = check_document(_OldReport, source.json, source.name, "an LNT report")
         tests = [_read_old_test(test) for test in report.tests]
         return list(_list_results(source, report.machine.name, report.run.start, report.run.info, tests))
-    new = check_document(_Report, source.json, source.name, "an LNT report")
+    new_report = check_document(_Report, source.json, source.name, "an LNT report")
     tests = [
         (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _select_numbers(values))
-        for test in new.tests
+        for test in new_report.tests
         for metric, values in test.items()
         if metric not in {"name", "info"}
     ]
-    host, start = str(new.machine.get("name", "")), str(new.run.get("start_time", ""))
-    return list(_list_results(source, host, start, new.run, tests))
+    host, start = str(new_report.machine.get("name", "")), str(new_report.run.get("start_time", ""))
+    return list(_list_results(source, host, start, new_report.run, tests))
 
 
 def _read_old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
@@ -74,8 +74,8 @@ def _read_old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
 
 
 def _select_numbers(values: Any) -> tuple[float, ...]:
-    listed = values if isinstance(values, list) else [values]
-    numbers = (value for value in listed if isinstance(value, int | float) and not isinstance(value, bool))
+    value_list = values if isinstance(values, list) else [values]
+    numbers = (value for value in value_list if isinstance(value, int | float) and not isinstance(value, bool))
     return tuple(value for value in numbers if abs(value) < 2**64)
 
 

@@ -14,18 +14,18 @@ from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json
 
 FORMAT_NAME = "perf-stat"
 _SEPARATORS = ";,|\t@"
-_STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
+_START_LINE = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
 def recognises(source: Source) -> bool:
     """Return whether this is the output of ``perf stat``, complete or not."""
-    events = _list_event_lines(source.text)
-    if "Performance counter stats for" in source.text or _STARTED.search(source.text):
+    event_lines = _list_event_lines(source.text)
+    if "Performance counter stats for" in source.text or _START_LINE.search(source.text):
         return True
     try:
         _parse_perf_output(source.text, source.name)
     except FaultwatchError:
-        return any(line.lstrip().startswith('{"counter-value"') for line in events[:1])
+        return any(line.lstrip().startswith('{"counter-value"') for line in event_lines[:1])
     return True
 
 
@@ -35,35 +35,35 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     The output contains no revision and no case. If perf wrote it to a file, its first line is the local time; otherwise
     the modification time of the file is used.
     """
-    form, result = _parse_perf_output(source.text, source.name)
+    format_option, result = _parse_perf_output(source.text, source.name)
     elapsed = result.readings.get("elapsed")
-    placed = locate_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
+    placement = locate_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
     return [
         ImportedRun(
-            place=source.name,
-            revision=placed.revision,
+            location=source.name,
+            revision=placement.revision,
             case=defaults.case,
-            started_at=placed.time,
+            started_at=placement.time,
             samples=(Sample(readings=result.readings, perf_output=source.text[:100_000]),),
             settings={
-                IMPORT_FORMAT: f"perf stat {form}",
+                IMPORT_FORMAT: f"perf stat {format_option}",
                 "counting.scope": "user" if result.user_only else "user+kernel",
             },
             seconds=float(elapsed.value) if elapsed and elapsed.value else 0.0,
-            time_is_known=placed.time_is_known,
+            time_is_known=placement.time_is_known,
         )
     ]
 
 
 def _parse_perf_output(text: str, name: str) -> tuple[str, PerfResult]:
     """Return the format of perf's output and its parsed content."""
-    events = _list_event_lines(text)
+    event_lines = _list_event_lines(text)
     try:
         if "Performance counter stats for" in text:
             return "text", parse_text(text)
-        if events and events[0].lstrip().startswith("{"):
+        if event_lines and event_lines[0].lstrip().startswith("{"):
             return "-j", parse_json(text)
-        return "-x", parse_csv(text, _detect_separator(events))
+        return "-x", parse_csv(text, _detect_separator(event_lines))
     except (PerfOutputError, ValidationError) as error:
         reason = describe_first_mistake(error) if isinstance(error, ValidationError) else error
         raise FaultwatchError(
@@ -75,13 +75,13 @@ def _list_event_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def _detect_separator(events: list[str]) -> str:
+def _detect_separator(event_lines: list[str]) -> str:
     """Return the separator: the first one that follows the count."""
-    first = events[0] if events else ""
-    match = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first)
+    first_line = event_lines[0] if event_lines else ""
+    match = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first_line)
     return match[1] if match else ","
 
 
 def _find_start(text: str) -> datetime | None:
-    match = _STARTED.search(text)
+    match = _START_LINE.search(text)
     return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if match else None

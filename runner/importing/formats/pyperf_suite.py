@@ -18,12 +18,12 @@ _SETTINGS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compi
           "python_version")  # fmt: skip
 """The metadata of pyperf that describe the environment and stay the same between runs."""
 _LOADING_ERRORS = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What pyperf, which checks little, and the types of a run raise where a part of the file is something else."""
+"""The errors of pyperf, which checks little, and of the types of a run if a part of the file has another type."""
 
 
 def recognises(source: Source) -> bool:
     """Return whether this is a pyperf suite, or claims to be one."""
-    return source.has("benchmarks")
+    return source.has_keys("benchmarks")
 
 
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
@@ -54,7 +54,7 @@ def _read_runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedR
     return [_read_foreign_run(benchmark, f"{name}: {benchmark.get_name():.100}", defaults) for benchmark in benchmarks]
 
 
-def _reassemble_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
+def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
     """Reassemble the metrics of a run. It keeps its id, so that a stored run is not stored twice."""
     readings: list[dict[str, Reading]] = []
     metadata: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def _reassemble_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
         values = benchmark.get_values()
         readings = readings or [{} for _ in values]
         if len(values) != len(readings):
-            raise FaultwatchError(f"{place}: the metrics have different numbers of samples")
+            raise FaultwatchError(f"{location}: the metrics have different numbers of samples")
         for sample, value in zip(readings, values, strict=True):
             sample[metadata["name"]] = Reading(value=_convert_count(metadata["name"], value))
     try:
@@ -75,10 +75,10 @@ def _reassemble_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
     except KeyError:
         case = str(metadata["faultwatch_case"])
     return ImportedRun(
-        place=place,
+        location=location,
         revision=str(metadata["faultwatch_revision"]),
         case=case,
-        started_at=parse_time(metadata["date"], place),
+        started_at=parse_time(metadata["date"], location),
         samples=tuple(Sample(readings=sample) for sample in readings),
         settings={IMPORT_FORMAT: "pyperf", "import.environment": metadata["faultwatch_environment"]},
         subject=str(metadata["faultwatch_subject"]),
@@ -92,16 +92,16 @@ def _convert_count(name: str, value: float) -> int | float:
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
-def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
+def _read_foreign_run(benchmark: Any, location: str, defaults: ImportDefaults) -> ImportedRun:
     """Return a benchmark that another tool has measured as a run."""
     metadata = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
-        raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, but only times can be imported")
+        raise FaultwatchError(f"{location}: its values are in {benchmark.get_unit()}, but only times can be imported")
     runs = [run for run in benchmark.get_runs() if run.values]
-    start, end = _read_dates(benchmark, place, defaults)
+    start, end = _read_dates(benchmark, location, defaults)
     return ImportedRun(
-        place=place,
-        revision=require_value(defaults.revision or str(metadata.get("commit_id", "")), "revision", place),
+        location=location,
+        revision=require_value(defaults.revision or str(metadata.get("commit_id", "")), "revision", location),
         case=defaults.case or benchmark.get_name(),
         started_at=start,
         samples=tuple(Sample(readings=_compute_readings(run)) for run in runs),
@@ -112,13 +112,15 @@ def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> I
     )
 
 
-def _read_dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
+def _read_dates(benchmark: Any, location: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
     """Return when the first and the last worker ended, from the metadata of pyperf."""
-    dates = [parse_time(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
+    dates = [
+        parse_time(str(date), location) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))
+    ]
     if defaults.started_at:
         return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
     if not dates:
-        require_value("", "started-at", place)
+        require_value("", "started-at", location)
     return min(dates), max(dates)
 
 

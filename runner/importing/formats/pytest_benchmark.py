@@ -39,7 +39,7 @@ class _File(Part):
 
 def recognises(source: Source) -> bool:
     """Return whether this is a pytest-benchmark file."""
-    return source.has("machine_info", "commit_info", "benchmarks")
+    return source.has_keys("machine_info", "commit_info", "benchmarks")
 
 
 def parse(source: Source) -> list[Result]:

@@ -67,8 +67,8 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
     for key, meaning in _OTHER_MODES.items():
         if key in fields:
             raise line.make_error(meaning)
-    if missing := _REQUIRED_KEYS - fields.keys():
-        raise line.make_error(f"a key is missing: {', '.join(sorted(missing))}")
+    if missing_keys := _REQUIRED_KEYS - fields.keys():
+        raise line.make_error(f"a key is missing: {', '.join(sorted(missing_keys))}")
     if unknown_keys := fields.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
         raise line.make_error(f"unknown key {', '.join(sorted(unknown_keys))}")
     name = read_name(line, fields["event"])

@@ -11,11 +11,11 @@ _STARTED = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\
 class PerfOutputError(ValueError):
     """The output is not perf's, or not a count; the message names the line and the reason."""
 
-    def __init__(self, what: str, number: int = 0, text: str = "") -> None:
-        self.what = what
-        self.number = number
+    def __init__(self, problem: str, line_number: int = 0, text: str = "") -> None:
+        self.what = problem
+        self.number = line_number
         self.text = text
-        super().__init__(f"line {number}: {what}: {text[:200]!r}" if number else what)
+        super().__init__(f"line {line_number}: {problem}: {text[:200]!r}" if line_number else problem)
 
 
 class Line(Struct, frozen=True):
@@ -24,9 +24,9 @@ class Line(Struct, frozen=True):
     number: int
     text: str
 
-    def make_error(self, what: str) -> PerfOutputError:
+    def make_error(self, problem: str) -> PerfOutputError:
         """Return the error that says what is wrong with this line."""
-        return PerfOutputError(what, self.number, self.text)
+        return PerfOutputError(problem, self.number, self.text)
 
 
 def split_lines(text: str) -> list[Line]:

@@ -118,8 +118,8 @@ def _check_requested(
 
     Only clocks may be missing: perf 4.15 leaves them out, and 6.8 to 6.12 those at zero.
     """
-    missing = [name.metric for name in requested if name.metric not in readings]
-    if missing_events := [metric for metric in missing if metric not in OWN_CLOCKS]:
+    missing_metrics = [name.metric for name in requested if name.metric not in readings]
+    if missing_events := [metric for metric in missing_metrics if metric not in OWN_CLOCKS]:
         raise PerfOutputError(f"perf printed no result for {', '.join(missing_events)}, which it was asked to count")
     if extra_events := readings.keys() - {name.metric for name in requested}:
         raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(extra_events))}")
@@ -129,4 +129,4 @@ def _check_requested(
             f"{', '.join(sorted(widened_events))}"
         )
     reason = "perf printed no result for it: some versions omit their own clocks, or a clock that is zero"
-    return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}
+    return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing_metrics}

@@ -12,17 +12,23 @@ class ForgejoSettings(TokenForge):
 
     kind = ForgeKind.FORGEJO
     heading, guide = "Forgejo", "Reporting to GitLab and Forgejo"
-    off = "FAULTWATCH_FORGEJO_URL is not set."
+    disabled_text = "FAULTWATCH_FORGEJO_URL is not set."
 
     url: BaseAddress = declare_setting(
-        "FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: the Forgejo features are off", unit=ADDRESS_UNIT
+        "FAULTWATCH_FORGEJO_URL",
+        "Forgejo address",
+        default_text="none: the Forgejo features are off",
+        unit=ADDRESS_UNIT,
     )
     """The address of Forgejo or Gitea."""
     token: Token = declare_setting(
-        "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", usual="required with the address", repr=False
+        "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", default_text="required if the address is set", repr=False
     )
     """The file with the token of the user account with which the service writes."""
     secret: WebhookSecret = declare_setting(
-        "FAULTWATCH_FORGEJO_SECRET_FILE", "Forgejo webhook secret", usual="required with the address", repr=False
+        "FAULTWATCH_FORGEJO_SECRET_FILE",
+        "Forgejo webhook secret",
+        default_text="required if the address is set",
+        repr=False,
     )
     """The file with the secret that authenticates webhooks."""

@@ -16,18 +16,18 @@ class GithubSettings(ForgeSettings):
 
     kind, switch = ForgeKind.GITHUB, "app_id"
     heading, guide = "GitHub App", "Reporting to GitHub"
-    off = "The service is not a GitHub App: FAULTWATCH_GITHUB_APP is not set."
+    disabled_text = "The service is not a GitHub App: FAULTWATCH_GITHUB_APP is not set."
 
     app_id: Annotated[int, Field(ge=0)] = declare_setting(
-        "FAULTWATCH_GITHUB_APP", "App", usual="none: the GitHub features are off", unit="a number"
+        "FAULTWATCH_GITHUB_APP", "App", default_text="none: the GitHub features are off", unit="a number"
     )
     """The App's number."""
     key: Annotated[str, SecretFile()] = declare_setting(
-        "FAULTWATCH_GITHUB_KEY_FILE", "Private key", usual="required for an App", repr=False
+        "FAULTWATCH_GITHUB_KEY_FILE", "Private key", default_text="required if the App is set", repr=False
     )
     """The file with the App's private key."""
     secret: WebhookSecret = declare_setting(
-        "FAULTWATCH_GITHUB_SECRET_FILE", "Webhook secret", usual="required for an App", repr=False
+        "FAULTWATCH_GITHUB_SECRET_FILE", "Webhook secret", default_text="required if the App is set", repr=False
     )
     """The file with the secret with which GitHub signs webhooks."""
     api: BaseAddress = declare_setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com", unit=ADDRESS_UNIT)

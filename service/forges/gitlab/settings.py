@@ -12,17 +12,20 @@ class GitlabSettings(TokenForge):
 
     kind = ForgeKind.GITLAB
     heading, guide = "GitLab", "Reporting to GitLab and Forgejo"
-    off = "FAULTWATCH_GITLAB_URL is not set."
+    disabled_text = "FAULTWATCH_GITLAB_URL is not set."
 
     url: BaseAddress = declare_setting(
-        "FAULTWATCH_GITLAB_URL", "GitLab address", usual="none: the GitLab features are off", unit=ADDRESS_UNIT
+        "FAULTWATCH_GITLAB_URL", "GitLab address", default_text="none: the GitLab features are off", unit=ADDRESS_UNIT
     )
     """The address of GitLab."""
     token: Token = declare_setting(
-        "FAULTWATCH_GITLAB_TOKEN_FILE", "GitLab token", usual="required with the address", repr=False
+        "FAULTWATCH_GITLAB_TOKEN_FILE", "GitLab token", default_text="required if the address is set", repr=False
     )
     """The file with the token of the user account with which the service writes."""
     secret: WebhookSecret = declare_setting(
-        "FAULTWATCH_GITLAB_SECRET_FILE", "GitLab webhook secret", usual="required with the address", repr=False
+        "FAULTWATCH_GITLAB_SECRET_FILE",
+        "GitLab webhook secret",
+        default_text="required if the address is set",
+        repr=False,
     )
     """The file with the secret that authenticates webhooks."""

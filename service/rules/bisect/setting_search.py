@@ -135,8 +135,8 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         names = ", ".join(error.settings)
         return Refused(
             sentence=(
-                f"It is unknown whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the "
-                f"difference, because mixtures with the settings around it could not be measured."
+                f"It is unknown whether {names} {'causes' if len(error.settings) == 1 else 'cause'} the "
+                f"difference, because combinations with the settings around it could not be measured."
             )
         )
     return FoundSettings(

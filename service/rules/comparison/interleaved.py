@@ -134,7 +134,7 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
     decision = rules.decide_count(pairs, alpha, request.most, least_change)
     if decision.excluded_change is None or not same_answers:
         return decision
-    sentence = f"{decision.sentence} Both programs found the same files, so no smaller one is looked for."
+    sentence = f"{decision.sentence} Both programs found the same files, so smaller changes are not searched for."
     return decision._replace(sentence=sentence)
 
 

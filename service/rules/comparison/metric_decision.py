@@ -203,7 +203,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
         if rule == "exact":
             sentence = (
                 f"Each side repeats its count, in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} "
-                "samples: the difference is a fact."
+                "samples: the difference is certain."
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."

@@ -69,7 +69,7 @@ LOCK_CONTENTION = Rule(
     evidence=_describe_lock,
     remedies=lambda _: (
         Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
-        Remedy(text="map larger pieces less often, with one mapping for all threads"),
+        Remedy(text="map larger pieces less often, and share one mapping between all threads"),
         Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"}),
     ),
     report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() doubled the throughput",
@@ -115,15 +115,15 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
 
 FIRST_TOUCH_STORM = Rule(
     name="first-touch-storm",
-    title="Processes touch new memory all at once",
+    title="Processes touch new memory at the same time",
     condition=_is_fault_storm,
     max_saving=lambda facts: facts.program_share * facts.fault_cost + facts.memory_call_share,
     evidence=_describe_storm,
     remedies=lambda _: (
-        Remedy(text="allocate the memory once and keep it: before the loop, or statically"),
+        Remedy(text="allocate the memory once, before the loop or statically, and keep it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
         Remedy(text="pre-fault with MAP_POPULATE or MADV_POPULATE_WRITE, outside the parallel part"),
-        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the reported problem"),
+        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the problem in a similar report"),
     ),
     report="a molecular-dynamics program: under 1 s alone, 18 s with four in parallel, all of it system time",
 )

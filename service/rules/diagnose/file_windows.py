@@ -52,7 +52,7 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
-        f"{windows:,} munmap; between two of them {format_amount(faults * facts.page_size / windows)} fault again; "
+        f"{windows:,} calls of munmap, between two of which {format_amount(faults * facts.page_size / windows)} fault; "
         f"the faults and calls take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
     )
@@ -60,13 +60,13 @@ def _describe_windows(facts: Facts) -> tuple[str, ...]:
 
 FILE_WINDOWS = Rule(
     name="file-windows",
-    title="A file is mapped in windows, again and again",
+    title="A file is mapped and unmapped repeatedly, piece by piece",
     condition=_is_mapped_in_windows,
     max_saving=_estimate_one_mapping_saving,
     evidence=_describe_windows,
     remedies=lambda _: (
-        Remedy(text="map the whole file once and keep the mapping; an address space has room for it"),
-        Remedy(text="where it cannot stay: map larger windows, with MAP_POPULATE, or read() into a buffer that stays"),
+        Remedy(text="map the whole file once and keep the mapping; the address space is large enough"),
+        Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into a buffer that stays"),
     ),
-    report="linkers and databases that map a file in pieces: every piece faults again, page by page",
+    report="linkers and databases that map a file in pieces: each piece faults again, page by page",
 )

@@ -63,9 +63,9 @@ def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
             else []
         ),
         Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),
-        Remedy(text="start helpers with posix_spawn or vfork, which share nothing; MADV_DONTFORK keeps a region out"),
+        Remedy(text="start helpers with posix_spawn or vfork, which copy nothing; MADV_DONTFORK excludes a region"),
         Remedy(
-            text="if huge pages are in use, one write copies 512 pages: keep them out of the forking process",
+            text="do not use huge pages in the process that forks, because one write then copies 512 pages",
             settings={"thp": "never"},
         ),
     )
@@ -78,5 +78,5 @@ COPIES_AFTER_FORK = Rule(
     max_saving=_estimate_copy_saving,
     evidence=_describe_copies,
     remedies=_suggest_less_copying,
-    report="a store that forks to save: each write meanwhile copies a page, and requests take longer",
+    report="a store that forks to save its data: meanwhile each write copies a page, and requests take longer",
 )

@@ -61,7 +61,7 @@ def _describe_growth(facts: Facts) -> tuple[str, ...]:
     frames: list[Frame] = [facts.profile.frames[index] for index in heaviest.frames] if heaviest else []
     line = find_own_line(frames)
     return (
-        f"{faults:,} of {facts.faults:,} faults are in copying a buffer into a larger one",
+        f"{faults:,} of {facts.faults:,} faults come from copying a buffer into a larger one",
         f"copying takes {_estimate_reserve_saving(facts):.0%} of the CPU time",
         *([f"the buffer grows in {line}"] if line else []),
     )
@@ -69,13 +69,13 @@ def _describe_growth(facts: Facts) -> tuple[str, ...]:
 
 GROWING_BUFFER = Rule(
     name="growing-buffer",
-    title="A large buffer grows by being copied",
+    title="A large buffer is copied each time it grows",
     condition=_grows_by_copying,
     max_saving=_estimate_reserve_saving,
     evidence=_describe_growth,
     remedies=lambda _: (
-        Remedy(text="give the buffer its size before it is filled: reserve(), with_capacity, or one allocation"),
-        Remedy(text="if the size is unknown: keep the buffer and clear() it, or use blocks that stay (std::deque)"),
+        Remedy(text="set the size of the buffer before you fill it: reserve(), with_capacity, or one allocation"),
+        Remedy(text="if the size is unknown, keep and clear() the buffer, or use blocks that do not move (std::deque)"),
     ),
-    report="a vector that doubles: all pages of the old block are copied into new ones, which fault first",
+    report="a vector that doubles: all pages of the old block are copied into new pages, which fault first",
 )

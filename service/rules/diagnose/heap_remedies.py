@@ -13,7 +13,7 @@ from service.rules.diagnose.process_contents import (
 from service.rules.diagnose.profile_facts import Facts
 
 _LARGEST_THRESHOLD = "4294967296"
-KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of giving it back between operations")
+KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of returning it to the kernel between operations")
 
 
 def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
@@ -68,12 +68,12 @@ _ALLOCATOR_REMEDIES: dict[Allocator, tuple[Remedy, ...]] = {
     Allocator.GLIBC: (_GLIBC_REMEDY,),
     Allocator.JEMALLOC: (
         Remedy(
-            text="let jemalloc keep what was freed for longer",
+            text="let jemalloc keep freed memory longer",
             settings={"env.MALLOC_CONF": "dirty_decay_ms:30000,muzzy_decay_ms:30000"},
         ),
     ),
-    Allocator.TCMALLOC: (Remedy(text="let tcmalloc keep what was freed", settings={"env.TCMALLOC_RELEASE_RATE": "0"}),),
-    Allocator.MIMALLOC: (Remedy(text="let mimalloc keep what was freed", settings={"env.MIMALLOC_PURGE_DELAY": "-1"}),),
+    Allocator.TCMALLOC: (Remedy(text="let tcmalloc keep freed memory", settings={"env.TCMALLOC_RELEASE_RATE": "0"}),),
+    Allocator.MIMALLOC: (Remedy(text="let mimalloc keep freed memory", settings={"env.MIMALLOC_PURGE_DELAY": "-1"}),),
     Allocator.MUSL: (
         Remedy(text="musl's malloc unmaps each large block when it is freed: keep large buffers in the program"),
     ),

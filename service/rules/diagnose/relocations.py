@@ -77,17 +77,17 @@ def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
         "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"
     )
     if not is_library:
-        link_text = "link the program without -pie, or static: its own addresses are then known when it is linked"
+        link_text = "link the program statically or without -pie, so that its own addresses are known at link time"
     return (
         Remedy(text=link_text),
         Remedy(text="keep addresses out of large constant tables: offsets or arrays of characters need no relocation"),
-        Remedy(text="start one process that stays or forks, instead of one for each task"),
+        Remedy(text="use one process that keeps running or forks, instead of one process for each task"),
     )
 
 
 RELOCATIONS = Rule(
     name="relocations",
-    title="The start copies pages to write addresses into them",
+    title="The program's start copies pages to write addresses into them",
     condition=_relocates_much,
     max_saving=_estimate_start_saving,
     evidence=_describe_relocations,

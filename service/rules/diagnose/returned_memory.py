@@ -162,7 +162,7 @@ def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     maps_itself = not any(facts.anatomy.by_memory.get(kind) for kind in (Memory.HEAP, Memory.ARENA))
     mapping_remedy = Remedy(text="map with MAP_POPULATE: all pages are provided at once instead of one by one")
     return (
-        Remedy(text="keep the buffers between operations, or work on rows that stay in the cache"),
+        Remedy(text="keep the buffers between operations, or work on rows that fit into the cache"),
         *([mapping_remedy] if maps_itself else []),
         *suggest_heap_settings(facts),
     )

@@ -40,8 +40,8 @@ def _describe_shared(facts: Facts) -> tuple[str, ...]:
     pages = facts.anatomy.shared_pages
     faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
     return (
-        f"{faults:,} first touches of shared memory on {pages:,} pages: the memory is there, but each process has "
-        "a page table of its own",
+        f"{faults:,} first touches of shared memory on {pages:,} pages: the memory exists, but each process has "
+        "its own page table",
         f"those on pages that another process had touched take {_estimate_one_map_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),
     )
@@ -59,7 +59,7 @@ SHARED_MEMORY = Rule(
             "MADV_HUGEPAGE if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
         ),
         Remedy(text="let processes live longer (a pool of connections): each new one faults on every page again"),
-        Remedy(text="map what a process will need at once, when it starts: MADV_POPULATE_READ"),
+        Remedy(text="map everything that a process will need when it starts (MADV_POPULATE_READ)"),
     ),
     report="a database with a process for each connection: each faults on every buffer that it reads",
 )

@@ -59,18 +59,18 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     """Return what shortens a cold start: of the program's image, or of the files that it reads."""
     image_faults, data_faults = (_count_major_file_faults(facts, is_image=is_image) for is_image in (True, False))
     smaller_binary = Remedy(
-        text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"
+        text="make the binary smaller (-Os, fewer libraries), or order its functions as the start uses them"
     )
     return (
         *([smaller_binary] if image_faults >= data_faults else []),
-        Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
+        Remedy(text="read its files into memory before it starts (posix_fadvise WILLNEED, vmtouch)"),
         Remedy(text="keep the files in memory (mlock), if the start must never wait"),
     )
 
 
 COLD_START = Rule(
     name="cold-start",
-    title="The program starts from storage",
+    title="The program's start waits for storage",
     condition=_is_start_cold,
     max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
@@ -172,13 +172,13 @@ READ_AHEAD_OFF = Rule(
 
 MEMORY_LIMIT = Rule(
     name="memory-short",
-    title="Memory is short: a limit or swap",
+    title="Memory is short because of a limit or swapping",
     condition=_is_memory_short,
     max_saving=_estimate_memory_saving,
     evidence=_describe_shortage,
     remedies=lambda _: (
         Remedy(text="raise the control group's limit, or use less memory at a time"),
-        Remedy(text="lock what must not wait in memory (mlock); check vm.swappiness and other tenants"),
+        Remedy(text="lock the memory that must not be evicted (mlock); check vm.swappiness and the host's other load"),
     ),
     report="services under a memory limit: major faults and stalls although the program itself did not change",
 )

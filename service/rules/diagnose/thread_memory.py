@@ -37,8 +37,8 @@ def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the threads, their stacks' faults, and who touches most."""
     threads, refaults = facts.anatomy.threads, _count_stack_refaults(facts)
     return (
-        f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} a thread, are on stacks "
-        "that a thread before had used",
+        f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} per thread, are on "
+        "stacks that an earlier thread had used",
         f"{compute_system_share(facts.profile):.0%} of the CPU time is system time: threads start, fault and end",
         *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
     )
@@ -54,14 +54,14 @@ def _suggest_pool(facts: Facts) -> tuple[Remedy, ...]:
     runtime = identify_runtime(facts.profile)
     example = f" ({_POOLS[runtime]})" if runtime in _POOLS else ""
     return (
-        Remedy(text=f"keep threads and give them tasks{example}, instead of starting one for each task"),
-        Remedy(text="keep large local arrays off the stacks: every new thread touches them again"),
+        Remedy(text=f"reuse threads for many tasks{example} instead of starting one for each task"),
+        Remedy(text="do not keep large arrays on the stacks, because each new thread touches them again"),
     )
 
 
 THREAD_PER_TASK = Rule(
     name="thread-per-task",
-    title="Threads come and go, and each touches its stack again",
+    title="Short-lived threads touch their stacks again and again",
     condition=_has_thread_per_task,
     max_saving=_estimate_pool_saving,
     evidence=_describe_started_threads,
@@ -112,15 +112,16 @@ def _describe_arenas(facts: Facts) -> tuple[str, ...]:
 
 MORE_ARENAS = Rule(
     name="malloc-arenas",
-    title="More threads, each with an arena of malloc",
+    title="More threads run, each with its own malloc arena",
     condition=_has_more_arenas,
     max_saving=_estimate_arena_saving,
     evidence=_describe_arenas,
     remedies=lambda _: (
         Remedy(
-            text="let threads share arenas: what one has freed, another uses", settings={"env.MALLOC_ARENA_MAX": "2"}
+            text="let threads share arenas, so that one thread can reuse what another freed",
+            settings={"env.MALLOC_ARENA_MAX": "2"},
         ),
-        Remedy(text="let fewer threads do the work: one for each processor"),
+        Remedy(text="use fewer threads: one for each processor"),
     ),
     report="servers with many threads: memory that each has freed stays in its arena, and no other thread uses it",
 )

@@ -32,8 +32,8 @@ def _describe_second_faults(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the pages that faulted twice, the price, and who writes to them."""
     pages = _count_second_faults(facts)
     return (
-        f"{pages:,} pages of new memory were read before they were written: the read maps the page of zeros, "
-        "and the write faults once more",
+        f"{pages:,} pages of new memory were read before they were written: the read maps the shared page of "
+        "zeros, and the write faults again",
         f"the second faults take {_estimate_one_fault_saving(facts):.0%} of the CPU time",
         *facts.describe_top_site("of the second faults are", {Touch.AFTER_READ}, _MEMORY),
     )
@@ -46,8 +46,14 @@ READ_BEFORE_WRITE = Rule(
     max_saving=_estimate_one_fault_saving,
     evidence=_describe_second_faults,
     remedies=lambda _: (
-        Remedy(text="write to new memory first: fill what will be used (memset, MAP_POPULATE), or note what is empty"),
-        Remedy(text="use huge pages: two faults for 512 pages, if most of them are used", settings={"thp": "always"}),
+        Remedy(
+            text="write to new memory before reading it: fill what you will use (memset, MAP_POPULATE), or keep track "
+            "of what is still empty"
+        ),
+        Remedy(
+            text="use huge pages, which take two faults for 512 pages, if most of these pages are used",
+            settings={"thp": "always"},
+        ),
     ),
     report="tables from calloc that are looked up before they are filled: two faults for each page",
 )

@@ -69,7 +69,9 @@ def explain_withdrawals(
 def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
     """Return that the branch was rewritten, and where the same change lies now."""
     moved_drift = _find_moved_drift(drift, new_drifts)
-    moved_clause = "" if moved_drift is None else f" The same change lies at commit {moved_drift.revision[:12]} now."
+    moved_clause = (
+        "" if moved_drift is None else f" The same change is now found at commit {moved_drift.revision[:12]}."
+    )
     return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved_clause}"
 
 

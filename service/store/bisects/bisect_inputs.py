@@ -38,14 +38,14 @@ def read_question(session: Session, request: SearchRequest) -> Question | None:
     parents = {commit: tuple(parents) for commit, parents in rows}
     if request.good not in parents or request.bad not in parents:
         return None
-    inside = _collect_ancestors(request.bad, parents) - _collect_ancestors(request.good, parents)
+    commits_in_range = _collect_ancestors(request.bad, parents) - _collect_ancestors(request.good, parents)
     return Question(
         good=request.good,
         bad=request.bad,
         commits=tuple(
             Node(commit=commit, parents=parents_of_commit)
             for commit, parents_of_commit in parents.items()
-            if commit in inside
+            if commit in commits_in_range
         ),
         exact=metric(request.metric).exact,
         least=request.least,
@@ -108,21 +108,21 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
     values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
     # Temporary failures are attempted again.
     attempts = Counter(commit for _, _, _, commit, _, temporary in runs if temporary)
-    result = []
-    for number, run_id, turns, commit, outcome, temporary in runs:
+    observations = []
+    for number, run_id, run_session, commit, outcome, temporary in runs:
         if temporary and attempts[commit] < MAX_ATTEMPTS:
             continue
         value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
-        result.append(
+        observations.append(
             Observation(
                 commit=commit,
                 value=value,
-                session=turns,
+                session=run_session,
                 run=run_id,
                 samples=decode_samples(value, n, samples) if samples else (),
             )
         )
-    return result
+    return observations
 
 
 def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:

@@ -95,16 +95,20 @@ def _build_ordered_bisect(row: Job) -> OrderedBisect:
 def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
     """Return the result of the newest bisect of each event of a subject, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
-    results: dict[str, BisectResult] = {}
+    results_by_drift: dict[str, BisectResult] = {}
     for job in session.scalars(query):
         search = read_result(job)
         if search is None or not job.question.get("drift"):
             continue
         if isinstance(search.answer, Found):
-            results[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
+            results_by_drift[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
-            results[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
-    event_ids = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
-    drift_ids = set(session.scalars(event_ids)) if results else set()
-    events = event_drifts.map_events_by_drift(session, sorted(results))
-    return {events[drift]: result for drift, result in results.items() if events.get(drift) in drift_ids}
+            results_by_drift[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
+    events_query = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
+    subject_events = set(session.scalars(events_query)) if results_by_drift else set()
+    events = event_drifts.map_events_by_drift(session, sorted(results_by_drift))
+    return {
+        events[drift_id]: result
+        for drift_id, result in results_by_drift.items()
+        if events.get(drift_id) in subject_events
+    }

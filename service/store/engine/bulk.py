@@ -32,7 +32,11 @@ def get_table(model: type[Base]) -> Table:
 
 
 def insert_rows(
-    session: Session, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded: Collection[str] = ()
+    session: Session,
+    table: Table,
+    columns: Sequence[str],
+    rows: Iterable[Values],
+    encoded_columns: Collection[str] = (),
 ) -> None:
     """Insert rows, each with a value for every column.
 
@@ -40,11 +44,11 @@ def insert_rows(
     ----------
     rows
         Values as the models have them.
-    encoded
+    encoded_columns
         Columns whose values are already encoded for the database.
     """
     connection = session.connection()
-    converted = _convert_values(connection.dialect, table, columns, rows, encoded)
+    converted = _convert_values(connection.dialect, table, columns, rows, encoded_columns)
     names = ", ".join(f'"{column}"' for column in columns)
     if connection.dialect.name == "postgresql":
         _copy_rows(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
@@ -57,10 +61,10 @@ def insert_rows(
 
 def _copy_rows(connection: Connection, statement: str, rows: Iterable[Values]) -> None:
     """Copy rows into a table of PostgreSQL. Errors are those of SQLAlchemy, which does not know this statement."""
-    raw: Any = connection.connection.cursor()
+    cursor: Any = connection.connection.cursor()
     errors: Any = connection.dialect.loaded_dbapi.Error
     try:
-        with raw, raw.copy(statement) as copy:
+        with cursor, cursor.copy(statement) as copy:
             for row in rows:
                 copy.write_row(row)
     except errors as error:
@@ -73,13 +77,13 @@ def update_rows(
     columns: Sequence[str],
     rows: Iterable[Values],
     *,
-    encoded: Collection[str] = (),
+    encoded_columns: Collection[str] = (),
     key: Sequence[str] = ("id",),
 ) -> None:
     """Update columns of rows; each row has the values of its key first, then a value for every column."""
     connection = session.connection()
     names = (*key, *columns)
-    converted = list(_convert_values(connection.dialect, table, names, rows, encoded))
+    converted = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
     if connection.dialect.name == "postgresql":
         if converted:  # One statement: planning takes longer than changing a row, especially of a partitioned table.
             statement = _build_array_update_sql(connection.dialect, table, tuple(key), tuple(columns))
@@ -208,10 +212,10 @@ def _build_match(table: str, key: Iterable[str]) -> str:
 
 
 def _convert_values(
-    dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded: Collection[str]
+    dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded_columns: Collection[str]
 ) -> Iterable[Values]:
     """Convert values by the types of their columns."""
-    processors = [None if name in encoded else _find_converter(dialect, table, name) for name in columns]
+    processors = [None if name in encoded_columns else _find_converter(dialect, table, name) for name in columns]
     if not any(processors):
         return rows
     return zip(

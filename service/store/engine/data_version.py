@@ -13,8 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.store.engine.database import Database
 
-_STARTED = secrets.token_hex(8)
-"""The numbers of one process mean nothing to another."""
+_PROCESS_TOKEN = secrets.token_hex(8)
+"""Distinguishes the versions that different processes read: their numbers cannot be compared."""
 
 
 class _FileVersion:
@@ -28,7 +28,7 @@ class _FileVersion:
     def __call__(self) -> str:
         with self._lock:
             (number,) = self._connection.execute("PRAGMA data_version").fetchone()
-        return f"{_STARTED}.{number}"
+        return f"{_PROCESS_TOKEN}.{number}"
 
 
 _FILES: WeakKeyDictionary[Engine, _FileVersion] = WeakKeyDictionary()
@@ -48,6 +48,6 @@ def read_version(database: Database) -> str | None:
                 _FILES[database.engine] = _FileVersion(path)
             return _FILES[database.engine]()
         with database.reading() as session:  # the end of PostgreSQL's write-ahead log
-            return f"{_STARTED}.{session.scalar(text('SELECT pg_current_wal_insert_lsn()'))}"
+            return f"{_PROCESS_TOKEN}.{session.scalar(text('SELECT pg_current_wal_insert_lsn()'))}"
     except (sqlite3.Error, SQLAlchemyError):
         return None

@@ -26,7 +26,7 @@ BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
 """The same while somebody waits for the service to start."""
-_PATIENCE = {
+_CONNECTION_TIMEOUTS = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -49,7 +49,7 @@ class Database:
         self.url: URL = parse_address(url)
         self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
         self._reading_engine = self.engine
-        self._ingesting: list[None] = []  # one entry for each ingest under way
+        self._running_ingests: list[None] = []  # one entry for each ingest under way
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
         if self.file is not None:
@@ -141,16 +141,16 @@ class Database:
     @contextmanager
     def ingesting(self) -> Iterator[None]:
         """Hold deferred work back while runs are ingested."""
-        self._ingesting.append(None)
+        self._running_ingests.append(None)
         try:
             yield
         finally:
-            self._ingesting.pop()
+            self._running_ingests.pop()
 
     def defer(self, work: Callable[[Database], None]) -> None:
         """Request work in the background, which starts when no more runs arrive."""
         if work not in self._deferred:
-            self._deferred[work] = DeferredWork(lambda: work(self), lambda: bool(self._ingesting))
+            self._deferred[work] = DeferredWork(lambda: work(self), lambda: bool(self._running_ingests))
         self._deferred[work].request()
 
     def close(self) -> None:
@@ -164,8 +164,8 @@ def _choose_engine_options(url: URL) -> dict[str, Any]:
     """Return the options of the engine's connections. Options in the URL take precedence."""
     if url.get_backend_name() != "postgresql":
         return {}
-    patience = {name: value for name, value in _PATIENCE.items() if name not in url.query}
-    return {"pool_size": CONNECTIONS, "max_overflow": 0, "connect_args": patience}
+    timeouts = {name: value for name, value in _CONNECTION_TIMEOUTS.items() if name not in url.query}
+    return {"pool_size": CONNECTIONS, "max_overflow": 0, "connect_args": timeouts}
 
 
 def _find_file_beside(file: Path, suffix: str) -> Path:
@@ -194,7 +194,7 @@ def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *,
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-_OF_A_SESSION = (
+_SESSION_SETTINGS = (
     # PostgreSQL notices within a minute that this machine is gone, and releases its locks; by default in hours.
     *("tcp_keepalives_idle = 30", "tcp_keepalives_interval = 10", "tcp_keepalives_count = 3"),
     # Each query reads few rows by their indexes: compiling it, or starting further processes, takes longer. To share a
@@ -212,7 +212,7 @@ def _configure_postgresql(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("; ".join(f"SET {setting}" for setting in _OF_A_SESSION))
+            cursor.execute("; ".join(f"SET {setting}" for setting in _SESSION_SETTINGS))
         connection.commit()
 
     @event.listens_for(engine, "handle_error")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 3.0
-"""Work waits until it was not requested, and its requesters were not busy, for this long."""
+"""Work starts once nobody has requested it, and its requesters have not been busy, for this long."""
 MAX_SECONDS = 300.0
 """The longest that work waits."""
 
@@ -20,16 +20,16 @@ class DeferredWork:
 
     Parameters
     ----------
-    busy
+    is_busy
         Returns whether the operation that requests the work is under way.
     longest_delay
         Longest delay in seconds; :data:`MAX_SECONDS` by default.
     """
 
     def __init__(
-        self, work: Callable[[], None], busy: Callable[[], bool] = lambda: False, longest_delay: float | None = None
+        self, work: Callable[[], None], is_busy: Callable[[], bool] = lambda: False, longest_delay: float | None = None
     ) -> None:
-        self._work, self._busy, self._longest_delay = work, busy, longest_delay
+        self._work, self._is_busy, self._longest_delay = work, is_busy, longest_delay
         self._lock = threading.Lock()
         self._requested = threading.Event()
         self._thread: threading.Thread | None = None
@@ -56,7 +56,7 @@ class DeferredWork:
         """Do the work after each request, once no more requests arrive or the longest delay is over."""
         while self._requested.wait() and not self._stopped:
             deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)
-            while (self._requested.is_set() or self._busy()) and time.monotonic() < deadline and not self._stopped:
+            while (self._requested.is_set() or self._is_busy()) and time.monotonic() < deadline and not self._stopped:
                 self._requested.clear()
                 self._requested.wait(min(QUIET_SECONDS, deadline - time.monotonic()))
             self._requested.clear()

@@ -40,7 +40,7 @@ def explain_failures(database: Database) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if not _is_of_the_host(error):
+        if not _is_caused_by_host(error):
             raise
         raise explain_failure(error, database) from error
 
@@ -59,7 +59,7 @@ def explain_reason(reason: str, where: str) -> ServiceError:
     return ServiceError("The database cannot be used", f"{where} ({reason})", "Check DATABASE_URL.")
 
 
-def _is_of_the_host(error: DBAPIError) -> bool:
+def _is_caused_by_host(error: DBAPIError) -> bool:
     """Return whether the host, the server or the file is to blame and not a statement, as where it cannot connect."""
     return (
         isinstance(error, OperationalError | InternalError) or type(error) is DatabaseError or error.statement is None

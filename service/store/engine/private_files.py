@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-_BESIDE = ("", "-wal", "-shm", "-journal")
+_FILE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 """What SQLite adds to the name of a database for the files beside it. It gives new ones the mode of the database."""
-_OTHERS = 0o077
+_RIGHTS_OF_OTHERS = 0o077
 
 
 def make_private(file: Path) -> None:
@@ -20,9 +20,9 @@ def make_private(file: Path) -> None:
 
 def correct_modes(file: Path) -> None:
     """Remove all rights to a database's files from everybody but the owner, for example after a restore."""
-    for suffix in _BESIDE:
+    for suffix in _FILE_SUFFIXES:
         path = file.with_name(f"{file.name}{suffix}")
         with suppress(OSError):  # The file does not exist, or belongs to another user.
             mode = path.stat().st_mode
-            if mode & _OTHERS:
+            if mode & _RIGHTS_OF_OTHERS:
                 path.chmod(mode & 0o700)

@@ -19,15 +19,15 @@ _PAUSE_SECONDS = 0.002
 class WriteLock:
     """Admits one writer at a time. A writer that has waited too long proceeds, and meets SQLite's own lock."""
 
-    def __init__(self, file: Path, seconds: float) -> None:
-        self._file, self._seconds = file, seconds
-        self._threads = threading.Lock()
+    def __init__(self, file: Path, max_seconds: float) -> None:
+        self._file, self._max_seconds = file, max_seconds
+        self._thread_lock = threading.Lock()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Wait for the lock, and hold it. The kernel releases it when the process ends, however it ends."""
-        deadline = time.monotonic() + self._seconds
-        is_acquired = self._threads.acquire(timeout=self._seconds)
+        deadline = time.monotonic() + self._max_seconds
+        is_acquired = self._thread_lock.acquire(timeout=self._max_seconds)
         try:
             descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
@@ -40,7 +40,7 @@ class WriteLock:
             if descriptor >= 0:
                 os.close(descriptor)
             if is_acquired:
-                self._threads.release()
+                self._thread_lock.release()
 
 
 def _try_lock(descriptor: int) -> bool:

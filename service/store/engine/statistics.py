@@ -15,9 +15,9 @@ from service.store.engine import table_partitions
 from service.store.engine.database import Database
 
 MAX_AGE = timedelta(days=1)
-"""After which a table is analysed again, where anything was stored since: the newest runs are asked for most."""
-_LEAST_ROWS, _GROWTH = 50, 0.1
-"""The table has so many rows more than when it was analysed: what autovacuum asks of a table that is not divided."""
+"""The time after which a table is analysed again if rows were stored since: most queries ask for the newest runs."""
+_MIN_NEW_ROWS, _MIN_GROWTH = 50, 0.1
+"""A table is due if it has grown by this number of rows and this share: the defaults of autovacuum for other tables."""
 _STATISTICS_QUERY = text(
     "SELECT whole.reltuples, stat.last_analyze, coalesce(sum(held.n_live_tup), 0), "
     "coalesce(bool_or(held.n_mod_since_analyze > 0 OR held.last_autoanalyze > stat.last_analyze), false), now() "
@@ -39,7 +39,7 @@ class Statistics:
         The time of that analysis; None if it has never been analysed, or if a crash of the server lost the time.
     rows
         Its approximate number of rows now.
-    has_new
+    has_changes
         Whether any row has been stored or changed since.
     now
         The time of the server.
@@ -48,7 +48,7 @@ class Statistics:
     analysed_rows: float
     analysed_at: datetime | None
     rows: int
-    has_new: bool
+    has_changes: bool
     now: datetime
 
 
@@ -56,9 +56,11 @@ def is_due(statistics: Statistics) -> bool:
     """Return whether a table should be analysed now."""
     if statistics.analysed_rows < 0:
         return statistics.rows > 0
-    if statistics.rows > statistics.analysed_rows * (1 + _GROWTH) + _LEAST_ROWS:
+    if statistics.rows > statistics.analysed_rows * (1 + _MIN_GROWTH) + _MIN_NEW_ROWS:
         return True
-    return statistics.has_new and (statistics.analysed_at is None or statistics.now - statistics.analysed_at >= MAX_AGE)
+    return statistics.has_changes and (
+        statistics.analysed_at is None or statistics.now - statistics.analysed_at >= MAX_AGE
+    )
 
 
 def analyse_due_tables(database: Database) -> list[str]:

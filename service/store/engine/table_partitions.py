@@ -24,21 +24,21 @@ RUNS_PER_PARTITION = 1 << 18
 """Runs of a partition."""
 TABLES = {"point": "series_id, run_number", "report": "run_number"}
 """The partitioned tables, with their primary keys."""
-_PARTS_LOCK = 4604183
-_PATIENCE = "100ms"
-"""How long readers wait at most while a partition is exchanged. If it is in use for longer, it is tried again."""
+_PARTITIONS_LOCK = 4604183
+_LOCK_TIMEOUT = "100ms"
+"""How long the exchange of a partition waits for its readers, and so holds up new ones, before it is tried again."""
 _MAX_ATTEMPTS = 100
 _PAUSE_SECONDS = 1.0
-"""Seconds between attempts: so one page waits for one of them at most, though it asks many questions."""
+"""Seconds between attempts: a page with many queries then waits for one attempt at most."""
 _MAX_NEIGHBOURS_PER_RUN = 10
-"""Runs that are stored at most for each one that is read at once: a series has few points among those."""
+"""The range of run numbers in one query is at most this many times the number of requested runs."""
 _MIN_FREE_SHARE = 0.1
 """The share of a partition that must be free before it is rewritten."""
-_PARTS = text(
+_PARTITIONS_QUERY = text(
     "SELECT relname, pg_get_expr(relpartbound, pg_class.oid) "
     "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(:table)"
 )
-_until: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
+_first_unpartitioned_run: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
 """The number of the first run without a partition, as far as this process knows: partitions are never removed."""
 
 
@@ -58,7 +58,7 @@ class _Partition(NamedTuple):
     bound: str
 
 
-def ensure_room(database: Database) -> None:
+def ensure_partitions(database: Database) -> None:
     """Create partitions before runs need them: there is always room for as many further runs as a partition holds.
 
     Do not call this within a transaction that writes: each partition is created in its own transaction.
@@ -66,16 +66,16 @@ def ensure_room(database: Database) -> None:
     if database.is_sqlite:
         return
     with database.engine.connect() as connection:
-        newest: int = connection.execute(text("SELECT last_value FROM run_number_seq")).scalar_one()
-    if newest + RUNS_PER_PARTITION < _until.get(database.engine, 0):
+        newest_run: int = connection.execute(text("SELECT last_value FROM run_number_seq")).scalar_one()
+    if newest_run + RUNS_PER_PARTITION < _first_unpartitioned_run.get(database.engine, 0):
         return
     with database.engine.begin() as connection:
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_PARTS_LOCK})"))
-        end = create_partitions(connection, newest)
-    _until[database.engine] = end
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_PARTITIONS_LOCK})"))
+        end = create_partitions(connection, newest_run)
+    _first_unpartitioned_run[database.engine] = end
 
 
-def create_partitions(connection: Connection, newest: int) -> int:
+def create_partitions(connection: Connection, newest_run: int) -> int:
     """Create partitions for the runs up to a number, and for as many further runs as a partition holds.
 
     Returns
@@ -85,7 +85,7 @@ def create_partitions(connection: Connection, newest: int) -> int:
     """
     for table in TABLES:
         end = max(partition.end for partition in _list_partitions(connection, table))
-        while end <= newest + RUNS_PER_PARTITION:
+        while end <= newest_run + RUNS_PER_PARTITION:
             name = f"{table}_p{end // RUNS_PER_PARTITION}"
             connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
             bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS_PER_PARTITION})"
@@ -143,77 +143,78 @@ def reclaim_space(database: Database) -> int:
         return 0
     returned = 0
     with database.engine.connect() as connection:
-        newest: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
+        newest_run: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
-        loose: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
+        freed_by_first_run: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
         partitions = {table: _list_partitions(connection, table) for table in TABLES}
         sizes = {
             partition.name: _measure_size(connection, partition.name)
             for partitions_of_table in partitions.values()
             for partition in partitions_of_table
         }
-    for pair in zip(*partitions.values(), strict=True):  # All tables have the same partitions.
-        end = pair[0].end
-        loose_runs = [first for first in loose if first < end]
-        freed = sum(loose.pop(first) for first in loose_runs)
-        size = sum(sizes[partition.name] for partition in pair)
-        if end + RUNS_PER_PARTITION > newest or freed < _MIN_FREE_SHARE * size:
+    for partitions_of_range in zip(*partitions.values(), strict=True):  # All tables have the same partitions.
+        end = partitions_of_range[0].end
+        first_runs = [first for first in freed_by_first_run if first < end]
+        freed = sum(freed_by_first_run.pop(first) for first in first_runs)
+        size = sum(sizes[partition.name] for partition in partitions_of_range)
+        if end + RUNS_PER_PARTITION > newest_run or freed < _MIN_FREE_SHARE * size:
             continue
         results = [
-            _rewrite_partition(database, table, partition) for table, partition in zip(partitions, pair, strict=True)
+            _rewrite_partition(database, table, partition)
+            for table, partition in zip(partitions, partitions_of_range, strict=True)
         ]
         returned += sum(size or 0 for size in results)
         if None not in results:
             with database.writing() as session:
-                session.execute(delete(LoosePartition).where(LoosePartition.first_run.in_(loose_runs)))
+                session.execute(delete(LoosePartition).where(LoosePartition.first_run.in_(first_runs)))
     return returned
 
 
 def _list_partitions(connection: Connection, table: str) -> list[_Partition]:
     """Return the partitions of a table, the oldest first."""
-    rows = connection.execute(_PARTS, {"table": table})
+    rows = connection.execute(_PARTITIONS_QUERY, {"table": table})
     partitions = (_Partition(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
     return sorted(partitions, key=lambda partition: partition.end)
 
 
 def _rewrite_partition(database: Database, table: str, partition: _Partition) -> int | None:
     """Rewrite a partition; return the number of freed bytes, or None if the partition is in use all the time."""
-    new, key = f"{partition.name}_new", TABLES[table]
+    new_table, key = f"{partition.name}_new", TABLES[table]
     with database.engine.begin() as connection:
         before = _measure_size(connection, partition.name)
-        connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # left by an interrupted rewrite
-        connection.execute(text(f"CREATE TABLE {new} (LIKE {partition.name} INCLUDING DEFAULTS)"))
-        connection.execute(text(f"INSERT INTO {new} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
-        connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT pk_{new} PRIMARY KEY ({key})"))
+        connection.execute(text(f"DROP TABLE IF EXISTS {new_table}"))  # left by an interrupted rewrite
+        connection.execute(text(f"CREATE TABLE {new_table} (LIKE {partition.name} INCLUDING DEFAULTS)"))
+        connection.execute(text(f"INSERT INTO {new_table} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
+        connection.execute(text(f"ALTER TABLE {new_table} ADD CONSTRAINT pk_{new_table} PRIMARY KEY ({key})"))
         # With it, PostgreSQL need not read the partition while it is attached.
         start = partition.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(
-            text(f"ALTER TABLE {new} ADD CONSTRAINT bound CHECK ({at_least}run_number < {partition.end})")
+            text(f"ALTER TABLE {new_table} ADD CONSTRAINT bound CHECK ({at_least}run_number < {partition.end})")
         )
-        after = _measure_size(connection, new)
+        after = _measure_size(connection, new_table)
     with database.engine.connect() as connection:
-        connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new}"))
+        connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new_table}"))
     for _ in range(_MAX_ATTEMPTS):
         try:
-            _exchange_partition(database, table, partition, new)
+            _exchange_partition(database, table, partition, new_table)
         except OperationalError:
             time.sleep(_PAUSE_SECONDS)
         else:
             return before - after
     with database.engine.begin() as connection:
-        connection.execute(text(f"DROP TABLE {new}"))
+        connection.execute(text(f"DROP TABLE {new_table}"))
     return None
 
 
-def _exchange_partition(database: Database, table: str, partition: _Partition, new: str) -> None:
+def _exchange_partition(database: Database, table: str, partition: _Partition, new_table: str) -> None:
     """Replace a partition by its rewritten copy, in one transaction."""
     with database.engine.begin() as connection:
         for statement in (
-            f"SET LOCAL lock_timeout = '{_PATIENCE}'",
+            f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'",
             f"DROP TABLE {partition.name}",
-            f"ALTER TABLE {new} RENAME TO {partition.name}",
-            f"ALTER INDEX pk_{new} RENAME TO pk_{partition.name}",
+            f"ALTER TABLE {new_table} RENAME TO {partition.name}",
+            f"ALTER INDEX pk_{new_table} RENAME TO pk_{partition.name}",
             f"ALTER TABLE {table} ATTACH PARTITION {partition.name} {partition.bound}",
             f"ALTER TABLE {partition.name} DROP CONSTRAINT bound",
         ):

@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-_TASKS = 4604181
+_TASK_LOCKS = 4604181
 """First number of the advisory locks of tasks; the second one stands for the name."""
 
 
@@ -48,7 +48,7 @@ def _try_lock(descriptor: int) -> bool:
 @contextmanager
 def hold_advisory_lock(engine: Engine, name: str) -> Iterator[bool]:
     """Take an advisory lock of PostgreSQL, if nobody has it; yield whether it is taken now."""
-    numbers = (_TASKS, zlib.crc32(name.encode()) - 2**31)  # the second one fits into 32 bits with a sign
+    numbers = (_TASK_LOCKS, zlib.crc32(name.encode()) - 2**31)  # the second one fits into 32 bits with a sign
     # No transaction: if it were open as long as the task runs, the server could not clean up dead rows.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_locked = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())

@@ -20,12 +20,12 @@ from service.store.engine.failures import explain_failure, explain_reason
 from service.store.engine.private_files import make_private
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
-_PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
-"""For how long a migration waits for a table that is in use, and pauses before it tries again. A reader that has one
-table and waits for another one would be the victim of a deadlock after a second."""
+_LOCK_TIMEOUT, _PAUSE_SECONDS = "200ms", 1.0
+"""How long a migration waits for a table that is in use, and how long it pauses before it tries again. PostgreSQL looks
+for deadlocks after a second: with a longer wait, it could end a reader that holds one table and waits for another."""
 MAX_SECONDS = 600.0
 """After which an upgrade gives up."""
-_OUR_SCHEMA = re.compile(r"\d{4}")
+_SCHEMA_NUMBER = re.compile(r"\d{4}")
 """The numbers of our migrations."""
 
 
@@ -47,14 +47,14 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
         If the database is locked, read-only, not a database, or made by a newer version or another program.
     """
     if database.file is not None:
-        _refuse_file_of_others(database.file)
+        _refuse_foreign_file(database.file)
     _make_folder(database)
     deadline = time.monotonic() + MAX_SECONDS
     while True:
         try:
             with database.writing() as session:
                 if not database.is_sqlite:
-                    session.execute(text(f"SET LOCAL lock_timeout = '{_PATIENCE}'"))
+                    session.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
                 run_migrations(session.connection(), database, accepts_newer=accepts_newer)
         except DBAPIError as error:
             if not is_locked(error) or time.monotonic() > deadline:
@@ -121,7 +121,7 @@ def require_data(database: Database) -> None:
         There is none, or it belongs to another program.
     """
     if database.file is not None and not _is_missing(database.file):
-        _refuse_file_of_others(database.file)
+        _refuse_foreign_file(database.file)
         return
     if database.file is None:
         with database.engine.connect() as connection:
@@ -146,7 +146,7 @@ def _is_missing(file: Path) -> bool:
         return False
 
 
-def _refuse_file_of_others(file: Path) -> None:
+def _refuse_foreign_file(file: Path) -> None:
     """Refuse what is not Faultwatch's before anything changes its mode or its journal.
 
     What cannot be read here is explained when it is opened.
@@ -170,7 +170,7 @@ def _refuse_file_of_others(file: Path) -> None:
 
 def _is_foreign(tables: Collection[str], schema: str | None) -> bool:
     """Return whether a database belongs to another program, which may use Alembic as well."""
-    return bool(tables) and (schema is None or not _OUR_SCHEMA.fullmatch(schema))
+    return bool(tables) and (schema is None or not _SCHEMA_NUMBER.fullmatch(schema))
 
 
 def _read_schema(connection: Connection, tables: Collection[str]) -> str | None:

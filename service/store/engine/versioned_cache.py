@@ -20,8 +20,8 @@ Value = TypeVar("Value")
 class _Entry:
     version: Hashable
     value: Any
-    size: int
-    made_at: float
+    items: int
+    computed_at: float
 
 
 class VersionedCache(Generic[Value]):
@@ -29,33 +29,37 @@ class VersionedCache(Generic[Value]):
 
     Parameters
     ----------
-    max_size
+    max_items
         Most items of all values of a database together. The newest value stays, however large it is.
-    size
+    count_items
         Returns how many items a value has.
     max_seconds
         Seconds after which a value is computed again even if the version is the same.
     """
 
-    def __init__(self, max_size: int, size: Callable[[Value], int], max_seconds: float = float("inf")) -> None:
-        self._max_size, self._size, self._max_seconds = max_size, size, max_seconds
+    def __init__(self, max_items: int, count_items: Callable[[Value], int], max_seconds: float = float("inf")) -> None:
+        self._max_items, self._count_items, self._max_seconds = max_items, count_items, max_seconds
         self._lock = threading.Lock()
-        self._of_engine: WeakKeyDictionary[Engine, OrderedDict[Hashable, _Entry]] = WeakKeyDictionary()
+        self._entries_by_engine: WeakKeyDictionary[Engine, OrderedDict[Hashable, _Entry]] = WeakKeyDictionary()
 
-    def find(self, session: Session, key: Hashable, version: Hashable, compute: Callable[[], Value]) -> Value:
+    def get_or_compute(self, session: Session, key: Hashable, version: Hashable, compute: Callable[[], Value]) -> Value:
         """Return the value of a key; compute it unless the cache has it for this version."""
         engine = session.get_bind()
         assert isinstance(engine, Engine)
         with self._lock:
-            entries = self._of_engine.setdefault(engine, OrderedDict())
+            entries = self._entries_by_engine.setdefault(engine, OrderedDict())
             entry = entries.get(key)
-            if entry is not None and entry.version == version and time.monotonic() < entry.made_at + self._max_seconds:
+            if (
+                entry is not None
+                and entry.version == version
+                and time.monotonic() < entry.computed_at + self._max_seconds
+            ):
                 entries.move_to_end(key)
                 return cast(Value, entry.value)
         value = compute()
         with self._lock:
-            entries[key] = _Entry(version, value, self._size(value), time.monotonic())
+            entries[key] = _Entry(version, value, self._count_items(value), time.monotonic())
             entries.move_to_end(key)
-            while len(entries) > 1 and sum(cached.size for cached in entries.values()) > self._max_size:
+            while len(entries) > 1 and sum(cached.items for cached in entries.values()) > self._max_items:
                 entries.popitem(last=False)
         return value

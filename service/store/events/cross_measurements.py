@@ -95,29 +95,29 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
     for point in points.list_series_points(session, row.series_id):
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
-    (old, new), (before, after) = revisions, environments
-    cells = CrossLevels(
-        compute_median(levels[old, before]),
-        compute_median(levels[old, after]),
-        compute_median(levels[new, before]),
-        compute_median(levels[new, after]),
+    (old_commit, new_commit), (old_environment, new_environment) = revisions, environments
+    cross_levels = CrossLevels(
+        compute_median(levels[old_commit, old_environment]),
+        compute_median(levels[old_commit, new_environment]),
+        compute_median(levels[new_commit, old_environment]),
+        compute_median(levels[new_commit, new_environment]),
     )
-    parts = split_change(cells)
+    shares = split_change(cross_levels)
     return triage.CrossMeasurement(
         series_id=row.series_id,
         case=head.case.name,
         host=head.host.name,
         metric=head.metric,
-        revision_before=old,
-        revision_after=new,
-        environment_before=before,
-        environment_after=after,
-        old_in_old=cells.old_in_old,
-        old_in_new=cells.old_in_new,
-        new_in_old=cells.new_in_old,
-        new_in_new=cells.new_in_new,
-        status=_find_status(session, row, head, settled=parts is not None),
-        split=parts and triage.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction),
+        revision_before=old_commit,
+        revision_after=new_commit,
+        environment_before=old_environment,
+        environment_after=new_environment,
+        old_in_old=cross_levels.old_in_old,
+        old_in_new=cross_levels.old_in_new,
+        new_in_old=cross_levels.new_in_old,
+        new_in_new=cross_levels.new_in_new,
+        status=_find_status(session, row, head, settled=shares is not None),
+        split=shares and triage.Split(commit=shares.commit, config=shares.config, interaction=shares.interaction),
     )
 
 

@@ -14,7 +14,7 @@ from service.store.models import DecisionRow, Event
 
 _OLDEST_FIRST = select(DecisionRow).order_by(DecisionRow.at, DecisionRow.id)
 _ORIGINAL = aliased(DecisionRow)
-_WITH_ORIGIN = (
+_WITH_ORIGIN_OLDEST_FIRST = (
     select(DecisionRow, _ORIGINAL.event_id)
     .outerjoin(_ORIGINAL, DecisionRow.original_id == _ORIGINAL.id)
     .order_by(DecisionRow.at, DecisionRow.id)
@@ -35,17 +35,17 @@ def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]
     return by_event
 
 
-def map_latest_entries(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
-    """Return the last entry of each event that has one."""
-    entries = {}
-    for row, origin in session.execute(_WITH_ORIGIN.where(DecisionRow.event_id.in_(event_ids))):
-        entries[row.event_id] = build_view(row, origin)
-    return entries
+def map_latest_decisions(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
+    """Return the last decision about each event that has one, by the event's id."""
+    latest = {}
+    for row, origin in session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(DecisionRow.event_id.in_(event_ids))):
+        latest[row.event_id] = build_view(row, origin)
+    return latest
 
 
 def list_decisions(session: Session, event_id: str) -> triage.DecisionList:
     """Return the log of an event as the API serves it."""
-    rows = session.execute(_WITH_ORIGIN.where(DecisionRow.event_id == event_id))
+    rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(DecisionRow.event_id == event_id))
     items = [build_view(row, origin) for row, origin in rows]
     return triage.DecisionList(items=items, total=len(items))
 

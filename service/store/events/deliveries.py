@@ -50,7 +50,7 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
     the event was.
     """
     rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
-    logged = {Occasion(*row) for row in rows}
+    logged_occasions = {Occasion(*row) for row in rows}
     sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
     unsent = session.scalars(
         select(Event.id)
@@ -66,21 +66,21 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
         .order_by(reopening)
     )
     withdrawing = func.max(DecisionRow.id)
-    sent = select(DeliveryRow.event_id).where(
+    earlier_message = select(DeliveryRow.event_id).where(
         DeliveryRow.channel == name, DeliveryRow.event_id == Event.id, DeliveryRow.sent_at <= DecisionRow.at
     )
     withdrawn = session.execute(
         select(Event.id, withdrawing)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
         .where(Event.merged_into.is_(None), Event.state == State.WITHDRAWN)
-        .where(DecisionRow.action == Action.WITHDRAW, DecisionRow.at >= since, sent.exists())
+        .where(DecisionRow.action == Action.WITHDRAW, DecisionRow.at >= since, earlier_message.exists())
         .group_by(Event.id)
         .order_by(withdrawing)
     )
     occasions = [Occasion(event, "new") for event in unsent]
     occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn]
     occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened]
-    return [occasion for occasion in occasions if occasion not in logged]
+    return [occasion for occasion in occasions if occasion not in logged_occasions]
 
 
 def claim_message(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:

@@ -29,15 +29,15 @@ _MAX_LEVEL_DEVIATION = 0.01
 class DriftUpdate(NamedTuple):
     """What has changed about the stored drifts of a subject."""
 
-    new: list[EventDriftRow]
+    new_rows: list[EventDriftRow]
     """Rows that have no event yet. They are inserted once they have one."""
-    refreshed: set[str]
+    refreshed_drifts: set[str]
     """Drifts that were detected again, or for the first time."""
-    moved: bool
+    has_moved: bool
     """Whether any drift is new, is gone, or has another location or other levels."""
 
 
-def map_unchanged(session: Session, subject_id: int) -> dict[str, str]:
+def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[str, str]:
     """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
     with session.no_autoflush:
         rows = _update_rows(session, subject_id)
@@ -46,12 +46,12 @@ def map_unchanged(session: Session, subject_id: int) -> dict[str, str]:
 
 def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
     """Update the stored drifts of a subject from its detected drifts."""
-    gone = _mark_gone(session, subject_id)
+    has_undetected = _mark_undetected(session, subject_id)
     rows = _update_rows(session, subject_id)
-    new = [row for row in rows if row not in session]
-    moved = gone or bool(new) or any(map(session.is_modified, rows))
+    new_rows = [row for row in rows if row not in session]
+    has_moved = has_undetected or bool(new_rows) or any(map(session.is_modified, rows))
     session.flush()
-    return DriftUpdate(new, {row.drift_id for row in rows}, moved)
+    return DriftUpdate(new_rows, {row.drift_id for row in rows}, has_moved)
 
 
 def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
@@ -75,14 +75,14 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
     return by_event
 
 
-def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
+def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
     """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
     table = cast(Table, EventDriftRow.__table__)
     columns = table.columns.keys()
     bulk.insert_rows(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
-def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
+def list_located_drifts(session: Session, subject_id: int) -> list[LocatedDrift]:
     """Return all stored drifts of a subject, including those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
@@ -97,8 +97,8 @@ def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
     ]
 
 
-def locate_drift(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
-    """Return rows that are not stored yet as the rules read them."""
+def locate_drifts(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
+    """Return the located drifts of rows that are not stored yet, as the rules read them."""
     revisions = _read_revisions(session, rows)
     located = []
     for row in rows:
@@ -144,6 +144,8 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
 
 
 class _RevisionFacts(NamedTuple):
+    """The columns of a revision that locate a drift."""
+
     position: int
     author: str
     title: str
@@ -208,21 +210,21 @@ def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
     detected_drifts = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
     views = {drift_id: history.Drift.model_validate(document) for drift_id, document in detected_drifts}
-    runs = _map_start_times(session, views.values())
-    commits = _read_revision_ids(session, subject_id, views.values())
+    start_times = _map_start_times(session, views.values())
+    revision_ids = _read_revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _read_rows(session, list(views))}
     now = datetime.now(UTC)
     for drift_id, drift in views.items():
         if drift_id not in rows:
             rows[drift_id] = EventDriftRow(drift_id=drift_id, subject_id=subject_id, returned=False, found_at=now)
-        _fill_row(session, rows[drift_id], drift, runs, commits)
+        _fill_row(session, rows[drift_id], drift, start_times, revision_ids)
     return list(rows.values())
 
 
 def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     drifts_query = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
-    fresh = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
-    yield from [(drift_id, document) for drift_id, document in session.execute(fresh)]
+    without_event = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
+    yield from [(drift_id, document) for drift_id, document in session.execute(without_event)]
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
@@ -234,17 +236,17 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
             yield look.id, look.document
 
 
-def _mark_gone(session: Session, subject_id: int) -> bool:
+def _mark_undetected(session: Session, subject_id: int) -> bool:
     """Mark the stored drifts that are no longer detected as not found; return whether there were any."""
     of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
-    gone = (
+    is_undetected = (
         of_subject,
         EventDriftRow.found,
         EventDriftRow.series_id.is_not(None),
         EventDriftRow.drift_id.not_in(drifts),
     )
-    rows = list(session.scalars(select(EventDriftRow.drift_id).where(*gone)))
+    rows = list(session.scalars(select(EventDriftRow.drift_id).where(*is_undetected)))
     for chunk in bulk.split_into_chunks(rows, _IDS_PER_QUERY):
         mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(found=False)
         session.execute(mark_gone.execution_options(synchronize_session=False))
@@ -281,15 +283,15 @@ def _fill_row(
     session: Session,
     row: EventDriftRow,
     drift: history.Drift,
-    runs: Mapping[UUID, datetime],
-    commits: Mapping[str, int],
+    start_times: Mapping[UUID, datetime],
+    revision_ids: Mapping[str, int],
 ) -> None:
     """Write a detected drift to the row of an event's drift; noise does not change the stored levels."""
     first, last = _find_ends(drift)
-    moments = sorted((runs[drift.run_before], runs[drift.run_after]))
+    moments = sorted((start_times[drift.run_before], start_times[drift.run_after]))
     row.series_id = drift.series_id or None
     row.cause, row.detail = drift.cause, _build_group_key(drift)
-    row.first_revision_id, row.last_revision_id = commits[first], commits[last]
+    row.first_revision_id, row.last_revision_id = revision_ids[first], revision_ids[last]
     row.since, row.until = moments
     if row.before is None or _levels_differ(row, drift):
         row.before, row.after, row.spread = drift.before, drift.after, drift.evidence.spread

@@ -30,12 +30,12 @@ def wake_event(event: Event) -> None:
 def wake_events_after_run(session: Session, series_ids: Collection[int]) -> None:
     """Show those snoozed events again that were waiting for a run of one of these series."""
     newest = select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
-    awaited = select(EventDriftRow.event_id).where(
+    has_newer_run = select(EventDriftRow.event_id).where(
         EventDriftRow.event_id == Event.id, EventDriftRow.series_id.in_(series_ids), Event.wakes_after < newest
     )
     session.execute(
         update(Event)
-        .where(Event.wakes_after.is_not(None), awaited.exists())
+        .where(Event.wakes_after.is_not(None), has_newer_run.exists())
         .values(wakes_after=None)
         .execution_options(synchronize_session=False)
     )

@@ -24,7 +24,7 @@ from service.schemas.triage import EventOrder, State
 from service.store.events import cross_measurements, decisions, event_drifts, silences
 from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
-_DETAIL_ONLY = ("candidates", "settings")
+_DETAIL_FIELDS = ("candidates", "settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,11 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
     Those below the floor, and those snoozed, are counted separately. All numbers are from one walk through the index.
     """
     now = datetime.now(UTC)
-    asleep = ~and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
-    kind = when((asleep, "snoozed"), (Event.below_floor, "floor"), else_="listed")
-    assigned = when((Event.assignee == "", 0), else_=1)
-    recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
-    groups = (kind, Event.direction, assigned, recent)
+    is_snoozed = ~and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
+    placement = when((is_snoozed, "snoozed"), (Event.below_floor, "floor"), else_="listed")
+    is_assigned = when((Event.assignee == "", 0), else_=1)
+    is_recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
+    groups = (placement, Event.direction, is_assigned, is_recent)
     conditions = replace(event_filter, since=None).list_conditions(now)
     rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
     return _sum_counts([row for row in rows if row[3]]), _sum_counts(rows)
@@ -214,16 +214,16 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
     query = select(EventDriftRow.drift_id, EventDriftRow.returned).where(
         EventDriftRow.event_id == event_id, EventDriftRow.found
     )
-    returned = dict(session.execute(query).all())
-    read = event_drifts.read_drifts(session, list(returned)) if drifts is None else drifts
-    active = silences.list_active_silences(session, datetime.now(UTC))
+    returned_by_drift = dict(session.execute(query).all())
+    found_drifts = event_drifts.read_drifts(session, list(returned_by_drift)) if drifts is None else drifts
+    active_silences = silences.list_active_silences(session, datetime.now(UTC))
     return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
         settings=event.document["settings"],
         drifts=[
-            _build_drift(drift, returned[drift.id], active)
-            for drift in sorted(read, key=lambda drift: (-headline.compute_size(drift), drift.id))
+            _build_drift(drift, returned_by_drift[drift.id], active_silences)
+            for drift in sorted(found_drifts, key=lambda drift: (-headline.compute_size(drift), drift.id))
         ],
         withdrawn=_list_withdrawn_drifts(session, event_id),
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
@@ -263,7 +263,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
         return []
     ids = [event.id for event, _ in rows]
     now = datetime.now(UTC)
-    last, silenced = decisions.map_latest_entries(session, ids), _find_silenced_events(session, ids)
+    last_decisions, silenced = decisions.map_latest_decisions(session, ids), _find_silenced_events(session, ids)
     return [
         triage.EventSummary(
             id=event.id,
@@ -279,7 +279,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
             found_at=event.found_at,
             changed_at=event.changed_at,
             merged_into=event.merged_into,
-            last_decision=last.get(event.id),
+            last_decision=last_decisions.get(event.id),
             n_candidates=len(event.document["candidates"]),
             authors=list(dict.fromkeys(entry["author"] for entry in event.document["candidates"] if entry["author"])),
             certainty=event.certainty,
@@ -288,7 +288,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
             assignee=event.assignee,
             snoozed_until=event.snoozed_until if event.snoozed_until and event.snoozed_until > now else None,
             snoozed_to_next_run=event.wakes_after is not None,
-            **{name: value for name, value in event.document.items() if name not in _DETAIL_ONLY},
+            **{name: value for name, value in event.document.items() if name not in _DETAIL_FIELDS},
         )
         for event, subject in rows
     ]
@@ -297,8 +297,8 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
 def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str]:
     """Return the events of which every drift is silenced."""
     now = datetime.now(UTC)
-    active = silences.list_active_silences(session, now)
-    if not active:
+    active_silences = silences.list_active_silences(session, now)
+    if not active_silences:
         return set()
     locations: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     rows = session.execute(
@@ -309,12 +309,12 @@ def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str
         .join(Case, Series.case_id == Case.id)
         .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found)
     )
-    for event, subject, host, case, of_metric in rows:
-        locations[event].append((subject, host, case, of_metric))
+    for event, subject, host, case, metric_name in rows:
+        locations[event].append((subject, host, case, metric_name))
     return {
         event
-        for event, of_event in locations.items()
-        if all(any(silence.covers(*location, now) for silence in active) for location in of_event)
+        for event, locations_of_event in locations.items()
+        if all(any(silence.covers(*location, now) for silence in active_silences) for location in locations_of_event)
     }
 
 
@@ -349,27 +349,29 @@ def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.Withd
     return drifts
 
 
-def _build_drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:
+def _build_drift(drift: Drift, returned: bool, active_silences: Sequence[SilencePattern]) -> triage.EventDrift:
     """Return a drift as a part of an event, with the time until which it is silenced."""
     now = datetime.now(UTC)
     location = (drift.subject, drift.host, drift.case, drift.metric)
-    whole_suite = drift.series_id == NO_SERIES
+    is_suite_shift = drift.series_id == NO_SERIES
     return triage.EventDrift(
-        drift_id=None if whole_suite else drift.id,
-        series_id=None if whole_suite else drift.series_id,
+        drift_id=None if is_suite_shift else drift.id,
+        series_id=None if is_suite_shift else drift.series_id,
         host=drift.host,
         case=drift.case,
         metric=drift.metric,
         unit=drift.unit,
         direction=drift.direction,
         revision=drift.revision,
-        before=None if whole_suite else drift.before,
-        after=None if whole_suite else drift.after,
+        before=None if is_suite_shift else drift.before,
+        after=None if is_suite_shift else drift.after,
         change=drift.change,
         percent=drift.percent,
         wants_rerun=drift.evidence.wants_rerun,
         returned=returned,
-        silenced_until=max((silence.until for silence in active if silence.covers(*location, now)), default=None),
+        silenced_until=max(
+            (silence.until for silence in active_silences if silence.covers(*location, now)), default=None
+        ),
         sentence=drift.evidence.sentence,
         price=drift.price,
     )

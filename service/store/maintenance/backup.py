@@ -15,9 +15,9 @@ from service.store.engine.upgrade import list_known_schemas, require_data
 from service.store.maintenance import postgres_backup, sqlite_import
 from service.store.maintenance.complete_files import explain_write_errors, write_completely
 
-_PAGES_AT_ONCE = 512
+_PAGES_PER_STEP = 512
 """Pages copied at a time."""
-_STOP = "Stop the service and everything else that uses the database, then try again."
+_STOP_REMEDY = "Stop the service and everything else that uses the database, then try again."
 
 
 def backup_database(
@@ -36,11 +36,11 @@ def backup_database(
         raise ServiceError("The file exists", str(file), "Choose another name, or move it away.")
     if database.is_sqlite:
         require_data(database)
-    with write_completely(file) as part:
+    with write_completely(file) as part_file:
         if database.is_sqlite:
-            _copy_sqlite(_find_sqlite_file(database), part, progress)
+            _copy_sqlite(_find_sqlite_file(database), part_file, progress)
         else:
-            postgres_backup.dump_database(database, part)
+            postgres_backup.dump_database(database, part_file)
 
 
 def restore_database(
@@ -72,13 +72,13 @@ def restore_database(
     if not database.is_sqlite:
         postgres_backup.restore_dump(database, file, replace)
         return
-    in_backup = _verify_backup(file)
+    backup_runs = _verify_backup(file)
     target = _find_sqlite_file(database)
     with explain_write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-    with write_completely(target) as part:
-        shutil.copyfile(file, part)
-        _require_replaceable(target, in_backup, replace)
+    with write_completely(target) as part_file:
+        shutil.copyfile(file, part_file)
+        _require_replaceable(target, backup_runs, replace)
         for suffix in ("-wal", "-shm"):  # Files of the replaced database, which SQLite would apply to the new one.
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
@@ -91,31 +91,31 @@ def _find_sqlite_file(database: Database) -> Path:
     return Path(name)
 
 
-def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -> None:
+def _copy_sqlite(file: Path, part_file: Path, progress: Callable[[int, int], None]) -> None:
     """Copy a SQLite database while others use it, and verify the copy."""
 
     def flush(_status: int, remaining: int, total: int) -> None:
         # In small pieces: a large one would delay the service's own writes.
-        os.fdatasync(written.fileno())
+        os.fdatasync(part_stream.fileno())
         progress(total - remaining, total)
 
     try:
         with (
             closing(sqlite_import.open_file(file, "rw")) as source,
-            closing(sqlite_import.open_file(part, "rw")) as copy,
-            part.open("rb") as written,
+            closing(sqlite_import.open_file(part_file, "rw")) as copy,
+            part_file.open("rb") as part_stream,
         ):
             # In one transaction: a copy in several starts again whenever somebody writes in between.
             source.execute("BEGIN")
             source.execute("SELECT 1 FROM alembic_version").fetchall()
             copy.execute("PRAGMA synchronous = OFF")
             copy.execute("PRAGMA cache_size = -1024")
-            source.backup(copy, pages=_PAGES_AT_ONCE, progress=flush)
+            source.backup(copy, pages=_PAGES_PER_STEP, progress=flush)
             source.execute("COMMIT")
             # Checkpoint the pages written in the meantime, so that the next writer does not have to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log
-        _verify_backup(part)
+        _verify_backup(part_file)
     except sqlite3.Error as error:
         raise ServiceError(
             "The database cannot be copied", f"{file} ({error})", "Check the database and the disk."
@@ -143,27 +143,27 @@ def _count_runs(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-def _require_replaceable(target: Path, in_backup: int, replace: bool) -> None:
+def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
     """Raise if somebody else uses a database, or if a backup with a number of runs must not replace it."""
     if not target.exists() or target.stat().st_size == 0:
         return
     with closing(sqlite_import.open_file(target, "rw")) as connection:
-        runs = _count_runs_alone(connection, target)
+        runs = _count_runs_exclusively(connection, target)
     if runs is None and not replace:
         raise ServiceError(
             "The file is not a database of Faultwatch",
             str(target),
             "Repeat the command with --replace to overwrite it.",
         )
-    if runs is not None and runs > in_backup and not replace:
+    if runs is not None and runs > backup_runs and not replace:
         raise ServiceError(
             "The database has runs that the backup lacks",
-            f"{target} has {runs:,} runs, the backup {in_backup:,}",
-            "Repeat the command with --replace to discard them.",
+            f"{target} has {runs:,} runs, the backup {backup_runs:,}",
+            "Repeat the command with --replace to discard these runs.",
         )
 
 
-def _count_runs_alone(connection: sqlite3.Connection, target: Path) -> int | None:
+def _count_runs_exclusively(connection: sqlite3.Connection, target: Path) -> int | None:
     """Return the number of runs of a database that nobody else has open; None if it is not Faultwatch's."""
     try:
         # Before anything is changed: a file of somebody else stays as it is.
@@ -176,6 +176,8 @@ def _count_runs_alone(connection: sqlite3.Connection, target: Path) -> int | Non
         connection.execute("BEGIN EXCLUSIVE")
         return _count_runs(connection)
     except sqlite3.OperationalError as error:
-        raise ServiceError("The database is in use, or cannot be changed", f"{target} ({error})", _STOP) from error
+        raise ServiceError(
+            "The database is in use, or cannot be changed", f"{target} ({error})", _STOP_REMEDY
+        ) from error
     except sqlite3.DatabaseError:
         return None

@@ -20,19 +20,19 @@ def write_completely(file: Path) -> Iterator[Path]:
     ServiceError
         The folder does not exist, the name is that of a folder, or the file cannot be written.
     """
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    part_file = file.with_name(f".{file.name}.{os.getpid()}.part")
     with explain_write_errors(file):
         if file.is_dir():
             raise IsADirectoryError(None, "Is a directory", str(file))
         try:
-            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
-            yield part
-            with part.open("rb") as stream:
+            os.close(os.open(part_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+            yield part_file
+            with part_file.open("rb") as stream:
                 os.fsync(stream.fileno())
-            part.replace(file)
+            part_file.replace(file)
             sync_folder(file.parent)
         finally:
-            part.unlink(missing_ok=True)
+            part_file.unlink(missing_ok=True)
 
 
 @contextmanager

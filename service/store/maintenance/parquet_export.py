@@ -18,10 +18,10 @@ from service.store.maintenance.export import list_samples
 from service.store.models import Run
 from service.text.sample_rows import COLUMNS, SampleRow
 
-RUNS_AT_ONCE = 2_000
-"""Runs whose rows are held in memory, and whose rows of a month are a file."""
-_STATE = "exported.json"
-_MAX_WHOLE = 2**64
+RUNS_PER_FILE = 2_000
+"""Runs whose rows are held in memory at once; their rows of one month become one file."""
+_STATE_FILE = "exported.json"
+_MAX_EXACT_COUNT = 2**64
 _TIMES = ("committed_at", "started_at")
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_TIMES, "datetime64[us]"),
@@ -30,7 +30,7 @@ _TYPES: dict[str, Any] = {
     **dict.fromkeys(("value", "level"), float),
     "whole": np.uint64,
 }
-"""Types of the columns that are no text."""
+"""Types of the columns that do not hold text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +63,21 @@ def export_columns(
     duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
     # What the folder has already.
-    state = folder / _STATE
+    state = folder / _STATE_FILE
     state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
     newest = _find_newest_complete_run(database)
     try:
         if state.exists():
             state_of_export = json.loads(state.read_text(encoding="utf-8"))
-        is_own = state_of_export["subject"] == subject and state_of_export["runs"] <= newest
+        is_same_export = state_of_export["subject"] == subject and state_of_export["runs"] <= newest
     except (ValueError, TypeError, KeyError):  # of somebody else, or damaged
-        is_own = False
-    if not is_own:
+        is_same_export = False
+    if not is_same_export:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     # Export the rest, and record the progress after each file.
-    first, runs, rows = state_of_export["runs"], 0, 0
-    for start in range(first, newest, RUNS_AT_ONCE):
-        end = min(start + RUNS_AT_ONCE, newest)
+    first_run, runs, rows = state_of_export["runs"], 0, 0
+    for start in range(first_run, newest, RUNS_PER_FILE):
+        end = min(start + RUNS_PER_FILE, newest)
         with database.reading() as session:
             sample_rows = list(list_samples(session, subject, (start, end)))
         if sample_rows:
@@ -89,13 +89,13 @@ def export_columns(
             except duckdb.Error as error:
                 raise OSError(" ".join(str(error).split())) from error
             finally:
-                for part in _list_parts(folder, name):
-                    part.unlink(missing_ok=True)
+                for part_file in _list_parts(folder, name):
+                    part_file.unlink(missing_ok=True)
         runs, rows = runs + len({row.run_id for row in sample_rows}), rows + len(sample_rows)
-        part = state.with_suffix(".part")
-        part.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
-        part.replace(state)
-        progress(end - first, newest - first)
+        part_file = state.with_suffix(".part")
+        part_file.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
+        part_file.replace(state)
+        progress(end - first_run, newest - first_run)
     return ExportResult(runs, rows)
 
 
@@ -119,14 +119,14 @@ def _find_newest_complete_run(database: Database) -> int:
 def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:
     """Write rows into files of their subjects and months, which take their places when all of them are complete."""
     connection.register("held", _build_arrays(rows))
-    place = str(folder).replace("'", "''")
+    folder_literal = str(folder).replace("'", "''")
     connection.execute(
-        f"COPY (SELECT *, strftime(started_at, '%Y-%m') AS month FROM held) TO '{place}' (FORMAT parquet, "  # noqa: S608
+        f"COPY (SELECT *, strftime(started_at, '%Y-%m') AS month FROM held) TO '{folder_literal}' (FORMAT parquet, "  # noqa: S608
         f"COMPRESSION zstd, PARTITION_BY (subject, month), OVERWRITE_OR_IGNORE, FILENAME_PATTERN '{name}', "
         "FILE_EXTENSION 'part')"
     )
-    for part in _list_parts(folder, name):
-        part.replace(part.with_suffix(".parquet"))
+    for part_file in _list_parts(folder, name):
+        part_file.replace(part_file.with_suffix(".parquet"))
 
 
 def _list_parts(folder: Path, name: str) -> list[Path]:
@@ -139,7 +139,9 @@ def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
     columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     for name in _TIMES:
         columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]
-    columns["whole"] = [value if type(value) is int and 0 <= value < _MAX_WHOLE else None for value in columns["value"]]
+    columns["whole"] = [
+        value if type(value) is int and 0 <= value < _MAX_EXACT_COUNT else None for value in columns["value"]
+    ]
     return {name: _build_array(values, _TYPES.get(name, object)) for name, values in columns.items()}
 
 

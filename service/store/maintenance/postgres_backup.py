@@ -56,7 +56,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
         if inspect(connection).has_table("run"):
             runs = connection.execute(select(func.count()).select_from(Run)).scalar() or 0
     if runs and not replace:
-        remedy = "Repeat the command with --replace to discard them."
+        remedy = "Repeat the command with --replace to discard these runs."
         raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
 
 
@@ -65,7 +65,7 @@ def _replace_content(url: URL, file: Path) -> None:
 
     By psql, because `pg_restore --clean` cannot drop the partitions of a table: it begins with their keys.
     """
-    script = [
+    restore_command = [
         _find_tool("pg_restore"),
         "--clean",
         "--if-exists",
@@ -74,26 +74,26 @@ def _replace_content(url: URL, file: Path) -> None:
         "--file=-",
         str(file),
     ]
-    psql = [_find_tool("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
+    psql_command = [_find_tool("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
     with (
         tempfile.TemporaryFile() as errors,
-        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=errors) as making,
+        subprocess.Popen(restore_command, stdout=subprocess.PIPE, stderr=errors) as restore_process,
         subprocess.Popen(
-            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=_build_environment(url)
-        ) as running,
+            psql_command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=_build_environment(url)
+        ) as psql_process,
     ):
-        assert making.stdout is not None
-        assert running.stdin is not None
+        assert restore_process.stdout is not None
+        assert psql_process.stdin is not None
         with suppress(BrokenPipeError):
             # Committed only when it is complete: if this process ends early, the end of its input does not commit
             # anything.
-            running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
-            shutil.copyfileobj(making.stdout, running.stdin)
-            if making.wait() == 0:
-                running.stdin.write(b"\nCOMMIT;\n")
-            running.stdin.close()
-        making.stdout.close()
-        if running.wait() or making.wait():
+            psql_process.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
+            shutil.copyfileobj(restore_process.stdout, psql_process.stdin)
+            if restore_process.wait() == 0:
+                psql_process.stdin.write(b"\nCOMMIT;\n")
+            psql_process.stdin.close()
+        restore_process.stdout.close()
+        if psql_process.wait() or restore_process.wait():
             errors.seek(0)
             raise _make_failure("pg_restore", errors.read().decode(errors="replace"))
 
@@ -121,7 +121,7 @@ def _build_environment(url: URL) -> dict[str, str]:
 
 def _make_failure(program: str, output: str) -> ServiceError:
     reason = (output.strip().splitlines() or ["no message"])[0]
-    return ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
+    return ServiceError(f"{program} failed", reason, "Fix this problem, then try again.")
 
 
 def _find_tool(program: str) -> str:

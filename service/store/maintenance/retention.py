@@ -28,29 +28,29 @@ _REPORTS_PER_TRANSACTION = 40
 _COMPRESSION_LEVEL = 9
 """zlib level: each report is written once, and nobody waits."""
 _RUNS_PER_QUERY = 500
-_SAMPLED_REPORTS = 200
-"""Reports from which it is estimated what all of them would free."""
+_ESTIMATE_REPORTS = 200
+"""Reports that are shrunk on trial to estimate how many bytes all of them would free."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """What retention removes from runs that were measured before a time; None removes nothing.
+    """What retention removes from old runs: for each step, runs that were measured before a time; None skips the step.
 
     Attributes
     ----------
-    thin
+    thin_before
         Remove text from reports, and light stacks from profiles.
-    reduce
+    reduce_before
         Reduce each noisy metric of a run to its level and, if it is judged, its lowest and highest sample.
-    profiles
+    delete_profiles_before
         Delete profiles.
     subjects
         Names of the affected subjects; empty for all.
     """
 
-    thin: datetime | None = None
-    reduce: datetime | None = None
-    profiles: datetime | None = None
+    thin_before: datetime | None = None
+    reduce_before: datetime | None = None
+    delete_profiles_before: datetime | None = None
     subjects: tuple[str, ...] = ()
 
 
@@ -82,43 +82,43 @@ Progress = Callable[[int, int], None]
 """Called with how many reports are done, and of how many."""
 
 
-class _Kept(NamedTuple):
+class _ShrunkReport(NamedTuple):
     """The remaining content of a report.
 
     Attributes
     ----------
-    left
+    remaining_samples
         The remaining samples by metric, unless all remain.
     """
 
     number: int
     document: bytes
-    left: Mapping[str, Sequence[Number]]
+    remaining_samples: Mapping[str, Sequence[Number]]
     freed: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """A way to make reports smaller, for those from before a time of which ``done`` is not set."""
+class _ShrinkStep:
+    """A way to make reports smaller: for reports from before a time whose ``flag`` is not set."""
 
     before: datetime
-    done: InstrumentedAttribute[bool]
-    smaller: Callable[[Report], tuple[Report, Mapping[str, Sequence[Number]]]]
+    flag: InstrumentedAttribute[bool]
+    shrink_report: Callable[[Report], tuple[Report, Mapping[str, Sequence[Number]]]]
     """Returns the remaining content of a report, and the remaining samples of each reduced metric."""
     since: datetime | None = None
     """Only those from this time on."""
 
-    def shrink(self, number: int, document: bytes) -> _Kept:
+    def shrink(self, number: int, document: bytes) -> _ShrunkReport:
         """Return what remains of a report."""
-        report, remaining = self.smaller(unpack_report(document))
+        report, remaining = self.shrink_report(unpack_report(document))
         packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
-        return _Kept(number, packed, remaining, len(document) - len(packed))
+        return _ShrunkReport(number, packed, remaining, len(document) - len(packed))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
         """What selects the reports."""
         since = [] if self.since is None else [Run.started_at >= self.since]
-        return (Run.started_at < self.before, *since, self.done.is_(False))
+        return (Run.started_at < self.before, *since, self.flag.is_(False))
 
 
 def apply_rule(
@@ -132,7 +132,7 @@ def apply_rule(
         Another process retains or deletes.
     """
     with hold_retention_lock(database):
-        return _apply_step(database, rule, progress)
+        return _apply_rule(database, rule, progress)
 
 
 @contextmanager
@@ -152,30 +152,34 @@ def hold_retention_lock(database: Database) -> Iterator[None]:
         yield
 
 
-def _apply_step(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
+def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
     """Apply a rule: delete and thin profiles, then thin and reduce reports, and reclaim the space."""
-    deleted, dropped = profiles.delete_old(database, rule.profiles, rule.subjects) if rule.profiles else (0, 0)
-    thinned, freed = profiles.thin_old(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
+    deleted, dropped = (
+        profiles.delete_old(database, rule.delete_profiles_before, rule.subjects)
+        if rule.delete_profiles_before
+        else (0, 0)
+    )
+    thinned, freed = profiles.thin_old(database, rule.thin_before, rule.subjects) if rule.thin_before else (0, 0)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
     names, steps = _read_subjects(database, rule), _list_steps(rule)
     total = sum(_count_reports(database, step, names.values()) for step in steps)
     for step in steps:
         for name, subject_id in names.items():
-            for done, freed in _shrink_reports(database, step, name, subject_id):
-                result = _add_step_to_result(result, step, done, freed)
+            for n_reports, freed in _shrink_reports(database, step, name, subject_id):
+                result = _add_step_to_result(result, step, n_reports, freed)
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
     return replace(result, returned=table_partitions.reclaim_space(database))
 
 
 def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
     """Estimate what a rule would do, and change nothing. The bytes freed are estimated from a sample of the reports."""
-    thinned, deleted, freed = profiles.count_old(database, rule.thin, rule.profiles, rule.subjects)
+    thinned, deleted, freed = profiles.count_old(database, rule.thin_before, rule.delete_profiles_before, rule.subjects)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
     numbers = _read_subjects(database, rule).values()
     for step in _list_steps(rule):
         count = _count_reports(database, step, numbers)
         with database.reading() as session:
-            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
+            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _ESTIMATE_REPORTS))).all()
             examples = [step.shrink(number, document) for _, number, document in rows]
             freed_by_examples = sum(example.freed for example in examples) + sum(
                 point.freed for point in _list_smaller_points(session, examples)
@@ -184,13 +188,13 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
     return result
 
 
-def _list_steps(rule: RetentionRule) -> list[_Step]:
+def _list_steps(rule: RetentionRule) -> list[_ShrinkStep]:
     """Return the steps of a rule: first the reduction of reports, then their thinning."""
     steps = []
-    if rule.reduce:
-        steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))
-    if rule.thin:
-        steps.append(_Step(rule.thin, StoredReport.thinned, _thin_report, since=rule.reduce))
+    if rule.reduce_before:
+        steps.append(_ShrinkStep(rule.reduce_before, StoredReport.reduced, reduce_report))
+    if rule.thin_before:
+        steps.append(_ShrinkStep(rule.thin_before, StoredReport.thinned, _thin_report, since=rule.reduce_before))
     return steps
 
 
@@ -198,8 +202,8 @@ def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]
     return thin_report(report), {}
 
 
-def _add_step_to_result(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
-    name = "reduced" if step.done is StoredReport.reduced else "thinned"
+def _add_step_to_result(result: RetentionResult, step: _ShrinkStep, reports: int, freed: int) -> RetentionResult:
+    name = "reduced" if step.flag is StoredReport.reduced else "thinned"
     return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed)
 
 
@@ -209,44 +213,44 @@ def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
 
 
-def _select_stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> Any:
-    """Return the query for the time, the number and the report of runs in order; only one of every ``step`` runs."""
+def _select_stored(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1) -> Any:
+    """Return the query for the time, the number and the report of runs in order; only one of every ``one_in`` runs."""
     query = (
         select(Run.started_at, Run.number, StoredReport.document)
         .join(StoredReport, StoredReport.run_number == Run.number)
         .order_by(Run.started_at, Run.number)
     )
-    chosen = Run.subject_id.in_(subjects), *step.conditions
+    conditions = Run.subject_id.in_(subjects), *step.conditions
     if one_in == 1:
-        return query.where(*chosen)
-    place = func.row_number().over(order_by=(Run.started_at, Run.number))
-    places = select(Run.number, place.label("place")).join(StoredReport, StoredReport.run_number == Run.number)
-    ranked = places.where(*chosen).subquery()
+        return query.where(*conditions)
+    rank = func.row_number().over(order_by=(Run.started_at, Run.number))
+    ranks = select(Run.number, rank.label("place")).join(StoredReport, StoredReport.run_number == Run.number)
+    ranked = ranks.where(*conditions).subquery()
     return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.place % one_in == 0)))
 
 
-def _count_reports(database: Database, step: _Step, subjects: Collection[int]) -> int:
+def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[int]) -> int:
     query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
     with database.reading() as session:
         return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
 
 
-def _shrink_reports(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
+def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
     """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
     query, last = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
     while True:
-        # The place of the last one is where to go on: those before it need not be passed again.
+        # Continue after the last report of the previous transaction, so that no report is read twice.
         next_rows = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
         with database.reading() as session:
             rows = session.execute(next_rows).all()
         if not rows:
             return
         # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
-        smaller = [step.shrink(number, document) for _, number, document in rows]
+        shrunk_reports = [step.shrink(number, document) for _, number, document in rows]
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
-            freed = _write_reports(session, step, smaller)
-        yield len(smaller), freed + sum(report.freed for report in smaller)
+            freed = _write_reports(session, step, shrunk_reports)
+        yield len(shrunk_reports), freed + sum(report.freed for report in shrunk_reports)
 
 
 class _SmallerPoint(NamedTuple):
@@ -259,13 +263,13 @@ class _SmallerPoint(NamedTuple):
     freed: int
 
 
-def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_SmallerPoint]:
+def _list_smaller_points(session: Session, reports: Collection[_ShrunkReport]) -> list[_SmallerPoint]:
     """Return the points that lose samples."""
-    remaining = {report.number: report.left for report in reports if report.left}
+    remaining = {report.number: report.remaining_samples for report in reports if report.remaining_samples}
     if not remaining:
         return []
     query = select_points_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
-    smaller = []
+    smaller_points = []
     for chunk in table_partitions.group_neighbours(remaining, _RUNS_PER_QUERY):
         conditions = (
             Run.number.in_(chunk),
@@ -275,15 +279,15 @@ def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_
         for series_id, number, name, size in session.execute(query.where(*conditions)):
             if name in remaining[number]:
                 _, n, samples = encode_samples(remaining[number][name])
-                smaller.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
-    return smaller
+                smaller_points.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
+    return smaller_points
 
 
-def _write_reports(session: Session, step: _Step, reports: Collection[_Kept]) -> int:
+def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_ShrunkReport]) -> int:
     """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
-    marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
-    documents = [(report.number, report.document, *[True] * (len(marks) - 1)) for report in reports]
-    bulk.update_rows(session, bulk.get_table(StoredReport), marks, documents, key=["run_number"])
+    columns = ["document", "thinned", *(["reduced"] if step.flag is StoredReport.reduced else [])]
+    documents = [(report.number, report.document, *[True] * (len(columns) - 1)) for report in reports]
+    bulk.update_rows(session, bulk.get_table(StoredReport), columns, documents, key=["run_number"])
     points = _list_smaller_points(session, reports)
     changed, key = [point[:4] for point in points], ["series_id", "run_number"]
     bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)

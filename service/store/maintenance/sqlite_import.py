@@ -23,7 +23,7 @@ from service.store.maintenance import postgres_backup
 from service.store.models import Base, LastNumber, Moment
 
 _MAGIC = b"SQLite format 3\0"
-_ROWS_SHOWN = 10_000
+_ROWS_PER_UPDATE = 10_000
 """Rows after which the progress is shown again."""
 _FOREIGN_KEYS = text(
     "SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint "
@@ -65,7 +65,7 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
     except (DBAPIError, sqlite3.Error) as error:
         reason = str(getattr(error, "orig", error)).splitlines()[0]
         raise ServiceError(
-            "The backup cannot be loaded", f"{file} ({reason})", "Resolve this, then try again."
+            "The backup cannot be loaded", f"{file} ({reason})", "Fix this problem, then try again."
         ) from error
 
 
@@ -95,16 +95,18 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
     (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
     table_partitions.create_partitions(connection, newest)
-    keys = connection.execute(_FOREIGN_KEYS).all()
-    for table, name, _ in keys:  # Checked once at the end, in a fraction of the time.
+    foreign_keys = connection.execute(_FOREIGN_KEYS).all()
+    for table, name, _ in foreign_keys:  # Checked once at the end, in a fraction of the time.
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
-    done, total = 0, sum(counts.values())
+    loaded_rows, total_rows = 0, sum(counts.values())
     for table in tables:
         rows = _read_rows(source, table)
         columns = [column.name for column in table.columns]
-        bulk.insert_rows(session, table, columns, _report_progress(rows, done, total, progress), encoded=columns)
-        done += counts[table]
-    for table, name, definition in keys:
+        bulk.insert_rows(
+            session, table, columns, _report_progress(rows, loaded_rows, total_rows, progress), encoded_columns=columns
+        )
+        loaded_rows += counts[table]
+    for table, name, definition in foreign_keys:
         connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"))
     _set_sequences(connection)
 
@@ -132,12 +134,14 @@ def _find_converter(kind: object) -> Callable[[Any], Any] | None:
     return bool if isinstance(kind, Boolean) else None
 
 
-def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+def _report_progress(
+    rows: Iterator[bulk.Values], loaded_rows: int, total_rows: int, progress: Progress
+) -> Iterator[bulk.Values]:
     """Yield rows, and report from time to time how many were read."""
-    for number, row in enumerate(rows, done + 1):
+    for number, row in enumerate(rows, loaded_rows + 1):
         yield row
-        if number % _ROWS_SHOWN == 0 or number == total:
-            progress(number, total)
+        if number % _ROWS_PER_UPDATE == 0 or number == total_rows:
+            progress(number, total_rows)
 
 
 def _set_sequences(connection: Connection) -> None:

@@ -12,10 +12,10 @@ from service.store.engine.database import Database
 from service.store.maintenance.retention import hold_retention_lock
 from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
 
-_SERIES_AT_ONCE = 200
-_RUNS_AT_ONCE = 2_000
-_BYTES_A_RUN = 2_000
-"""About what a run takes, with its report and its points."""
+_SERIES_PER_TRANSACTION = 200
+_RUNS_PER_TRANSACTION = 2_000
+_BYTES_PER_RUN = 2_000
+"""Approximate size of a run with its report and its points."""
 
 
 def count_stored(database: Database, name: str) -> Mapping[str, int]:
@@ -24,9 +24,9 @@ def count_stored(database: Database, name: str) -> Mapping[str, int]:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
             return {}
-        owned = _list_owned_tables()
+        owned_tables = _list_owned_tables()
         conditions: dict[str, tuple[FromClause, ColumnElement[bool]]] = {
-            table.name: (table, _select_rows_of_subject(table, owned, subject.id)) for table in owned
+            table.name: (table, _select_rows_of_subject(table, owned_tables, subject.id)) for table in owned_tables
         }
         conditions["job"] = (Job.__table__, Job.subject == name)
         return {
@@ -72,23 +72,23 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
     with database.writing() as session:
         bulk.remember_last_numbers(session)
     # Points, reports and runs: many, so in several transactions.
-    owned, done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
-    for model, column, numbers, size in (
-        (Point, Point.series_id, series, _SERIES_AT_ONCE),
-        (StoredReport, StoredReport.run_number, runs, _RUNS_AT_ONCE),
-        (Run, Run.number, runs, _RUNS_AT_ONCE),
+    owned_tables, done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
+    for model, column, numbers, chunk_size in (
+        (Point, Point.series_id, series, _SERIES_PER_TRANSACTION),
+        (StoredReport, StoredReport.run_number, runs, _RUNS_PER_TRANSACTION),
+        (Run, Run.number, runs, _RUNS_PER_TRANSACTION),
     ):
-        for chunk in bulk.split_into_chunks(numbers, size):
+        for chunk in bulk.split_into_chunks(numbers, chunk_size):
             with database.writing([name]) as session:
                 session.execute(delete(model).where(bulk.is_among(session, column, chunk)))
                 if model is Run:
-                    table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
+                    table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_PER_RUN))
             done += len(chunk)
             progress(done, total)
     # Delete everything else.
     with database.writing([name]) as session:
-        for table in reversed(owned):
-            session.execute(delete(table).where(_select_rows_of_subject(table, owned, subject_id)))
+        for table in reversed(owned_tables):
+            session.execute(delete(table).where(_select_rows_of_subject(table, owned_tables, subject_id)))
         session.execute(delete(Subject).where(Subject.id == subject_id))
     with database.writing() as session:
         session.execute(delete(Job).where(Job.subject == name))
@@ -100,14 +100,14 @@ def _list_owned_tables() -> dict[Table, ForeignKey]:
 
     What a table refers to comes before it.
     """
-    owned: dict[Table, ForeignKey] = {}
+    owned_tables: dict[Table, ForeignKey] = {}
     for table in Base.metadata.sorted_tables:
         keys = [key for column in table.columns for key in column.foreign_keys]
         key = next((key for key in keys if key.column.table is Subject.__table__), None)
-        key = key or next((key for key in keys if key.column.table in owned), None)
+        key = key or next((key for key in keys if key.column.table in owned_tables), None)
         if key is not None:
-            owned[table] = key
-    return owned
+            owned_tables[table] = key
+    return owned_tables
 
 
 def _select_rows_of_subject(

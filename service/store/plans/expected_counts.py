@@ -25,13 +25,13 @@ def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, pos
     if not plan.runs:
         return plan
     measured = _read_measured_runs(session, request)
-    before = [
+    previous_runs = [
         _find_run_before(measured[shared_rows.make_case_key(run.case)], positions[run.revision]) for run in plan.runs
     ]
-    levels = _read_exact_counts(session, {run_id for run_id in before if run_id is not None})
+    levels = _read_exact_counts(session, {run_id for run_id in previous_runs if run_id is not None})
     planned = tuple(
         run if run_id is None or not levels[run_id] else _add_expected_counts(run, levels[run_id])
-        for run, run_id in zip(plan.runs, before, strict=True)
+        for run, run_id in zip(plan.runs, previous_runs, strict=True)
     )
     return plan.model_copy(update={"runs": planned})
 
@@ -66,9 +66,9 @@ def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None
 
 def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
     """Return the exact counts on which the samples of each run agree."""
-    levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
+    counts_by_run: dict[UUID, dict[str, Number]] = defaultdict(dict)
     for point in points.list_run_points(session, sorted(runs)):
-        agreed = find_majority(point.samples) if metric(point.metric).exact else None
-        if agreed is not None:
-            levels[point.run_id][point.metric] = agreed[0]
-    return levels
+        majority = find_majority(point.samples) if metric(point.metric).exact else None
+        if majority is not None:
+            counts_by_run[point.run_id][point.metric] = majority[0]
+    return counts_by_run

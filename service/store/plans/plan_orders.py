@@ -16,8 +16,8 @@ from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 from service.store.plans.pool_runs import Alike
 
-_DECIDED_IN_PAIRS = frozenset({"nominated"})
-"""Rules whose suspicions interleaved pairs decide, sooner than further runs would."""
+_RULES_DECIDED_BY_PAIRS = frozenset({"nominated"})
+"""Rules whose suspected drifts are decided by interleaved pairs, which takes fewer runs than measuring again."""
 
 
 def find_orders(session: Session, request: PlanRequest, alike: Alike) -> dict[int, Orders]:
@@ -28,10 +28,15 @@ def find_orders(session: Session, request: PlanRequest, alike: Alike) -> dict[in
         cross_measured[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
     alike_by_case = {key: alike[index] for index, key in enumerate(keys)}
-    unsure = _map_uncertain_cases(session, request.subject, host, alike_by_case)
-    elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
+    revisions_to_rerun = _map_uncertain_cases(session, request.subject, host, alike_by_case)
+    revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
-        index: Orders(frozenset(cross_measured[key]), key in unsure, unsure.get(key), frozenset(elsewhere[key]))
+        index: Orders(
+            frozenset(cross_measured[key]),
+            key in revisions_to_rerun,
+            revisions_to_rerun.get(key),
+            frozenset(revisions_elsewhere[key]),
+        )
         for index, key in enumerate(keys)
     }
 
@@ -39,7 +44,9 @@ def find_orders(session: Session, request: PlanRequest, alike: Alike) -> dict[in
 def _map_uncertain_cases(
     session: Session, subject: str, host: str, alike: Mapping[str, frozenset[str]]
 ) -> dict[str, str | None]:
-    """Return :attr:`Orders.revision_before` by the key of each case whose newest level is in doubt.
+    """Return the revision to measure again, by the key of each case whose newest level is in doubt.
+
+    The revision is :attr:`Orders.revision_before`; None to measure the newest revision again.
 
     Parameters
     ----------
@@ -61,17 +68,17 @@ def _map_uncertain_cases(
             series_id,
             document["environment_after"],
             position,
-            document["evidence"]["wants_rerun"] and document["rule"] not in _DECIDED_IN_PAIRS,
+            document["evidence"]["wants_rerun"] and document["rule"] not in _RULES_DECIDED_BY_PAIRS,
             _find_revision_to_rerun(document, alike.get(key, frozenset())),
         )
         for series_id, key, position, document in rows
     )
-    unsure: dict[str, str | None] = {}
+    revisions_to_rerun: dict[str, str | None] = {}
     for end in find_series_in_doubt(ends):
         key = key_of[end.series]
         if end.environment in alike.get(key, frozenset()):
-            unsure[key] = unsure.get(key) or end.revision_before
-    return unsure
+            revisions_to_rerun[key] = revisions_to_rerun.get(key) or end.revision_before
+    return revisions_to_rerun
 
 
 def _find_revision_to_rerun(document: Mapping[str, Any], alike: frozenset[str]) -> str | None:

@@ -23,27 +23,38 @@ Alike = Mapping[int, frozenset[str]]
 
 def find_alike_environments(session: Session, request: PlanRequest) -> Alike:
     """Return for each case the environments in which all of its exact counts are proven to be those of the request."""
-    own = request.environment.hash
-    alike = dict.fromkeys(range(len(request.cases)), frozenset({own}))
+    own_environment = request.environment.hash
+    alike = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
     if POOL_SETTING not in request.environment.settings:
         return alike
     series_of_case = _list_exact_series(session, request)
     by_series = points.read_points_on_trend(session, [name for names in series_of_case.values() for name in names])
-    seen = {point.environment for of_series in by_series.values() for point in of_series}
-    settings = pool_environments.read_pool_settings(session, seen) | {own: dict(request.environment.settings)}
+    environments = {point.environment for of_series in by_series.values() for point in of_series}
+    settings = pool_environments.read_pool_settings(session, environments) | {
+        own_environment: dict(request.environment.settings)
+    }
     for index, case in enumerate(request.cases):
-        stand_ins = [
+        stand_ins_of_series = [
             find_stand_ins(by_series[name], settings) for name in series_of_case[shared_rows.make_case_key(case)]
         ]
-        groups = [{name for name in settings if of.get(name, name) == of.get(own, own)} for of in stand_ins]
+        groups = [
+            {
+                name
+                for name in settings
+                if stand_in_of.get(name, name) == stand_in_of.get(own_environment, own_environment)
+            }
+            for stand_in_of in stand_ins_of_series
+        ]
         alike[index] |= set.intersection(*groups) if groups else set()
     return alike
 
 
-def take_for_own(stored: Mapping[int, Iterable[StoredRun]], alike: Alike, own: str) -> dict[int, list[StoredRun]]:
-    """Return the runs of each case, with the environment of the request where theirs is like it."""
+def adopt_pool_runs(
+    stored: Mapping[int, Iterable[StoredRun]], alike: Alike, own_environment: str
+) -> dict[int, list[StoredRun]]:
+    """Return the runs of each case; those in an environment that stands for the request's get the latter."""
     return {
-        index: [replace(run, environment=own) if run.environment in alike[index] else run for run in runs]
+        index: [replace(run, environment=own_environment) if run.environment in alike[index] else run for run in runs]
         for index, runs in stored.items()
     }
 

@@ -41,10 +41,10 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     is_forced = False
     for key, row in unsettled.items():
         commit = moved.get(key, row.commit)
-        left = row.left or (row.commit if row.commit in parents else None)
-        descends = candidate_commits.find_descent(parents, commit, left) if left else None
+        former_commit = row.left or (row.commit if row.commit in parents else None)
+        descends = candidate_commits.find_descent(parents, commit, former_commit) if former_commit else None
         is_forced |= descends is False
-        values = {"commit": commit, "left": left if descends is None else None}
+        values = {"commit": commit, "left": former_commit if descends is None else None}
         session.execute(update(RefRow).where(RefRow.id == row.id).values(values))
     if is_forced:  # commits of a rewritten branch leave the paths of the series
         of_subject = Series.subject_id == subject_id

@@ -22,7 +22,7 @@ from service.store.revisions import newest_levels
 _COMMITS_PER_QUERY = 500
 
 
-class _Stored(NamedTuple):
+class _StoredCommit(NamedTuple):
     id: int
     parents: tuple[str, ...]
     committed_at: datetime
@@ -55,37 +55,39 @@ def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract
 
 
 def _store_missing(
-    session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]
+    session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _StoredCommit]
 ) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
     rows = [_build_row(subject_id, sent[commit]) for commit in sent if commit not in stored]
-    with_parents = [
+    parent_updates = [
         {"row": stored[commit].id, "sent": list(revision.parents)}
         for commit, revision in sent.items()
         if commit in stored and revision.parents and not stored[commit].parents
     ]
-    if rows and not with_parents and (continuation := _order_continuation(session, subject_id, rows)) is not None:
-        first, order = continuation
-        positions = {commit: first + number for number, commit in enumerate(order)}
+    if rows and not parent_updates and (continuation := _order_continuation(session, subject_id, rows)) is not None:
+        first_position, order = continuation
+        positions = {commit: first_position + number for number, commit in enumerate(order)}
         session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in rows])
         return True
     if rows:
         session.execute(insert(Revision), rows)
-    if with_parents:  # they were stored from a shallow clone that lacked their parents
+    if parent_updates:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
-        session.connection().execute(set_parents, with_parents)
-        _judge_again(session, subject_id)  # it may show which branches live
-    if rows or with_parents:
+        session.connection().execute(set_parents, parent_updates)
+        _mark_series_stale(session, subject_id)  # it may show which branches live
+    if rows or parent_updates:
         _update_positions(session, subject_id)
-    return bool(rows or with_parents)
+    return bool(rows or parent_updates)
 
 
 def store_patches(session: Session, subject_id: int, patches: Mapping[str, str]) -> None:
     """Store the patch ids of commits that are known, and have none yet."""
     if patches:
-        lacking = (Revision.subject_id == subject_id) & (Revision.commit == bindparam("of")) & (Revision.patch == "")
+        without_patch = (
+            (Revision.subject_id == subject_id) & (Revision.commit == bindparam("of")) & (Revision.patch == "")
+        )
         rows = [{"of": commit, "sent": patch} for commit, patch in patches.items()]
-        session.connection().execute(update(Revision).where(lacking).values(patch=bindparam("sent")), rows)
+        session.connection().execute(update(Revision).where(without_patch).values(patch=bindparam("sent")), rows)
 
 
 def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
@@ -122,8 +124,8 @@ def is_descendant(session: Session, subject: str, older: str, newer: str) -> boo
     if len(positions) < 2:
         return False
     # Parents stand before their children, so no commit outside of this stretch lies between the two.
-    stretch = Revision.position.between(positions[older], positions[newer])
-    return candidate_commits.is_ancestor(_read_parents(session, of_subject, stretch), newer, older)
+    between_ends = Revision.position.between(positions[older], positions[newer])
+    return candidate_commits.is_ancestor(_read_parents(session, of_subject, between_ends), newer, older)
 
 
 def list_candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
@@ -176,7 +178,7 @@ def read_revision_list(session: Session, subject: str) -> contract.RevisionList 
     )
 
 
-def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _Stored]:
+def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _StoredCommit]:
     """Return the given commits, or all, by hash."""
     query = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
         Revision.subject_id == subject_id
@@ -187,7 +189,7 @@ def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None
         else [query.where(Revision.commit.in_(chunk)) for chunk in bulk.split_into_chunks(commits, _COMMITS_PER_QUERY)]
     )
     return {
-        commit: _Stored(number, tuple(parents), committed_at, position)
+        commit: _StoredCommit(number, tuple(parents), committed_at, position)
         for one_query in queries
         for commit, number, parents, committed_at, position in session.connection().execute(one_query)
     }
@@ -232,19 +234,19 @@ def _update_positions(session: Session, subject_id: int) -> None:
     """Set the position of each commit. If a commit moves, the series have to be judged again."""
     stored = _map_stored(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
-    placed = [(stored[commit], position) for position, commit in enumerate(order)]
-    moves = [{"row": row.id, "to": position} for row, position in placed if row.position != position]
+    rows_with_positions = [(stored[commit], position) for position, commit in enumerate(order)]
+    moves = [{"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position]
     if moves:
         move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
         session.connection().execute(move, moves)
-    before = [row.position for row, _ in placed if row.position != -1]
-    if before != sorted(before):
+    former_positions = [row.position for row, _ in rows_with_positions if row.position != -1]
+    if former_positions != sorted(former_positions):
         newest_levels.recompute_newest_levels(session, subject_id)
-    if any(row.position not in {-1, position} for row, position in placed):
-        _judge_again(session, subject_id)
+    if any(row.position not in {-1, position} for row, position in rows_with_positions):
+        _mark_series_stale(session, subject_id)
 
 
-def _judge_again(session: Session, subject_id: int) -> None:
+def _mark_series_stale(session: Session, subject_id: int) -> None:
     """Have all series of a subject judged again."""
     session.execute(
         update(Series)

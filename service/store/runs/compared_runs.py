@@ -18,7 +18,7 @@ from service.rules.comparison.stored_runs import ByRun, DriftSummary, SideReadin
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import named_commits
-from service.store.runs import runs as stored
+from service.store.runs import runs as runs_store
 from service.store.series import points
 
 Kind = Literal["revision", "run", "environment", "host"]
@@ -68,7 +68,7 @@ def list_runs(
         conditions.append(Host.name == host)
     if workload:
         conditions.append(Case.workload == workload)
-    query = stored.select_joined(
+    query = runs_store.select_joined(
         *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
         *(Revision.commit, Revision.title, Revision.position, Run.started_at),
     )

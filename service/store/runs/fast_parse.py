@@ -60,19 +60,19 @@ _samples = msgspec.json.Decoder(list[dict[str, Raw]])
 _readings = msgspec.json.Decoder(dict[str, _PlainReading])
 
 
-class _Parts:
-    """Validated parts of reports."""
+class _PartValidator:
+    """Validates parts of reports; a part that several reports share is validated once."""
 
     def __init__(self) -> None:
-        self._checked: dict[tuple[str, bytes], BaseModel] = {}
+        self._validated: dict[tuple[str, bytes], BaseModel] = {}
 
     def __call__(self, name: str, part: Raw) -> BaseModel:
         # By its JSON, because Python considers 1, 1.0 and True equal.
         key = name, bytes(part)
-        checked = self._checked.get(key)
-        if checked is None:
-            checked = self._checked[key] = _SHARED[name].model_validate(from_json(key[1]))
-        return checked
+        validated = self._validated.get(key)
+        if validated is None:
+            validated = self._validated[key] = _SHARED[name].model_validate(from_json(key[1]))
+        return validated
 
 
 def parse_reports(body: bytes) -> list[Report | PlainReport]:
@@ -93,12 +93,12 @@ def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
     """Yield each report, parsed the fast way where its readings are plain values."""
     if len(reports) > _MAX_REPORTS:
         raise ValueError
-    parts = _Parts()
+    validate_part = _PartValidator()
     for report in reports:
-        yield _parse_plain_report(report, parts) or Report.model_validate(from_json(bytes(report)))
+        yield _parse_plain_report(report, validate_part) or Report.model_validate(from_json(bytes(report)))
 
 
-def _parse_plain_report(report: Raw, parts: _Parts) -> PlainReport | None:
+def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainReport | None:
     """Read a report; return None if any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
@@ -109,12 +109,12 @@ def _parse_plain_report(report: Raw, parts: _Parts) -> PlainReport | None:
         or (values := _read_values([sample["readings"] for sample in samples])) is None
     ):
         return None
-    checked: dict[str, Any] = {name: parts(name, fields[name]) for name in _SHARED}
-    other_fields = {name: value for name, value in fields.items() if name not in checked}
+    validated: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED}
+    other_fields = {name: value for name, value in fields.items() if name not in validated}
     other_fields["samples"] = _NO_SAMPLES
-    checked |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
-    checked["samples"] = list(map(_skip_readings, samples))
-    head = Report.model_validate(checked)
+    validated |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
+    validated["samples"] = list(map(_skip_readings, samples))
+    head = Report.model_validate(validated)
     # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
     document = _select_json(fields | {"samples": Raw(b"[%s]" % b",".join(map(_select_json, samples)))})
     return PlainReport(head, document, values)

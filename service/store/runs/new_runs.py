@@ -126,30 +126,30 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
-    newest: dict[int, tuple[_SeriesUpdate, Judging]] = {}
+    newest_judging: dict[int, tuple[_SeriesUpdate, Judging]] = {}
     for run in runs:
-        report, of_group = run.prepared.report, series[run.group]
+        report, series_of_group = run.prepared.report, series[run.group]
         number, revision_id, judged = run.number, run.revision_id, not report.quarantine
         judging = report.judging
         for metric, status, value, n, samples in run.prepared.points:
-            update = of_group[metric]
+            update = series_of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
-            newest[update.id] = update, judging
+            newest_judging[update.id] = update, judging
             if judged and value is not None:
                 update.update_latest(value, revision_id, run.position, report.started_at)
-    for update, judging in newest.values():
+    for update, judging in newest_judging.values():
         update.update_judging(judging)
     # Sorted by primary key, so that each page of the table is written once.
-    updates = (update for of_group in series.values() for update in of_group.values() if update.points)
+    updates = (update for series_of_group in series.values() for update in series_of_group.values() if update.points)
     changed = sorted(updates, key=attrgetter("id"))
     points = chain.from_iterable(update.points for update in changed)
-    bulk.insert_rows(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
+    bulk.insert_rows(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded_columns=_POINT_COLUMNS)
     bulk.update_rows(
         session,
         bulk.get_table(Series),
         _SERIES_COLUMNS,
         [update.as_update_row() for update in changed],
-        encoded=("latest",),
+        encoded_columns=("latest",),
     )
 
 
@@ -196,26 +196,31 @@ def _build_run_row(run: _NewRun) -> tuple[object, ...]:
 
 def _count_runs(session: Session, runs: Sequence[_NewRun]) -> None:
     """Add the runs to the counts by subject, host, case, outcome and quarantine, and to those of environments."""
-    kinds = Counter((*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs)
-    places = Counter((run.environment_id, run.group.host_id, run.group.subject_id) for run in runs)
-    for model, key, counts in ((RunCount, _COUNT_KEY, kinds), (EnvironmentCount, _ENVIRONMENT_KEY, places)):
+    run_counts = Counter(
+        (*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs
+    )
+    environment_counts = Counter((run.environment_id, run.group.host_id, run.group.subject_id) for run in runs)
+    for model, key, counts in (
+        (RunCount, _COUNT_KEY, run_counts),
+        (EnvironmentCount, _ENVIRONMENT_KEY, environment_counts),
+    ):
         rows = [dict(zip(key, values, strict=True)) | {"runs": count} for values, count in counts.items()]
         bulk.insert_or_add(session, bulk.get_table(model), rows, "runs", key)
 
 
-_ByMetric = dict[str, _SeriesUpdate]
+_SeriesByMetric = dict[str, _SeriesUpdate]
 """The series of one group."""
 
 
-def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_SeriesGroup, _ByMetric]:
+def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_SeriesGroup, _SeriesByMetric]:
     """Return the series of the points of these runs; new ones are inserted in the order of the runs."""
-    metrics_of: dict[_SeriesGroup, dict[str, None]] = {}
+    metrics_by_group: dict[_SeriesGroup, dict[str, None]] = {}
     for run in runs:
-        metrics_of.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
-    series = _find_series(session, metrics_of)
+        metrics_by_group.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
+    series = _find_series(session, metrics_by_group)
     rows_to_insert = [
         {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0, "judged": False}
-        for group, metrics in metrics_of.items()
+        for group, metrics in metrics_by_group.items()
         for metric in metrics
         if metric not in series[group]
     ]
@@ -225,13 +230,13 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     if ids is not None:
         rows_to_insert = [{"id": number, **row} for number, row in zip(ids, rows_to_insert, strict=True)]
     bulk.insert_missing(session, bulk.get_table(Series), rows_to_insert)
-    return _find_series(session, metrics_of)
+    return _find_series(session, metrics_by_group)
 
 
-def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _ByMetric]:
+def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _SeriesByMetric]:
     """Return the stored series of some groups, by group and metric."""
-    series: dict[_SeriesGroup, _ByMetric] = {group: {} for group in groups}
-    cases: dict[tuple[int, int], dict[int, _ByMetric]] = {}
+    series: dict[_SeriesGroup, _SeriesByMetric] = {group: {} for group in groups}
+    cases: dict[tuple[int, int], dict[int, _SeriesByMetric]] = {}
     for group, by_metric in series.items():
         cases.setdefault(group[:2], {})[group.case_id] = by_metric
     for (subject_id, host_id), by_case in cases.items():

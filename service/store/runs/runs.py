@@ -61,11 +61,11 @@ class RunFilter:
         """
         unmeasured = self.outcome not in {None, Outcome.MEASURED}
         # A revision or a case selects fewer runs than the index of rare runs does.
-        rare = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
-        conditions: list[Condition] = [UNMEASURED] if rare and unmeasured else []
+        uses_rare_index = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
+        conditions: list[Condition] = [UNMEASURED] if uses_rare_index and unmeasured else []
         for position, (name, column_ids) in enumerate(ids.items()):
             # No index matches a sum.
-            column = getattr(Run, name) + 0 if rare or position else getattr(Run, name)
+            column = getattr(Run, name) + 0 if uses_rare_index or position else getattr(Run, name)
             conditions.append(column == column_ids[0] if len(column_ids) == 1 else column.in_(column_ids))
         if self.outcome is not None:
             conditions.append(Run.outcome == self.outcome)
@@ -85,15 +85,15 @@ class RunFilter:
         return session.scalar(select(func.sum(RunCount.runs)).where(*conditions)) or 0
 
 
-_PARTS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
+_RELATIONSHIPS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
 
 
 def select_joined(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs and of their subject, revision, case, host and environment."""
-    return reduce(Select.join, _PARTS, select(*columns).select_from(Run))
+    return reduce(Select.join, _RELATIONSHIPS, select(*columns).select_from(Run))
 
 
-_JOINED = select_joined(Run).options(*map(contains_eager, _PARTS))
+_JOINED = select_joined(Run).options(*map(contains_eager, _RELATIONSHIPS))
 _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 

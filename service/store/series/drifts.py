@@ -65,16 +65,16 @@ def make_row(drift: DriftView, position: int) -> DriftRow:
     )
 
 
-def do_differ(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
+def do_differ(rows: Iterable[DriftRow], former_rows: Iterable[DriftRow]) -> bool:
     """Return whether rows differ from the former ones."""
-    now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former))
+    now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former_rows))
     return now != before
 
 
 def replace_drifts(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
     """Replace all drifts of some series, by the id of the series."""
     session.execute(delete(DriftRow).where(DriftRow.series_id.in_(rows)))
-    session.add_all([row for of_one in rows.values() for row in of_one])
+    session.add_all([row for rows_of_series in rows.values() for row in rows_of_series])
 
 
 def list_drifts(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
@@ -102,20 +102,22 @@ def _build_view(document: Mapping[str, Any], below_floor: bool | None) -> Listed
     return ListedDrift.model_validate({**document, "below_floor": bool(below_floor)})
 
 
-def list_level_starts(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool]:
-    """Return the first run after each drift of some series, and whether the drift is a fact.
+def map_level_starts(session: Session, oldest_positions: Mapping[int, int]) -> dict[UUID, bool]:
+    """Return whether each drift of some series is a fact, by the id of the first run after the drift.
 
     Parameters
     ----------
-    oldest
+    oldest_positions
         By series: the position in the history from which on drifts are looked for. Some older ones may be returned.
     """
     document = DriftRow.document
     columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
     level_starts: dict[UUID, bool] = {}
-    for chunk in bulk.split_into_chunks(sorted(oldest, key=lambda series: oldest[series]), _SERIES_PER_QUERY):
+    for chunk in bulk.split_into_chunks(
+        sorted(oldest_positions, key=lambda series: oldest_positions[series]), _SERIES_PER_QUERY
+    ):
         # The position is compared before any document is parsed.
-        recent = DriftRow.series_id.in_(chunk), DriftRow.position >= oldest[chunk[0]]
+        recent = DriftRow.series_id.in_(chunk), DriftRow.position >= oldest_positions[chunk[0]]
         level_starts |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}
     return level_starts
 

@@ -152,7 +152,7 @@ def list_series_points(session: Session, series_id: int, runs: Collection[UUID] 
     return [PointRow._make(row) for row in session.execute(query)]
 
 
-class Since(NamedTuple):
+class HistoryWindow(NamedTuple):
     """The newest part of a history."""
 
     position: int
@@ -161,7 +161,7 @@ class Since(NamedTuple):
     """The number of the first run of its revisions."""
 
 
-def find_first_revision_of_window(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
+def find_history_window(session: Session, subject_id: int, host_id: int, revisions: int) -> HistoryWindow | None:
     """Return the part of a history with so many revisions that a host measured; None if there are no more."""
     measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     of_subject = Revision.subject_id == subject_id
@@ -171,20 +171,20 @@ def find_first_revision_of_window(session: Session, subject_id: int, host_id: in
         return None
     of_part = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
     first = session.scalar(of_part.where(of_subject, Revision.position >= position, Run.host_id == host_id))
-    return Since(position, first or 0)
+    return HistoryWindow(position, first or 0)
 
 
 def arrange_trends(
-    session: Session, series_ids: Collection[int], since: Since | None = None
+    session: Session, series_ids: Collection[int], window: HistoryWindow | None = None
 ) -> dict[int, point_order.Trend]:
     """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
 
     Parameters
     ----------
-    since
+    window
         The part of the history whose points are arranged; None for all of it.
     """
-    by_series = read_points_on_trend(session, series_ids, since)
+    by_series = read_points_on_trend(session, series_ids, window)
     stand_ins = pool_environments.map_stand_ins(session, by_series)
     subjects = _find_subjects(session, series_ids)
     branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
@@ -206,7 +206,7 @@ def _arrange_with_stand_ins(
 
 
 def read_points_on_trend(
-    session: Session, series_ids: Collection[int], since: Since | None = None
+    session: Session, series_ids: Collection[int], window: HistoryWindow | None = None
 ) -> dict[int, list[point_order.PathPoint]]:
     """Return the points of series that have a place in their trends, by the id of the series.
 
@@ -214,15 +214,15 @@ def read_points_on_trend(
     """
     levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples)
     conditions: list[ColumnElement[bool]] = [Point.series_id.in_(series_ids), Point.value.is_not(None)]
-    if since is not None:
-        conditions.append(Point.run_number >= since.run_number)
+    if window is not None:
+        conditions.append(Point.run_number >= window.run_number)
     rows = session.connection().execute(levels.where(*conditions)).all()  # in half the time of the session
     runs = _select_runs_on_trend(session, {row[1] for row in rows})
     by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
             run_id, revision, position, environment, measured_at, program_bytes, is_reused = runs[number]
-            if since is not None and position < since.position:
+            if window is not None and position < window.position:
                 continue
             point = point_order.PathPoint(
                 *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),

@@ -19,14 +19,16 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
     The same session may be sent again, after more pairs: what it decided before is replaced.
     """
     base, head = request.base, request.head
-    decided = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
+    decided_verdicts = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
     if base.case != head.case or base.environment != head.environment or base.session is None:
         return
     subject_id = shared_rows.ensure_subjects(session, [base.subject])[base.subject]
     key = shared_rows.make_case_key(base.case)
     environment = base.environment
-    ids = shared_rows.ensure_shared_rows(session, [base.host.name], {key: base.case}, {environment.hash: environment})
-    case_id, host_id = ids.cases[key], ids.hosts[base.host.name]
+    shared_ids = shared_rows.ensure_shared_rows(
+        session, [base.host.name], {key: base.case}, {environment.hash: environment}
+    )
+    case_id, host_id = shared_ids.cases[key], shared_ids.hosts[base.host.name]
     session.execute(delete(ProofRow).where(ProofRow.session == base.session, ProofRow.case_id == case_id))
     rows = [
         {
@@ -34,7 +36,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
             "subject_id": subject_id,
             "host_id": host_id,
             "case_id": case_id,
-            "environment_id": ids.environments[environment.hash],
+            "environment_id": shared_ids.environments[environment.hash],
             "metric": verdict.metric,
             "base": base.revision.commit,
             "head": head.revision.commit,
@@ -45,13 +47,13 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
             "measured_at": head.finished_at,
             "excluded": verdict.threshold if _is_partial(verdict) else None,
         }
-        for verdict in decided
+        for verdict in decided_verdicts
         if verdict.base.level is not None and verdict.head.level is not None
     ]
     if rows:
         session.execute(insert(ProofRow), rows)
-        concerned = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
-        session.execute(update(Series).where(concerned).values(version=Series.version + 1))
+        of_case = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
+        session.execute(update(Series).where(of_case).values(version=Series.version + 1))
 
 
 def _is_partial(verdict: MetricVerdict) -> bool:

@@ -15,9 +15,9 @@ from service.store import models
 from service.store.engine import bulk
 from service.store.series import drifts, points
 
-_MAX_DRAWN = 12
+_MAX_DRAWN_PER_PAGE = 12
 """Most missing sparklines that are drawn for one page."""
-_MAX_POINTS = 1000
+_MAX_DRAWN_POINTS = 1000
 """Longest series whose missing sparkline is drawn for a page."""
 
 
@@ -46,8 +46,10 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
         )
     )
     sparkline_of_series = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
-    missing = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN]
-    short_series = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MAX_POINTS)
+    missing = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN_PER_PAGE]
+    short_series = select(models.Series.id).where(
+        models.Series.id.in_(missing), models.Series.n_points <= _MAX_DRAWN_POINTS
+    )
     for series_id, trend in points.arrange_trends(session, session.scalars(short_series).all()).items():
         sparkline = draw_path(trend, drifts.list_series_drifts(session, series_id))
         if sparkline is not None:

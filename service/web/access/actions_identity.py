@@ -27,7 +27,7 @@ class ActionsJob:
     expires_at: datetime
 
 
-class Identities:
+class IdentityVerifier:
     """Checks identities with the issuer's keys, which it caches."""
 
     def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN_SECONDS) -> None:
@@ -39,13 +39,14 @@ class Identities:
             max_cached_keys=64,
         )
 
-    def check(self, token: str) -> ActionsJob:
+    def verify(self, token: str) -> ActionsJob:
         """Return the CI job to which an identity token belongs.
 
         Raises
         ------
         IdentityRefused
-            If it is no identity, was made for or by somebody else, is too old, or not of a job that may sign in.
+            If the token is not an identity, names another audience or issuer, is too old, or is of a job that may not
+            sign in.
         IssuerUnavailable
             The check is impossible at the moment.
         """

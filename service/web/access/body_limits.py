@@ -8,9 +8,9 @@ from service.forges.registry import FORGES
 from service.web.access import guard
 
 ANONYMOUS_BYTES = 1 << 20
-"""Of a body from a caller without a token, such as a sign-in."""
+"""Largest body from a caller without a token, such as a sign-in."""
 _WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.values()}
-"""Of an event that a forge sends, by its path."""
+"""Largest body of an event that a forge sends, by the path of its webhook."""
 
 
 def register(app: Flask) -> None:
@@ -18,19 +18,19 @@ def register(app: Flask) -> None:
     app.before_request(_limit_body)
 
 
-def choose_body_limit(path: str, *, is_known: bool, max_bytes: int) -> int:
+def choose_body_limit(path: str, *, has_scopes: bool, max_bytes: int) -> int:
     """Return how many bytes the body of a request may have.
 
     Parameters
     ----------
-    is_known
-        Whether its caller may do anything.
+    has_scopes
+        Whether its caller has presented a token that allows anything.
     max_bytes
         The limit of the application.
     """
     if path in _WEBHOOK_BYTES:
         return min(_WEBHOOK_BYTES[path], max_bytes)
-    return max_bytes if is_known else min(ANONYMOUS_BYTES, max_bytes)
+    return max_bytes if has_scopes else min(ANONYMOUS_BYTES, max_bytes)
 
 
 def _limit_body() -> None:
@@ -38,5 +38,5 @@ def _limit_body() -> None:
     max_bytes = request.max_content_length
     if max_bytes is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
         request.max_content_length = choose_body_limit(
-            request.path, is_known=bool(guard.find_caller().scopes), max_bytes=max_bytes
+            request.path, has_scopes=bool(guard.find_caller().scopes), max_bytes=max_bytes
         )

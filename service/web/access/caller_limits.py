@@ -33,22 +33,22 @@ def require_access_to_report(
     """
     repository, limits = find_caller().repository, find_caller().limits
     names = {name for name in subjects if name is not None}
-    _require_within("host", hosts, limits.hosts)
+    _require_coverage("host", hosts, limits.hosts)
     if repository is None:
-        _require_within("subject", names, limits.subjects)
+        _require_coverage("subject", names, limits.subjects)
         return
     if not names:
         return
     with get_database().reading() as session:
-        foreign = ownership.map_foreign_owners(session, repository, names, limits.subjects)
-    if foreign:
-        raise make_refusal(repository, _explain_foreign(foreign))
+        foreign_owners = ownership.map_foreign_owners(session, repository, names, limits.subjects)
+    if foreign_owners:
+        raise make_refusal(repository, _describe_foreign_subject(foreign_owners))
     if read_only:
         return
     with get_database().writing() as session:
         # Again: another job may have reported meanwhile.
-        if foreign := ownership.map_foreign_owners(session, repository, names, limits.subjects):
-            raise make_refusal(repository, _explain_foreign(foreign))
+        if foreign_owners := ownership.map_foreign_owners(session, repository, names, limits.subjects):
+            raise make_refusal(repository, _describe_foreign_subject(foreign_owners))
         ownership.claim_subjects(session, repository, names)
 
 
@@ -67,24 +67,26 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
     """
     limits = find_caller().limits
     if find_caller().repository is None:
-        _require_within("subject", [subject], limits.subjects)
+        _require_coverage("subject", [subject], limits.subjects)
     if host is None and limits.hosts is not None:
         allowed = " ".join(limits.hosts)
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {allowed}: specify the host of the job.")
-    _require_within("host", [host] if host is not None else [], limits.hosts)
+    _require_coverage("host", [host] if host is not None else [], limits.hosts)
 
 
-def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
+def _require_coverage(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
     """Refuse names that the patterns of the caller's token do not cover."""
-    beyond = next((name for name in names if not matches_any_pattern(name, patterns)), None)
-    if beyond is not None:
+    uncovered_name = next((name for name in names if not matches_any_pattern(name, patterns)), None)
+    if uncovered_name is not None:
         allowed = " ".join(patterns or ())
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {beyond}, only {allowed}.")
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {uncovered_name}, only {allowed}."
+        )
 
 
-def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
+def _describe_foreign_subject(foreign_owners: Mapping[str, str | None]) -> str:
     """Return which subject belongs to somebody else."""
-    name, owner = next(iter(foreign.items()))
+    name, owner = next(iter(foreign_owners.items()))
     if owner is not None:
         return f"the subject {name} belongs to {owner}"
     return f"the subject {name} does not belong to this repository (FAULTWATCH_ACTIONS_SUBJECTS assigns subjects)"
@@ -127,7 +129,7 @@ def require_access_to_repository(repository: str) -> None:
     ProblemError
         403, where it names others.
     """
-    _require_within("repository", [repository], find_caller().limits.repositories)
+    _require_coverage("repository", [repository], find_caller().limits.repositories)
 
 
 def require_access_to_publication(repository: str) -> None:

@@ -46,10 +46,10 @@ def find_caller() -> Caller:
 def is_anonymous() -> bool:
     """Return whether the caller shows no token to a service whose results everybody may see.
 
-    A wrong token is refused as ever: a program shall notice it.
+    A wrong token is always refused, so that the program that sends it notices.
     """
-    public = requires_tokens() and get_config().anonymous_read
-    return public and "Authorization" not in request.headers and not find_caller().scopes
+    are_results_public = requires_tokens() and get_config().anonymous_read
+    return are_results_public and "Authorization" not in request.headers and not find_caller().scopes
 
 
 def _check_request() -> AnyResponse | None:
@@ -68,10 +68,10 @@ def _check_request() -> AnyResponse | None:
         and request.accept_mimetypes.accept_html
     ):
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
-    what = "The token is unknown, expired or revoked. " if "Authorization" in request.headers else ""
+    token_problem = "The token is unknown, expired or revoked. " if "Authorization" in request.headers else ""
     raise ProblemError(
         HTTPStatus.UNAUTHORIZED,
-        f"{what}Send a token with the scope {scope}: Authorization: Bearer {PREFIX}_…",
+        f"{token_problem}Send a token with the scope {scope}: Authorization: Bearer {PREFIX}_…",
         headers={"WWW-Authenticate": 'Bearer realm="Faultwatch"'},
     )
 
@@ -103,10 +103,10 @@ def _refuse_other_sites() -> None:
     """
     if request.method in _SAFE_METHODS:
         return
-    site = request.headers.get("Sec-Fetch-Site")
+    fetch_site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")
-    foreign = site not in {None, "same-origin", "none"} or (
+    is_foreign = fetch_site not in {None, "same-origin", "none"} or (
         origin is not None and urlsplit(origin).netloc != request.host
     )
-    if foreign:
+    if is_foreign:
         raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page of another site, which is not allowed.")

@@ -29,10 +29,10 @@ _NAME = "provider"
 _TIMEOUT_SECONDS = 5
 _MAX_CALLS = 3
 """People who wait for the provider at a time, in a process that serves eight requests: it may hang."""
-_PATIENCE_SECONDS = 1
+_MAX_WAIT_SECONDS = 1
 _MAX_SECONDS = 3600
 """For how long a sign-in may last: the provider may ask for a new password, or for a second factor."""
-_DESCRIPTION = {
+_METADATA_KEYS = {
     "authorization_endpoint",
     "end_session_endpoint",
     "id_token_signing_alg_values_supported",
@@ -43,9 +43,9 @@ _DESCRIPTION = {
     "userinfo_endpoint",
     "_loaded_at",
 }
-"""What counts of the provider's description. Authlib would let it change anything else of a sign-in, such as PKCE."""
+"""The keys of the provider's metadata that are used. Others could change sign-ins in Authlib, such as turn PKCE off."""
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
-"""Those of key pairs: an identity that is signed with the client secret, or not at all, is not accepted."""
+"""The accepted algorithms, all of key pairs: an identity signed with the client secret, or not at all, is refused."""
 
 
 class ProviderClient:
@@ -81,13 +81,13 @@ class ProviderClient:
         """
         callback = f"{self._provider.address}{CALLBACK}"
         with self._calling_provider():
-            self._load_description()
-            begun = self._client.create_authorization_url(callback)
+            self._load_metadata()
+            sign_in_data = self._client.create_authorization_url(callback)
         # One at a time: each takes a part of the cookie.
         for key in [key for key in session if key.startswith(f"_state_{_NAME}_")]:
             session.pop(key)
-        self._client.save_authorize_data(redirect_uri=callback, destination=destination, at=time.time(), **begun)
-        return str(begun["url"])
+        self._client.save_authorize_data(redirect_uri=callback, destination=destination, at=time.time(), **sign_in_data)
+        return str(sign_in_data["url"])
 
     def end_sign_in(self) -> tuple[Mapping[str, Any], str]:
         """End the sign-in that the browser of this request began; return what is claimed of the person, and the page.
@@ -102,12 +102,12 @@ class ProviderClient:
             If the provider cannot be asked.
         """
         state = request.args.get("state")
-        begun = self._client.framework.get_state_data(session, state)
-        if not begun or begun["at"] < time.time() - _MAX_SECONDS:
+        sign_in_data = self._client.framework.get_state_data(session, state)
+        if not sign_in_data or sign_in_data["at"] < time.time() - _MAX_SECONDS:
             raise SignInNotBegun
         try:
             with self._calling_provider():
-                return self._verify_answer(), str(begun["destination"])
+                return self._verify_answer(), str(sign_in_data["destination"])
         finally:
             self._client.framework.clear_state_data(session, state)
 
@@ -115,15 +115,15 @@ class ProviderClient:
         """Return the address at which the browser signs out of the provider; None if it offers none, or is away."""
         try:
             with self._calling_provider():
-                if not self._load_description().get("end_session_endpoint"):
+                if not self._load_metadata().get("end_session_endpoint"):
                     return None
-                back = f"{self._provider.address}/sign-in"
-                address = self._client.create_logout_url(back, client_id=self._provider.client)["url"]
+                return_address = f"{self._provider.address}/sign-in"
+                address = self._client.create_logout_url(return_address, client_id=self._provider.client)["url"]
         except (ProviderUnavailable, SignInRefused):
             return None
         return str(address)
 
-    def _load_description(self) -> Mapping[str, Any]:
+    def _load_metadata(self) -> Mapping[str, Any]:
         """Return the provider's description of itself, which is fetched once.
 
         Raises
@@ -131,31 +131,31 @@ class ProviderClient:
         ProviderUnavailable
             If it describes another issuer.
         """
-        description: dict[str, Any] = self._client.load_server_metadata()
-        if str(description.get("issuer")).rstrip("/") != self._provider.issuer:
-            description.pop("_loaded_at", None)  # ask again next time
-            raise ProviderUnavailable("its description names another issuer")
-        for name in description.keys() - _DESCRIPTION:
-            description.pop(name, None)
-        offered = description.get("id_token_signing_alg_values_supported") or ["RS256"]
-        description["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
-        return description
+        metadata: dict[str, Any] = self._client.load_server_metadata()
+        if str(metadata.get("issuer")).rstrip("/") != self._provider.issuer:
+            metadata.pop("_loaded_at", None)  # ask again next time
+            raise ProviderUnavailable("its metadata names another issuer")
+        for name in metadata.keys() - _METADATA_KEYS:
+            metadata.pop(name, None)
+        offered = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
+        metadata["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
+        return metadata
 
     def _verify_answer(self) -> Mapping[str, Any]:
-        """Exchange the code of this request for an ID token; return what it claims, validated, and what else is told.
+        """Exchange the code of this request for an ID token; return its validated claims, and those of the user info.
 
         Raises
         ------
         SignInRefused
             If the answer is not the provider's, or not for this service.
         """
-        description = self._load_description()
-        if request.args.get("iss", description["issuer"]) != description["issuer"]:
-            raise SignInRefused("the answer is another issuer's")
+        metadata = self._load_metadata()
+        if request.args.get("iss", metadata["issuer"]) != metadata["issuer"]:
+            raise SignInRefused("the answer comes from another issuer")
         token = self._client.authorize_access_token(
             leeway=LEEWAY_SECONDS,
             claims_options={
-                "iss": {"essential": True, "value": description["issuer"]},
+                "iss": {"essential": True, "value": metadata["issuer"]},
                 "aud": {"essential": True, "value": self._provider.client},
                 "sub": {"essential": True},
             },
@@ -163,24 +163,24 @@ class ProviderClient:
         identity = token.get("userinfo")
         if not identity:
             raise SignInRefused("the answer has no ID token")
-        return self._add_further_claims(identity, description, token)
+        return self._add_further_claims(identity, metadata, token)
 
     def _add_further_claims(
-        self, identity: Mapping[str, Any], description: Mapping[str, Any], token: Mapping[str, Any]
+        self, identity: Mapping[str, Any], metadata: Mapping[str, Any], token: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the claims of the ID token with those that the provider tells only when it is asked."""
-        if not description.get("userinfo_endpoint"):
+        """Return the claims of the ID token together with those of the provider's user info."""
+        if not metadata.get("userinfo_endpoint"):
             return identity
-        further = self._client.userinfo(token=token)
-        if further.get("sub") != identity["sub"]:
-            raise SignInRefused("the claims are another person's")
-        return {**further, **identity}
+        userinfo = self._client.userinfo(token=token)
+        if userinfo.get("sub") != identity["sub"]:
+            raise SignInRefused("the claims belong to another person")
+        return {**userinfo, **identity}
 
     @contextmanager
     def _calling_provider(self) -> Iterator[None]:
-        """Call the provider, where not too many do, and explain its failures."""
-        if not self._slots.acquire(timeout=_PATIENCE_SECONDS):
-            raise ProviderUnavailable("too many people wait for it")
+        """Call the provider unless too many callers wait for it already, and explain its failures."""
+        if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
+            raise ProviderUnavailable("too many sign-ins wait for it")
         try:
             yield
         except (RequestException, RuntimeError) as error:
@@ -188,7 +188,7 @@ class ProviderClient:
         except (AuthlibBaseError, JoseError) as error:
             raise SignInRefused(str(error)) from error
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            # Authlib reads what it expects without looking whether it is that.
-            raise ProviderUnavailable("its answer makes no sense") from error
+            # Authlib does not check the types of what it reads from an answer.
+            raise ProviderUnavailable("its answer is not valid") from error
         finally:
             self._slots.release()

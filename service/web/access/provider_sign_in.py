@@ -85,8 +85,8 @@ def end() -> ResponseReturnValue:
 
 def build_sign_out_address() -> str | None:
     """Return where the browser signs out of the provider too; None if there is none, or it offers no such page."""
-    found = current_app.extensions.get(_EXTENSION)
-    return found[1].build_sign_out_address() if found else None
+    registered = current_app.extensions.get(_EXTENSION)
+    return registered[1].build_sign_out_address() if registered else None
 
 
 def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
@@ -96,11 +96,11 @@ def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
 
 def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
     """Store a token for a person's session; return its id. Its secret is forgotten at once."""
-    unknown, now = tokens.generate_token(), datetime.now(UTC)
+    presented, now = tokens.generate_token(), datetime.now(UTC)
     stored = Token(
-        id=unknown.id,
+        id=presented.id,
         name=person.name,
-        digest=unknown.digest,
+        digest=presented.digest,
         scopes=sorted(scope.value for scope in person.scopes),
         created_at=now,
         expires_at=now + provider.lifetime,
@@ -122,11 +122,11 @@ def _refuse_answer(provider: IdentityProvider, why: str) -> ResponseReturnValue:
         count_failure(_METHOD, why)
     except ProblemError as error:
         return render_problem("/", error)
-    refused = f"{provider.host} did not sign you in. The log of this service says why."
-    return render_sign_in_page("/", refused, HTTPStatus.FORBIDDEN)
+    message = f"{provider.host} did not sign you in. The log of this service says why."
+    return render_sign_in_page("/", message, HTTPStatus.FORBIDDEN)
 
 
 def _render_unavailable(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
     log.warning("%s is not available for sign-ins: %s", provider.host, error)
-    refused = f"{provider.host} cannot be reached at the moment. Try again later, or sign in with a token."
-    return render_sign_in_page(destination, refused, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"})
+    message = f"{provider.host} cannot be reached at the moment. Try again later, or sign in with a token."
+    return render_sign_in_page(destination, message, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"})

@@ -23,7 +23,9 @@ _SESSION_DAYS = 30
 _TOKEN, _BY_PROVIDER = "token", "by-provider"
 
 
-class _Sessions(SecureCookieSessionInterface):
+class _CookieSessions(SecureCookieSessionInterface):
+    """Flask's sessions in a signed cookie; behind TLS, the cookie is sent only over TLS."""
+
     def __init__(self, address: str) -> None:
         self._is_behind_tls = address.startswith("https:")
 
@@ -59,7 +61,7 @@ def is_by_provider() -> bool:
 def register_sessions(app: Flask, config: Config) -> None:
     """Register the sessions of an application: their cookies are signed with a key that all its processes share."""
     app.secret_key = config.session_key or _read_or_make_key(config.home / SESSION_KEY)
-    app.session_interface = _Sessions(config.address)
+    app.session_interface = _CookieSessions(config.address)
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",
         # The browser comes back from an identity provider, which is another site.

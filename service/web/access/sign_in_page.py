@@ -18,7 +18,7 @@ _MAX_ADDRESS_CHARACTERS = 1000
 
 def render_sign_in_page(
     destination: str,
-    refused: str = "",
+    refusal: str = "",
     status: HTTPStatus = HTTPStatus.OK,
     headers: Mapping[str, str] | None = None,
 ) -> ResponseReturnValue:
@@ -28,12 +28,12 @@ def render_sign_in_page(
     ----------
     destination
         The page that the person wants to see after it.
-    refused
-        Why the sign-in before failed.
+    refusal
+        Why the previous sign-in failed; empty if none did.
     """
     provider = get_config().provider
     page = render_template(
-        "sign_in.html", to=destination, refused=refused, provider=provider.host if provider is not None else None
+        "sign_in.html", to=destination, refused=refusal, provider=provider.host if provider is not None else None
     )
     return page, status, dict(headers or {})
 

@@ -22,13 +22,13 @@ from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 if TYPE_CHECKING:
-    from service.web.access.actions_identity import Identities
+    from service.web.access.actions_identity import IdentityVerifier
 
 bp = APIBlueprint("actions", __name__)
 
 TOKEN_LIFETIME = timedelta(hours=2)
 """A job measures, then reports. It can sign in again with another identity."""
-_EXTENSION = "faultwatch.identities"
+_VERIFIER = "faultwatch.identities"
 _TRUSTED = "faultwatch.trusted_jobs"
 _MAX_NAME_CHARACTERS = 100
 
@@ -36,9 +36,9 @@ _MAX_NAME_CHARACTERS = 100
 def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
     """Let jobs sign in to an application."""
     if trusted is not None:
-        from service.web.access.actions_identity import Identities  # noqa: PLC0415 - cryptography, which others need not load
+        from service.web.access.actions_identity import IdentityVerifier  # noqa: PLC0415 - cryptography, which others need not load
 
-        app.extensions[_EXTENSION] = Identities(trusted)
+        app.extensions[_VERIFIER] = IdentityVerifier(trusted)
         app.extensions[_TRUSTED] = trusted
 
 
@@ -47,13 +47,13 @@ def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
 @bp.output(Admission)
 def sign_in(json_data: Identity) -> Admission:
     """Accept the identity of a job, once, and return a token that may report about its repository for two hours."""
-    identities: Identities | None = current_app.extensions.get(_EXTENSION)
-    if identities is None:
+    verifier: IdentityVerifier | None = current_app.extensions.get(_VERIFIER)
+    if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")
     trusted: TrustedJobs = current_app.extensions[_TRUSTED]
     refuse_throttled_caller()
     try:
-        job = identities.check(json_data.token)
+        job = verifier.verify(json_data.token)
     except IdentityRefused as error:
         count_failure("identity of an Actions job", str(error))
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity was refused: {error}.") from None

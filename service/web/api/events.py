@@ -55,9 +55,9 @@ class EventQuery(PageQuery):
 @bp.output(triage_schemas.EventList)
 def index(query_data: EventQuery) -> triage_schemas.EventList:
     """Return events, starting with the newest commits unless another order is given."""
-    private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
-    hidden = {"assignee", "snoozed"} if private else set()
-    filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *hidden}))
+    is_anonymous = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
+    ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
+    filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))
     with get_database().reading() as session:
         return redact_for_caller(
             events.list_page(session, filter_, query_data.limit, query_data.offset, query_data.order)

@@ -57,12 +57,14 @@ def post(json_data: GateReport) -> GateAnswer:
     require_access_to_report({side.subject for side in sides}, {side.host.name for side in sides})
     finding = judge_gate(json_data)
     with get_database().reading() as session:
-        since = gate_baselines.find_baselines(session, json_data, finding.list_small_steps())
-    finding = finding.with_baselines(since)
+        baselines = gate_baselines.find_baselines(session, json_data, finding.list_small_steps())
+    finding = finding.with_baselines(baselines)
     forge_worker = find_worker()
     forge = forge_worker.forges.get(json_data.forge) if forge_worker else None
     if forge_worker is not None and forge is not None and repository is not None:
-        finding = replace(finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, since))
+        finding = replace(
+            finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, baselines)
+        )
         forge_worker.wake()
     _store_proofs(finding)
     with get_database().reading() as session:
@@ -89,7 +91,7 @@ def _store_proofs(finding: GateOutcome) -> None:
         judging_schedule.judge_or_defer_series(get_database())
 
 
-def _store_report(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
+def _store_report(repository: str, report: GateReport, baselines: gate_baselines.Baselines) -> Acceptance | None:
     """Store a report that is to be published; return whether somebody accepted what it says."""
     with get_database().writing() as session:
         number = report.pull_request or store.find_pull_request(session, repository, report.head)
@@ -100,5 +102,5 @@ def _store_report(repository: str, report: GateReport, since: gate_baselines.Bas
         gate = store.get_or_create_gate(session, repository, number, report.head)
         if report.merge_group:
             store.accept_merge_queue_commit(session, gate)
-        store.store_report(gate, report, gate_baselines.pack_baselines(since), datetime.now(UTC))
+        store.store_report(gate, report, gate_baselines.pack_baselines(baselines), datetime.now(UTC))
         return Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None

@@ -1,7 +1,7 @@
 """Lets a request wait until the runs that it asks about are judged: many at once are judged in the background.
 
-In a process, one such request judges at a time: the next one finds most of it done. Further ones come again later, so
-that they keep no threads from those who store runs and from the pages.
+In a process, one such request judges at a time, and the next one finds most of the work done. Further requests are told
+to retry later, so that threads remain for requests that store runs, and for pages.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from service.web.problems import ProblemError
 MAX_REQUESTS = 2
 """Requests of a process that judge or wait for that at a time, of the eight that it serves at a time."""
 _MAX_WAIT_SECONDS = 10.0
-"""For how long a request does so, at most: then others have this thread, and the client asks again."""
+"""How long a request judges or waits at most: then its thread serves others, and the client asks again."""
 _RETRY_SECONDS = 1
-_places = threading.BoundedSemaphore(MAX_REQUESTS)
-_turn = threading.Lock()
+_request_slots = threading.BoundedSemaphore(MAX_REQUESTS)
+_judging_lock = threading.Lock()
 
 
 def judge_or_refuse(*filters: SeriesFilter) -> None:
@@ -35,12 +35,12 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
     """
     if judging_schedule.are_all_judged(get_database(), filters):
         return
-    if not _places.acquire(blocking=False):
+    if not _request_slots.acquire(blocking=False):
         raise _make_refusal()
     try:
         are_judged = _judge_in_turn(filters)
     finally:
-        _places.release()
+        _request_slots.release()
     if not are_judged:
         raise _make_refusal()
 
@@ -48,12 +48,12 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
 def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
     """Judge stale series, one request at a time; return whether all were judged in time."""
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
-    if not _turn.acquire(timeout=_MAX_WAIT_SECONDS):
+    if not _judging_lock.acquire(timeout=_MAX_WAIT_SECONDS):
         return False
     try:
         return judging_schedule.judge_stale_series(get_database(), filters, deadline - time.monotonic())
     finally:
-        _turn.release()
+        _judging_lock.release()
 
 
 def _make_refusal() -> ProblemError:

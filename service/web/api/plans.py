@@ -36,7 +36,7 @@ def post(json_data: PlanRequest) -> Plan:
         _require_known(json_data.revisions, positions)
         stored = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
         alike = pool_runs.find_alike_environments(session, json_data)
-        own_runs = pool_runs.take_for_own(stored, alike, json_data.environment.hash)
+        own_runs = pool_runs.adopt_pool_runs(stored, alike, json_data.environment.hash)
         plan = make_plan(json_data, positions, own_runs, plan_orders.find_orders(session, json_data, alike))
         return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 

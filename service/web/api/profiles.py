@@ -22,8 +22,8 @@ from service.web.problems import ProblemError, make_not_found, make_unprocessabl
 bp = APIBlueprint("profiles", __name__)
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Of a profile as JSON: 50,000 stacks of 40 frames take a third of it."""
-_FILES = {
+"""Largest profile as JSON: 50,000 stacks of 40 frames take a third of it."""
+_DOWNLOADS = {
     "folded": ("folded", "text/plain"),
     "speedscope": ("speedscope.json", "application/json"),
     "pprof": ("pb.gz", "application/octet-stream"),
@@ -52,12 +52,12 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
         detail = f"is {json_data.profile_id}, but the URL contains {profile_id}"
         raise make_unprocessable("profile_id", detail)
     require_access_to_report([json_data.subject], [json_data.host.name])
-    is_new = ingest_profiles.ingest_profile(get_database(), json_data)
-    if is_new is profiles.StoreResult.CONFLICTING:
+    result = ingest_profiles.ingest_profile(get_database(), json_data)
+    if result is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."
         )
-    created = is_new is profiles.StoreResult.CREATED
+    created = result is profiles.StoreResult.CREATED
     return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
@@ -101,7 +101,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     if profile is None or stacks is None:
         kinds = ", ".join(StackKind)
         raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
-    suffix, mimetype = _FILES[form]
+    suffix, mimetype = _DOWNLOADS[form]
     headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
     return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
 

@@ -39,11 +39,11 @@ def post(json_data: ComparisonRequest) -> Comparison:
     """
     refuse_quarantined(json_data)
     require_access_to_report([json_data.base.subject], [json_data.base.host.name])
-    decided = interleaved.decide_comparison(json_data)
+    comparison = interleaved.decide_comparison(json_data)
     with get_database().writing([json_data.base.subject]) as session:
-        proofs.store_proofs(session, json_data, decided)
+        proofs.store_proofs(session, json_data, comparison)
     judging_schedule.judge_or_defer_series(get_database())
-    return decided
+    return comparison
 
 
 @bp.get("/nominations")

@@ -31,11 +31,11 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     _check_name(subject)
     require_access_to_report([subject])
     with get_database().writing() as session:
-        number = shared_rows.ensure_subjects(session, [subject])[subject]
-        revisions.add_commits(session, number, json_data.revisions)
-        revisions.store_patches(session, number, json_data.patches)
-        refs.store_refs(session, number, json_data.refs)
-        count = revisions.count_commits(session, number)
+        subject_id = shared_rows.ensure_subjects(session, [subject])[subject]
+        revisions.add_commits(session, subject_id, json_data.revisions)
+        revisions.store_patches(session, subject_id, json_data.patches)
+        refs.store_refs(session, subject_id, json_data.refs)
+        count = revisions.count_commits(session, subject_id)
     judging_schedule.judge_or_defer_series(get_database())
     return Stored(subject=subject, revisions=count)
 
@@ -45,10 +45,10 @@ def put(subject: str, json_data: RevisionList) -> Stored:
 def get(subject: str) -> RevisionList:
     """Return all known commits of a subject, oldest first."""
     with get_database().reading() as session:
-        sent = revisions.read_revision_list(session, subject)
-    if sent is None:
+        revision_list = revisions.read_revision_list(session, subject)
+    if revision_list is None:
         raise make_not_found(f"subject {subject}")
-    return sent
+    return revision_list
 
 
 def _check_name(subject: str) -> None:

@@ -37,11 +37,11 @@ def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry])
     """Merge runs without a value into the path, each before the first later revision."""
     if not valueless:
         return list(path)
-    highest = list(accumulate((point.position for point in path), max))
-    before: dict[int, list[Entry]] = {}
+    highest_positions = list(accumulate((point.position for point in path), max))
+    entries_before: dict[int, list[Entry]] = {}
     for entry in sorted(valueless, key=lambda entry: entry.position):
-        before.setdefault(bisect_right(highest, entry.position), []).append(entry)
+        entries_before.setdefault(bisect_right(highest_positions, entry.position), []).append(entry)
     order: list[Entry] = []
     for index, point in enumerate(path):
-        order += [*before.get(index, ()), point]
-    return order + before.get(len(path), [])
+        order += [*entries_before.get(index, ()), point]
+    return order + entries_before.get(len(path), [])

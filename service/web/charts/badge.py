@@ -13,7 +13,7 @@ from service.schemas.history import Direction, SeriesDetail
 from service.text.numbers import format_percent, format_quantity
 
 _LETTER_WIDTH = 6.6
-"""Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
+"""Mean width of a letter in 11 pixels; the picture stretches its text to the computed width."""
 _MARGIN = 12.0
 _STYLE_SHEET = Path(__file__).resolve().parents[1] / "static" / "app.css"
 _COLOUR_VARIABLE = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
@@ -58,10 +58,10 @@ def build_series_badge(series: SeriesDetail) -> Badge:
         return Badge(label, "not measured", Tone.NEUTRAL)
     if not series.drifts:
         return Badge(label, format_quantity(newest.value, series.unit), Tone.NEUTRAL)
-    last = max(series.drifts, key=lambda drift: (drift.committed_at, drift.id))
-    change = f" ({format_percent(last.percent)})" if last.percent is not None else ""
-    tone = Tone.BAD if last.direction is Direction.REGRESSION else Tone.GOOD
-    return Badge(label, format_quantity(last.after, series.unit) + change, tone)
+    last_drift = max(series.drifts, key=lambda drift: (drift.committed_at, drift.id))
+    change = f" ({format_percent(last_drift.percent)})" if last_drift.percent is not None else ""
+    tone = Tone.BAD if last_drift.direction is Direction.REGRESSION else Tone.GOOD
+    return Badge(label, format_quantity(last_drift.after, series.unit) + change, tone)
 
 
 def build_events_badge(n_events: int) -> Badge:

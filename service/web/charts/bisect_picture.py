@@ -17,11 +17,19 @@ _LEFT, _RIGHT = 34.0, 24.0
 _LINE_Y = 62.0
 """Where the line of commits lies; the names of culprits are above it."""
 _BRANCH_HEIGHT = 16.0
+_ROWS_OFFSET = 14
+"""Space between the line of commits and the first row."""
+_BOTTOM_SPACE = 24
 _ROW_HEIGHT = 22.0
 _MAX_HEIGHT = 900.0
 _MAX_TICKS = 320
 """Commits that are drawn as single ticks; of more commits only the line is drawn."""
 _MARK_SIZE = 5.0
+_MIN_MARK_SIZE = 1.5
+_MARKS_PER_ROW_HEIGHT = 2.4
+"""A row is at least this many times as high as half the width of its mark, so that marks do not touch."""
+_MIN_RANGE_ROW_HEIGHT, _MIN_NUMBER_ROW_HEIGHT = 8, 12
+"""Heights of rows from which the remaining range, and the number of the measurement, are legible."""
 
 
 class MeasuredSide(StrEnum):
@@ -86,7 +94,7 @@ class SearchPicture:
     ticks: str
     branches: str
     rows: tuple[PlacedMark, ...]
-    left: tuple[tuple[float, float, float], ...]
+    remaining_ranges: tuple[tuple[float, float, float], ...]
     """The range that was left after each row: start, end, and height."""
     flags: tuple[CulpritLabel, ...]
     numbered: bool
@@ -96,30 +104,34 @@ class SearchPicture:
 
 def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
     """Lay out a search. The commit of each mark and culprit must be in the graph."""
-    row = min(_ROW_HEIGHT, _MAX_HEIGHT / max(1, len(marks)))
-    size = min(_MARK_SIZE, max(1.5, row / 2.4))
+    row_height = min(_ROW_HEIGHT, _MAX_HEIGHT / max(1, len(marks)))
+    mark_size = min(_MARK_SIZE, max(_MIN_MARK_SIZE, row_height / _MARKS_PER_ROW_HEIGHT))
 
-    def x(commit: str) -> float:
+    def compute_x(commit: str) -> float:
         return _compute_x(graph, graph.index_of[commit])
 
-    main = graph.line or (graph.good, graph.bad)
-    branch_commits = [commit for commit in graph.names if commit not in set(main)]
+    main_line = graph.line or (graph.good, graph.bad)
+    branch_commits = [commit for commit in graph.names if commit not in set(main_line)]
     top = _LINE_Y + (_BRANCH_HEIGHT if branch_commits else 0)
-    placed = []
+    placed_marks = []
     for number, mark in enumerate(marks):
-        at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
-        placed.append(PlacedMark(mark, *at, _draw_shape(mark.side, *at, size)))
+        position = compute_x(mark.commit), round(top + _ROWS_OFFSET + (number + 0.5) * row_height, 1)
+        placed_marks.append(PlacedMark(mark, *position, _draw_shape(mark.side, *position, mark_size)))
     has_ticks = len(graph.names) <= _MAX_TICKS
-    flags = tuple(_label_culprit(x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits))
+    flags = tuple(
+        _label_culprit(compute_x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits)
+    )
     return SearchPicture(
-        height=round(top + 24 + len(marks) * row, 1),
-        line=f"M{x(main[0])},{_LINE_Y}H{x(main[-1])}",
-        ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if has_ticks else "",
-        branches=_draw_branches(graph, set(main)) if has_ticks else "",
-        rows=tuple(placed),
-        left=_list_remaining_ranges(graph, placed) if len(culprits) < 2 and row >= 8 and not branch_commits else (),
+        height=round(top + _BOTTOM_SPACE + len(marks) * row_height, 1),
+        line=f"M{compute_x(main_line[0])},{_LINE_Y}H{compute_x(main_line[-1])}",
+        ticks="".join(f"M{compute_x(commit)},{_LINE_Y - 3}v6" for commit in main_line) if has_ticks else "",
+        branches=_draw_branches(graph, set(main_line)) if has_ticks else "",
+        rows=tuple(placed_marks),
+        remaining_ranges=_list_remaining_ranges(graph, placed_marks)
+        if len(culprits) < 2 and row_height >= _MIN_RANGE_ROW_HEIGHT and not branch_commits
+        else (),
         flags=flags,
-        numbered=row >= 12,
+        numbered=row_height >= _MIN_NUMBER_ROW_HEIGHT,
         top=top,
     )
 
@@ -128,12 +140,12 @@ def _compute_x(graph: Graph, index: int) -> float:
     return round(_LEFT + index * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
-def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
+def _list_remaining_ranges(graph: Graph, placed_marks: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
     side_at: dict[int, MeasuredSide] = {}
     ranges = []
-    for row in placed:
+    for row in placed_marks:
         index = graph.index_of[row.mark.commit]
         if row.mark.side is not MeasuredSide.FAILED:
             side_at[index] = row.mark.side
@@ -146,21 +158,21 @@ def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[
     return tuple(ranges)
 
 
-def _draw_branches(graph: Graph, main: set[str]) -> str:
+def _draw_branches(graph: Graph, main_line: set[str]) -> str:
     """Draw the commits beside the line, each joined to its parents."""
     parts = []
 
     def place_commit(commit: str) -> tuple[float, float]:
-        return _compute_x(graph, graph.index_of[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
+        return _compute_x(graph, graph.index_of[commit]), _LINE_Y if commit in main_line else _LINE_Y + _BRANCH_HEIGHT
 
     for commit, parents in graph.parents.items():
         for parent in parents:
             parent_in_graph = parent if parent in graph.index_of else graph.good
-            if commit in main and parent_in_graph in main:
+            if commit in main_line and parent_in_graph in main_line:
                 continue
             (from_x, from_y), (to_x, to_y) = place_commit(parent_in_graph), place_commit(commit)
             parts.append(f"M{from_x},{from_y}L{to_x},{to_y}")
-        if commit not in main:
+        if commit not in main_line:
             position = place_commit(commit)
             parts.append(f"M{position[0]},{position[1] - 3}v6")
     return "".join(parts)

@@ -32,8 +32,8 @@ class Window:
     by_time: bool = False
 
 
-class Stretch:
-    """Points in the order in which they are drawn; thins them to what a picture can show."""
+class DrawnPoints:
+    """Points that one line or cloud of dots shows, in the order in which they are drawn; thins them for a picture."""
 
     def __init__(self, points: Sequence[SeriesPoint], slots: Slots) -> None:
         self.points = points
@@ -55,7 +55,7 @@ class Stretch:
         ]
 
     @cached_property
-    def ranged(self) -> bool:
+    def has_ranges(self) -> bool:
         """Whether the samples of any point differ."""
         return self.lows != self.highs
 
@@ -70,7 +70,7 @@ class Stretch:
         return [convert_to_milliseconds(point.committed_at) for point in self.points]
 
     @cached_property
-    def places(self) -> list[int]:
+    def slot_numbers(self) -> list[int]:
         """Slot of each point."""
         return [self._slots.find_slot(point) for point in self.points]
 
@@ -80,8 +80,8 @@ class Stretch:
         return {point.run_id: index for index, point in enumerate(self.points)}
 
     @cached_property
-    def _rising(self) -> bool:
-        return all(slot <= following for slot, following in pairwise(self.places))
+    def _are_slots_ascending(self) -> bool:
+        return all(slot <= following for slot, following in pairwise(self.slot_numbers))
 
     @cached_property
     def _extremes(self) -> list[int]:
@@ -100,9 +100,9 @@ class Stretch:
 
     def _find_points_inside(self, window: Window) -> tuple[int, int]:
         """Return the range of indices of the points inside the zoomed window."""
-        if self._rising and not window.by_time:
-            return bisect_left(self.places, window.start), bisect_right(self.places, window.end)
-        positions = self.times if window.by_time else self.places
+        if self._are_slots_ascending and not window.by_time:
+            return bisect_left(self.slot_numbers, window.start), bisect_right(self.slot_numbers, window.end)
+        positions = self.times if window.by_time else self.slot_numbers
         inside = [index for index, position in enumerate(positions) if window.start <= position <= window.end]
         return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
@@ -111,26 +111,26 @@ class Plot:
     """The points of a series, each at its slot."""
 
     def __init__(self, points: Iterable[SeriesPoint], failures: Sequence[SeriesFailure]) -> None:
-        drawn: list[SeriesPoint] = []
-        aside: list[SeriesPoint] = []
+        on_path: list[SeriesPoint] = []
+        off_path: list[SeriesPoint] = []
         self.valueless: list[SeriesPoint] = []
         for point in points:
-            (self.valueless if point.value is None else drawn if point.on_path else aside).append(point)
-        self.slots = Slots(drawn, [*failures, *self.valueless])
-        self.path, self.aside = Stretch(drawn, self.slots), Stretch(aside, self.slots)
+            (self.valueless if point.value is None else on_path if point.on_path else off_path).append(point)
+        self.slots = Slots(on_path, [*failures, *self.valueless])
+        self.path, self.off_path = DrawnPoints(on_path, self.slots), DrawnPoints(off_path, self.slots)
 
     @cached_property
     def newest_first(self) -> list[SeriesPoint]:
         """All points: the newest commit first, and of one commit the newest run."""
-        points = [*self.path.points, *self.aside.points, *self.valueless]
+        points = [*self.path.points, *self.off_path.points, *self.valueless]
         return sorted(points, key=lambda point: (point.position, point.measured_at), reverse=True)
 
     @cached_property
     def _positions(self) -> list[int]:
         return [point.position for point in self.path.points]
 
-    def find_time_near(self, position: int) -> float:
-        """Return the time of the last measured commit before a position: a failure does not carry its own."""
+    def find_previous_time(self, position: int) -> float:
+        """Return the time of the last measured commit before a position: failures have no time of their own."""
         before = max(0, bisect_right(self._positions, position) - 1)
         return self.path.times[before] if self.path.times else 0.0
 

@@ -27,11 +27,11 @@ _HEIGHTS = (3.0, 5.5, 8.0, 11.0)
 """Heights of bars, by their steps."""
 _BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
 """Where a bar lies in its column, as a part of it."""
-_TURN = 0.31
-"""Callouts of columns left of this part of the width stand on the right of their line, all others on its left."""
+_MAX_LEFT_SHARE = 0.31
+"""Callouts of columns in this left part of the width are written to the right of their line, others to the left."""
 _MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
-"""Letters of what a phone shows of a callout, of its first part and of all of it elsewhere, of a line that appears on
-hover, and of a row's name; the last on a phone."""
+"""Largest numbers of characters: of a callout on a phone; of its first part, and of all of it, elsewhere; of a line
+that appears on hover; of a row's name; and of a row's name on a phone."""
 
 
 class Bar(NamedTuple):
@@ -119,20 +119,20 @@ class DrawnMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """What is said of the events: of those in cells, and in callouts those that matter most.
+class NamedEvents:
+    """The events that the map describes in words: those of linked cells, and those of callouts.
 
     Attributes
     ----------
     events
         The events of cells, by id.
-    important, config
-        The events that are called out; all of them have drifts in the map.
+    important_events, config_events
+        The events of callouts; all of them have drifts in the map.
     """
 
     events: Mapping[str, MapEvent]
-    important: Sequence[MapEvent]
-    config: Sequence[MapEvent]
+    important_events: Sequence[MapEvent]
+    config_events: Sequence[MapEvent]
 
 
 def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
@@ -151,7 +151,7 @@ def list_linked_events(layout: DriftMap, linked: set[tuple[int, int]]) -> set[st
     return {rows[index].cells[column].largest.event for index, column in linked}
 
 
-def draw_map(layout: DriftMap, linked: set[tuple[int, int]], marks: Marks, max_config: int) -> DrawnMap:
+def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: NamedEvents, max_config: int) -> DrawnMap:
     """Draw a map.
 
     Parameters
@@ -161,10 +161,10 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], marks: Marks, max_c
     max_config
         How many changes of settings are called out; the others are lines without a text.
     """
-    changes = _join_config_events(layout, marks.config)
-    n_callouts = len(marks.important) + min(len(changes), max_config)
+    changes = _group_config_events(layout, named_events.config_events)
+    n_callouts = len(named_events.important_events) + min(len(changes), max_config)
     top = float(n_callouts * CALLOUT + (4 if n_callouts else 0))
-    headings, rows, bottom = _draw_rows(layout, linked, marks.events, top)
+    headings, rows, bottom = _draw_rows(layout, linked, named_events.events, top)
     return DrawnMap(
         columns=len(layout.columns),
         unit=layout.columns.unit,
@@ -174,8 +174,8 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], marks: Marks, max_c
         grid_bottom=bottom,
         headings=headings,
         rows=rows,
-        callouts=_draw_callouts(layout, marks, changes[:max_config], rows, bottom),
-        config_lines=[(column + 0.5, text) for column, text in _join_lines(changes[max_config:])],
+        callouts=_draw_callouts(layout, named_events, changes[:max_config], rows, bottom),
+        config_lines=[(column + 0.5, text) for column, text in _describe_changes_by_column(changes[max_config:])],
         dates=_list_dates(layout.columns),
         n_cases=sum(row.cases for row in layout.rows),
         n_drifts=sum(row.drifts for row in layout.rows),
@@ -266,7 +266,7 @@ def _describe_column(columns: Columns, column: int) -> str:
     return f"{columns.unit} of {date}" if columns.step == 1 else f"from {date}"
 
 
-class _Change(NamedTuple):
+class _SettingsChange(NamedTuple):
     """Events that the same change of settings caused, in one column."""
 
     column: int
@@ -274,18 +274,18 @@ class _Change(NamedTuple):
     events: Sequence[MapEvent]
 
 
-def _join_config_events(layout: DriftMap, config: Sequence[MapEvent]) -> list[_Change]:
+def _group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> list[_SettingsChange]:
     """Return the changes of settings; the one that moved the most series comes first."""
     by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
-    for event in config:
+    for event in config_events:
         if not event.settings:  # It is uncertain whether the settings changed where it moved.
             continue
         by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
-    changes = [_Change(column, settings, events) for (column, settings), events in by_change.items()]
+    changes = [_SettingsChange(column, settings, events) for (column, settings), events in by_change.items()]
     return sorted(changes, key=lambda change: -sum(event.n_series for event in change.events))
 
 
-def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
+def _describe_changes_by_column(changes: Sequence[_SettingsChange]) -> list[tuple[int, str]]:
     """Return one line for each column, with all that changed there."""
     texts: dict[int, list[str]] = {}
     for change in changes:
@@ -294,26 +294,34 @@ def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
 
 
 def _draw_callouts(
-    layout: DriftMap, marks: Marks, changes: Sequence[_Change], rows: Sequence[DrawnRow], bottom: float
+    layout: DriftMap,
+    named_events: NamedEvents,
+    changes: Sequence[_SettingsChange],
+    rows: Sequence[DrawnRow],
+    bottom: float,
 ) -> list[Callout]:
     """Return the callouts, in an order in which no line crosses the text of another one on the same side."""
     entries: list[tuple[int, str, str, str, str, float]] = []
-    for event in marks.important:
+    for event in named_events.important_events:
         column = layout.find_column(event.id)
         kind = "worse" if event.direction is Direction.REGRESSION else "better"
-        end = _find_end(layout, rows, event.id, column, bottom)
+        end = _find_line_end(layout, rows, event.id, column, bottom)
         entries.append((column, kind, event.id, *_describe_event(event, layout.leading[event.id]), end))
     for change in changes:
         n_series = sum(event.n_series for event in change.events)
-        more = f" · {n_series:,} series"
-        first = change.events[0].id
-        entries.append((change.column, "setting", first, describe_setting_changes(change.settings), more, bottom))
+        details = f" · {n_series:,} series"
+        first_event_id = change.events[0].id
+        entries.append(
+            (change.column, "setting", first_event_id, describe_setting_changes(change.settings), details, bottom)
+        )
     n_columns = len(layout.columns)
-    entries.sort(key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _TURN, entry[0] if turned else -entry[0]))
+    entries.sort(
+        key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _MAX_LEFT_SHARE, entry[0] if turned else -entry[0])
+    )
     callouts = []
-    for level, (column, kind, event_id, change_text, more, end) in enumerate(entries):
-        middle, what = (column + 0.5) / n_columns, _shorten_text(change_text, _MAX_WHAT)
-        text = f"{change_text}{more}\n{_describe_column(layout.columns, column)}"
+    for level, (column, kind, event_id, subject_text, details, end) in enumerate(entries):
+        middle, short_subject = (column + 0.5) / n_columns, _shorten_text(subject_text, _MAX_WHAT)
+        text = f"{subject_text}{details}\n{_describe_column(layout.columns, column)}"
         callouts.append(
             Callout(
                 kind=kind,
@@ -321,10 +329,10 @@ def _draw_callouts(
                 left=round(100 * middle, 2),
                 top=float(level * CALLOUT),
                 end=end,
-                is_left=middle >= _TURN,
-                short=_shorten_text(what, _MAX_SHORT),
-                what=what,
-                rest=_shorten_text(more, _MAX_TEXT - len(what)),
+                is_left=middle >= _MAX_LEFT_SHARE,
+                short=_shorten_text(short_subject, _MAX_SHORT),
+                what=short_subject,
+                rest=_shorten_text(details, _MAX_TEXT - len(short_subject)),
                 text=_shorten_text(text, 3 * _MAX_HOVER),
             )
         )
@@ -332,17 +340,17 @@ def _draw_callouts(
 
 
 def _describe_event(event: MapEvent, leading: MapDrift) -> tuple[str, str]:
-    """Return how far an event moved what, and the rest: where, and by whom."""
+    """Return which metric an event moved by how much; and the rest of the callout: where, and by whom."""
     title = metric(leading.metric).title.lower() if leading.metric else "whole suite"
     percent = compute_percent_change(leading.after - leading.before, leading.before)
-    what = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
-    what = what if event.confirmed else prefix_provisional(what)
-    further = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
-    who = f" ({event.author})" if event.author else ""
-    return what, f" in {leading.row[-1]}{further}" + (f" · {event.blamed}{who}" if event.blamed else "")
+    moved = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
+    moved = moved if event.confirmed else prefix_provisional(moved)
+    other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
+    author = f" ({event.author})" if event.author else ""
+    return moved, f" in {leading.row[-1]}{other_series}" + (f" · {event.blamed}{author}" if event.blamed else "")
 
 
-def _find_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
+def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
     """Return where the line of an event ends: at its first cell that is drawn in its column."""
     for row, drawn in zip(layout.rows, rows, strict=True):
         cell = row.cells.get(column)
@@ -358,5 +366,5 @@ def _list_dates(columns: Columns) -> list[str]:
 
 
 def _shorten_text(text: str, letters: int) -> str:
-    # What is shortened already ends with one.
+    # A text that was shortened before already ends with an ellipsis.
     return text if len(text) <= letters else f"{text[: letters - 1].rstrip(' …')}…"

@@ -109,12 +109,12 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     )
 
 
-def _find_end_of_level(drifts: Iterable[Drift], index_of: dict[UUID, int], index: int, end: int, side: int) -> int:
+def _find_end_of_level(drifts: Iterable[Drift], index_of: dict[UUID, int], index: int, end: int, direction: int) -> int:
     """Return how far a level reaches from a run.
 
-    It ends at the next drift before the run (``side`` −1) or after it (1), or else at the end of the picture.
+    It ends at the next drift before the run (``direction`` −1) or after it (1), or else at the end of the picture.
     """
-    if side < 0:
+    if direction < 0:
         starts = [index_of[drift.run_after] for drift in drifts if drift.run_after in index_of]
         return max([end, *(start for start in starts if start <= index)])
     ends = [index_of[drift.run_before] for drift in drifts if drift.run_before in index_of]

@@ -25,7 +25,7 @@ from service.rules.series.setting_words import (
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.web.charts.axis_slots import Slots
-from service.web.charts.chart_points import MAX_COLUMNS, Plot, Stretch, Window, build_plot, convert_to_milliseconds
+from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
 Links = Callable[[UUID], str]
 
@@ -132,7 +132,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     run_url: Links,
     window: Window | None = None,
     overlaid: Iterable[SeriesDetail] = (),
-    plotted: Callable[[SeriesDetail], Plot] = build_plot,
+    get_plot: Callable[[SeriesDetail], Plot] = build_plot,
     standings: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
     """Lay a series out.
@@ -145,22 +145,28 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         The part that is zoomed to; None for the whole series.
     overlaid
         Series to overlay, each at its own commits.
-    plotted
+    get_plot
         Computes the plot of a series, or returns a stored one.
     standings
         Of each drift that somebody has decided, by id: ``accepted`` or ``closed``. All others are open.
     """
-    plot = plotted(series)
-    path, aside, slots = plot.path, plot.aside, plot.slots
-    scale = _choose_scale([path, aside], series.unit)
-    dot = _DotMaker(series.unit, scale, plot, run_url)
+    plot = get_plot(series)
+    path, off_path, slots = plot.path, plot.off_path, plot.slots
+    scale = _choose_scale([path, off_path], series.unit)
+    make_dot = _DotMaker(series.unit, scale, plot, run_url)
     thinned = path.thin(window)
-    lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
+    lowest = min(
+        (drawn_points.lowest for drawn_points in (path, off_path) if drawn_points.lowest is not None), default=0
+    )
     flagged = [
-        (drift, stretch.points[index])
-        for stretch in (path, aside)
+        (drift, drawn_points.points[index])
+        for drawn_points in (path, off_path)
         for index, drift in sorted(
-            ((stretch.index[drift.run_after], drift) for drift in series.drifts if drift.run_after in stretch.index),
+            (
+                (drawn_points.index[drift.run_after], drift)
+                for drift in series.drifts
+                if drift.run_after in drawn_points.index
+            ),
             key=lambda entry: entry[0],
         )
     ]
@@ -175,14 +181,14 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         "whole": series.kind == "count" and scale.divisor == 1,
         # A logarithmic axis cannot show zero, and a run without faults must stay visible.
         "logarithmic": lowest > 0,
-        "ranged": path.ranged or aside.ranged,
+        "ranged": path.has_ranges or off_path.has_ranges,
         "start": scale_value(path.values[0], scale) if path.values else None,
         "slots": slots.count,
         "runs": len(path.points),
         "thinned": window is not None or len(thinned) < len(path.points),
-        "path": [dot(point) for point in thinned],
-        "beside": [dot(point) for point in aside.thin(window)],
-        "flags": [_flag_drift(drift, dot(point), standings.get(drift.id, "open")) for drift, point in flagged],
+        "path": [make_dot(point) for point in thinned],
+        "beside": [make_dot(point) for point in off_path.thin(window)],
+        "flags": [_flag_drift(drift, make_dot(point), standings.get(drift.id, "open")) for drift, point in flagged],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
@@ -193,9 +199,9 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     }
 
 
-def _choose_scale(stretches: Iterable[Stretch], unit: str) -> Scale:
+def _choose_scale(point_groups: Iterable[DrawnPoints], unit: str) -> Scale:
     """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
-    largest_value = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
+    largest_value = max((abs(value) for drawn_points in point_groups for value in drawn_points.values), default=0)
     return choose_scale(largest_value, unit) or Scale(1, unit)
 
 
@@ -208,10 +214,10 @@ def _describe_overlaid_series(
     series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
     """Return another series as the chart overlays it, on its own or a shared scale."""
-    stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
-    plot = OverlaidPlot(stretch, slots)
-    scale = scales.get(series.unit) or _choose_scale([stretch], series.unit)
-    dot = _DotMaker(series.unit, scale, plot, run_url)
+    drawn_points = DrawnPoints([point for point in series.points if point.on_path and point.value is not None], slots)
+    plot = OverlaidPlot(drawn_points, slots)
+    scale = scales.get(series.unit) or _choose_scale([drawn_points], series.unit)
+    make_dot = _DotMaker(series.unit, scale, plot, run_url)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
@@ -219,9 +225,9 @@ def _describe_overlaid_series(
         "host": series.host,
         "whole": series.kind == "count" and scale.divisor == 1,
         "unit": scale.unit,
-        "logarithmic": stretch.lowest is None or stretch.lowest > 0,
-        "start": scale_value(stretch.values[0], scale) if stretch.values else None,
-        "path": [dot(point) for point in stretch.thin(window)],
+        "logarithmic": drawn_points.lowest is None or drawn_points.lowest > 0,
+        "start": scale_value(drawn_points.values[0], scale) if drawn_points.values else None,
+        "path": [make_dot(point) for point in drawn_points.thin(window)],
     }
 
 
@@ -244,11 +250,13 @@ def _get_high(point: SeriesPoint) -> Number:
 class OverlaidPlot(NamedTuple):
     """The plot of a series that is laid over another one: its path on the slots of the other."""
 
-    path: Stretch
+    path: DrawnPoints
     slots: Slots
 
 
 class _DotMaker:
+    """Turns points of one series into the dots of its chart."""
+
     def __init__(self, unit: str, scale: Scale, plot: Plot | OverlaidPlot, run_url: Links) -> None:
         self._unit, self._scale, self._plot, self._run_url = unit, scale, plot, run_url
 
@@ -307,7 +315,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links
     return [
         {
             "x": plot.slots.find_slot(failure),
-            "t": plot.find_time_near(failure.position),
+            "t": plot.find_previous_time(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
             "text": f"failed at {failure.stage}: {failure.message}",
@@ -332,7 +340,7 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> l
     ]
 
 
-def _list_levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
+def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
     """Return one level for each section between two drifts."""
     if not path.points:
         return []
@@ -348,7 +356,7 @@ def _list_levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[L
     values = [steps[0][1].before, *(drift.after for _, drift in steps)] if steps else [statistics.median(path.values)]
     return [
         {
-            "x": [path.places[start], path.places[end - 1]],
+            "x": [path.slot_numbers[start], path.slot_numbers[end - 1]],
             "t": [min(path.times[start:end]), max(path.times[start:end])],
             "y": scale_value(value, scale),
         }
@@ -357,7 +365,7 @@ def _list_levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[L
     ]
 
 
-def _list_lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
+def _list_lines(series: SeriesDetail, path: DrawnPoints) -> list[ConfigLine]:
     """Return the configuration changes along the path as vertical lines of the chart."""
     lines: list[ConfigLine] = []
     for change in series.changes:
@@ -366,7 +374,7 @@ def _list_lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
             continue
         lines.append(
             {
-                "x": path.places[after] - 0.5,
+                "x": path.slot_numbers[after] - 0.5,
                 "t": (path.times[before] + path.times[after]) / 2,
                 "label": describe_setting_changes(change.settings),
                 "settings": [describe_setting_change(setting) for setting in rank_setting_changes(change.settings)],

@@ -83,11 +83,11 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
     starts = [sample.windows for sample in samples if sample.windows]
     if not starts:
         return None
-    aligned = align_windows(starts)
+    aligned_windows = align_windows(starts)
     warm_up = max(count_warm_up(windows) for windows in starts)
     has_operations = all(window.operations for windows in starts for window in windows)
     # A start that is steady earlier begins further to the right, so that the measured windows are below each other.
-    rates = [
+    rates_by_start = [
         [
             (index, faults.rate)
             for index, window in enumerate(windows, warm_up - count_warm_up(windows))
@@ -95,14 +95,14 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
         ]
         for windows in starts
     ]
-    highest = max((rate for line in rates for _, rate in line), default=0.0)
-    step = WIDTH / len(aligned)
+    highest = max((rate for line in rates_by_start for _, rate in line), default=0.0)
+    step = WIDTH / len(aligned_windows)
 
-    def place(index: int, rate: float) -> tuple[float, float]:
+    def compute_point(index: int, rate: float) -> tuple[float, float]:
         share = rate / highest if highest else 0.0
         return round((index + 0.5) * step, 1), round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
 
-    lines = [[place(index, rate) for index, rate in line] for line in rates]
+    lines = [[compute_point(index, rate) for index, rate in line] for line in rates_by_start]
     names = [name for name in COLUMNS if any(name in window.readings for windows in starts for window in windows)]
     return WindowPicture(
         starts=len(starts),
@@ -112,7 +112,7 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
         highest=highest,
         unit="faults/operation" if has_operations else "faults",
         columns=tuple(metric(name) for name in names),
-        rows=tuple(_build_window_row(row, names, has_operations) for row in aligned),
+        rows=tuple(_build_window_row(row, names, has_operations) for row in aligned_windows),
         still_faulting=describe_still_faulting_samples(samples),
     )
 

@@ -241,16 +241,16 @@ def order() -> ResponseReturnValue:
     """Order the search of a range of commits, by the form of the list."""
     form = forms.read_form()
     previewed = form.pop("previewed", "")
-    checked, objections = _check_form(form)
-    if checked is None:
+    checked_form, objections = _check_form(form)
+    if checked_form is None:
         return _show_objections(form, objections)
-    values = checked.values
+    values = checked_form.values
     if previewed and previewed != _make_preview_key(values):  # the form was changed since, or a branch has moved
         return render_template("bisects.html", **_preview_form(form)), HTTPStatus.CONFLICT
-    name = form.get("author") or None
-    question = {name: value for name, value in values.items() if name != "author"}
-    job_order = JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": name})
-    job, _ = job_orders.place_order(job_order, Requester(find_author(name), Where.DASHBOARD))
+    author = form.get("author") or None
+    question = {field: value for field, value in values.items() if field != "author"}
+    job_order = JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": author})
+    job, _ = job_orders.place_order(job_order, Requester(find_author(author), Where.DASHBOARD))
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
@@ -289,20 +289,22 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
     measured
         The runs that were measured for the search.
     """
-    arrived = [observation.run for observation in progress.observations if observation.run in measured]
-    number = {run_id: rank for rank, run_id in enumerate(arrived, 1)}
-    good, bad = (_compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
-    least = progress.request.least if progress.question.exact else None
-    in_order = sorted(
-        progress.observations, key=lambda observation: number.get(observation.run, 0) if observation.run else 0
+    measured_in_order = [observation.run for observation in progress.observations if observation.run in measured]
+    number_of_run = {run_id: rank for rank, run_id in enumerate(measured_in_order, 1)}
+    good_level, bad_level = (
+        _compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad)
     )
-    for observation in in_order:
+    least = progress.request.least if progress.question.exact else None
+    ordered_observations = sorted(
+        progress.observations, key=lambda observation: number_of_run.get(observation.run, 0) if observation.run else 0
+    )
+    for observation in ordered_observations:
         yield Measurement(
-            number=number.get(observation.run) if observation.run else None,
+            number=number_of_run.get(observation.run) if observation.run else None,
             commit=observation.commit,
             title=progress.titles.get(observation.commit, ""),
             value=observation.value,
-            side=_choose_side(observation.value, good, bad, least),
+            side=_choose_side(observation.value, good_level, bad_level, least),
             why=progress.failures.get(observation.run, "") if observation.run else "",
             run=str(observation.run),
             proof=observation.session is not None,

@@ -132,52 +132,54 @@ def show() -> Page:
         sides = {
             side: compared_runs.find_sides(session, getattr(query, side), query.subject) for side in ("base", "head")
         }
-        chosen = all(len(choices) == 1 for choices in sides.values())
+        has_two_sides = all(len(choices) == 1 for choices in sides.values())
         rows, settings, matched, compared_cases, counts = (
-            _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NO_COMPARISON
+            _find_comparison(session, query, *(choices[0] for choices in sides.values()))
+            if has_two_sides
+            else _NO_COMPARISON
         )
-        profiled = evidence.find_comparison_profiles(session, matched.pairs)
+        profile_context = evidence.find_comparison_profiles(session, matched.pairs)
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
-        completed = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
-        missing = {
+        completions = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
+        unmeasured_sides = {
             side: unmeasured.find_unmeasured_side(session, choices[0], query.host, query.workload)
             for side, choices in sides.items()
-            if chosen
+            if has_two_sides
         }
-        suggested = [] if chosen else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
+        suggested_runs = [] if has_two_sides else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
     # The cases of this page.
     offset, limit = (0, len(compared_cases)) if "all" in request.args else (query.offset, _MAX_CASES)
-    shown = compared_cases[offset : offset + limit]
-    place = {"total": len(compared_cases), "limit": limit, "offset": offset}
+    page_cases = compared_cases[offset : offset + limit]
+    paging = {"total": len(compared_cases), "limit": limit, "offset": offset}
     return Page(
         "compare.html",
         {
             "query": query,
             "sides": sides,
             "refs": ref_list,
-            **completed,
-            "unmeasured": {side: side_runs for side, side_runs in missing.items() if side_runs},
+            **completions,
+            "unmeasured": {side: side_runs for side, side_runs in unmeasured_sides.items() if side_runs},
             "may_measure": guard.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
-            "compared": shown,
-            "place": place,
+            "compared": page_cases,
+            "place": paging,
             # Made once: making them for each row takes a third of the time of the page.
             "run_address": url_for("run.show", run_id=_ID_OF_NO_RUN).removesuffix(str(_ID_OF_NO_RUN)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": counts,
             "settings": settings,
             "matched": matched,
-            "suggested": suggested,
-            "command": _build_commands([*sides["base"], *sides["head"]], matched) if chosen else "",
-            **profiled,
+            "suggested": suggested_runs,
+            "command": _build_commands([*sides["base"], *sides["head"]], matched) if has_two_sides else "",
+            **profile_context,
             "metrics": sorted({"judged", "all", query.metric, *_FIRST_METRICS}, key=_rank_choice),
         },
         document=lambda: {
             "base": sides["base"],
             "head": sides["head"],
             "environments": settings,
-            "rows": [build_row(row) for case in shown for row in case.metrics],
-            **place,
+            "rows": [build_row(row) for case in page_cases for row in case.metrics],
+            **paging,
         },
         table=lambda: build_table(rows),
     )
@@ -199,7 +201,7 @@ def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_
     if version is None:
         return _compare_sides(session, query, *sides)
     key = (sides, query.host, query.workload, query.metric, query.show, query.sort)
-    return _comparisons.find(session, key, version, lambda: _compare_sides(session, query, *sides))
+    return _comparisons.get_or_compute(session, key, version, lambda: _compare_sides(session, query, *sides))
 
 
 def _compare_sides(
@@ -210,8 +212,8 @@ def _compare_sides(
     matched = match_runs(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.read_readings(session, numbers, query.metrics)
-    steps = compared_runs.list_drifts_between(session, matched.pairs, readings)
-    rows = compare_all(matched.pairs, readings, steps, _compare_interleaved(session, matched, base, head))
+    drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
+    rows = compare_all(matched.pairs, readings, drifts_between, _compare_interleaved(session, matched, base, head))
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
     rows = sort_rows(rows, query.sort)
@@ -235,11 +237,11 @@ def _compare_interleaved(session: Session, matched: Matched, *sides: compared_ru
 
 def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
     """Return in which settings the environments of the pairs differ."""
-    n_pairs: dict[tuple[str, str], int] = {}
+    pair_counts: dict[tuple[str, str], int] = {}
     for pair in pairs:
         key = pair.base[0].environment, pair.head[0].environment
         if key[0] != key[1]:
-            n_pairs[key] = n_pairs.get(key, 0) + 1
+            pair_counts[key] = pair_counts.get(key, 0) + 1
     return [
         SettingDifference(
             environment_base=base,
@@ -247,7 +249,7 @@ def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[S
             cases=count,
             settings=list_setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
         )
-        for (base, head), count in n_pairs.items()
+        for (base, head), count in pair_counts.items()
     ]
 
 

@@ -23,7 +23,7 @@ from service.store.engine.versioned_cache import VersionedCache
 from service.web.access import guard
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
-from service.web.charts.drift_map import DrawnMap, Marks, choose_linked_cells, draw_map, list_linked_events
+from service.web.charts.drift_map import DrawnMap, NamedEvents, choose_linked_cells, draw_map, list_linked_events
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import not_modified
@@ -33,10 +33,10 @@ from service.web.rendering.page_formats import Page, Table, page
 bp = make_page_blueprint("drift_map")
 
 _MAX_COLUMNS = 60
-"""As many as can be told apart on a phone."""
-_N_IMPORTANT = 3
+"""Columns of a map: a phone cannot show more that can be told apart."""
+_MAX_IMPORTANT_EVENTS = 3
 _MAX_SECONDS = 30.0
-"""How long a drawn map may miss a new commit or a new price, which change nothing that its version counts."""
+"""How long a drawn map is kept: new commits and prices change it, but not the version by which it is cached."""
 _drawn_maps: VersionedCache[DrawnMap | None] = VersionedCache(100, lambda _: 1, _MAX_SECONDS)
 _STATIC = Path(__file__).resolve().parents[1] / "static"
 
@@ -51,9 +51,9 @@ class MapSize:
     config: int
 
 
-WHOLE = MapSize(rows=40, bars=1000, links=100, config=4)
-SMALL = MapSize(rows=8, bars=300, links=40, config=2)
-"""Of the first page, whose list begins below it."""
+FULL_SIZE = MapSize(rows=40, bars=1000, links=100, config=4)
+SMALL_SIZE = MapSize(rows=8, bars=300, links=40, config=2)
+"""The size of the map on the first page, which has the list of events below it."""
 
 
 class MapCell(View):
@@ -79,12 +79,12 @@ class MapCell(View):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMap:
-    """A map, with what is said of its events."""
+class MapContent:
+    """A map before it is drawn: its layout, its linked cells, and the events that it describes."""
 
     layout: DriftMap
-    linked: set[tuple[int, int]]
-    marks: Marks
+    linked_cells: set[tuple[int, int]]
+    named_events: NamedEvents
 
 
 @page(bp, "/map")
@@ -107,7 +107,7 @@ def drawing(subject: str | None) -> ResponseReturnValue:
     unchanged = not_modified.answer_unchanged(etag)
     if unchanged is not None:
         return unchanged
-    source = render_template("drift_map.svg", map=read_drawn_map(subject, WHOLE), style=read_style())
+    source = render_template("drift_map.svg", map=read_drawn_map(subject, FULL_SIZE), style=read_style())
     response = Response(source, mimetype="image/svg+xml")
     # A browser reads the style in pieces, so that no hash of it would fit. Nothing else may run or be loaded.
     response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
@@ -125,24 +125,26 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
     with get_database().reading() as session:
         subject_id = _find_subject(session, subject)
         version, key = drift_map.read_map_version(session), (subject_id, size, guard.is_anonymous())
-        return _drawn_maps.find(session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size))
+        return _drawn_maps.get_or_compute(
+            session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size)
+        )
 
 
-def _draw_map(found: ReadMap | None, size: MapSize) -> DrawnMap | None:
-    return draw_map(found.layout, found.linked, found.marks, size.config) if found else None
+def _draw_map(content: MapContent | None, size: MapSize) -> DrawnMap | None:
+    return draw_map(content.layout, content.linked_cells, content.named_events, size.config) if content else None
 
 
 def _build_page(subject: str | None) -> Page:
     return Page(
         "drift_map.html",
-        {"subject": subject, "map": read_drawn_map(subject, WHOLE)},
+        {"subject": subject, "map": read_drawn_map(subject, FULL_SIZE)},
         document=lambda: _list_cells(subject),
         table=lambda: Table.from_records(_list_cells(subject), *MapCell.model_fields),
     )
 
 
-def _read_map(session: Session, subject_id: int | None, size: MapSize) -> ReadMap | None:
-    """Return a map with what is said of its events; None if nothing moved."""
+def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapContent | None:
+    """Return the content of a map; None if nothing moved."""
     commits = drift_map.list_measured_commits(session, subject_id)
     if not commits:
         return None
@@ -151,15 +153,15 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> ReadMa
     if not drifts:
         return None
     arranged = layout.arrange_drifts(columns, drifts, max_rows=size.rows, max_bars=size.bars)
-    linked = choose_linked_cells(arranged, size.links)
-    important = drift_map.list_important_events(session, subject_id, _N_IMPORTANT)
-    config = _redact_settings(drift_map.list_config_events(session, subject_id))
-    marks = Marks(
-        events=drift_map.read_map_events(session, list_linked_events(arranged, linked)),
-        important=[event for event in important if event.id in arranged.leading],
-        config=[event for event in config if event.id in arranged.leading],
+    linked_cells = choose_linked_cells(arranged, size.links)
+    important = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
+    config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
+    named_events = NamedEvents(
+        events=drift_map.read_map_events(session, list_linked_events(arranged, linked_cells)),
+        important_events=[event for event in important if event.id in arranged.leading],
+        config_events=[event for event in config_events if event.id in arranged.leading],
     )
-    return ReadMap(arranged, linked, marks)
+    return MapContent(arranged, linked_cells, named_events)
 
 
 def _find_subject(session: Session, name: str | None) -> int | None:
@@ -179,15 +181,15 @@ def _redact_settings(events: Sequence[MapEvent]) -> list[MapEvent]:
 def _list_cells(subject: str | None) -> list[MapCell]:
     """Return all cells of the map of a subject, or of all subjects, row by row."""
     with get_database().reading() as session:
-        found = _read_map(session, _find_subject(session, subject), WHOLE)
-    if found is None:
+        content = _read_map(session, _find_subject(session, subject), FULL_SIZE)
+    if content is None:
         return []
-    arranged = found.layout
+    arranged = content.layout
     return [_build_cell(arranged, row, cell) for row in arranged.rows for _, cell in sorted(row.cells.items())]
 
 
-def _build_cell(found: DriftMap, row: Row, cell: Cell) -> MapCell:
-    columns = found.columns
+def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
+    columns = layout_of_map.columns
     return MapCell(
         subject=row.subject,
         workload=row.workload,

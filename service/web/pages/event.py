@@ -88,9 +88,9 @@ def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
 def triage() -> ResponseReturnValue:
     """Decide once about the events that were selected in a list, and show the list again."""
     form, chosen = forms.read_form(), request.form.getlist("event")
-    path, query = _list_address(form.get("list", "/"))
+    path, query = _parse_list_address(form.get("list", "/"))
     try:
-        triage_request = TriageRequest.model_validate(_triage_fields(form, chosen))
+        triage_request = TriageRequest.model_validate(_build_triage_fields(form, chosen))
         with get_database().writing() as session:
             receipt = triage_events.triage_events(
                 session, triage_request, triage_request.author or "", datetime.now(UTC)
@@ -114,7 +114,7 @@ def triage() -> ResponseReturnValue:
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 
 
-def _list_address(address: str) -> tuple[str, dict[str, str]]:
+def _parse_list_address(address: str) -> tuple[str, dict[str, str]]:
     """Return the path and the query of the list that a form was sent from: the first page if it is not valid."""
     parts = urlsplit(address)
     names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
@@ -122,7 +122,7 @@ def _list_address(address: str) -> tuple[str, dict[str, str]]:
     return ("/events" if parts.path == "/events" else "/"), query
 
 
-def _triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str, Any]:
+def _build_triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str, Any]:
     """Return the fields of a request; those that belong to another action are ignored, as the form shows all."""
     action = form.get("action", "")
     fields: dict[str, Any] = {"events": event_ids, "action": action, "author": form["author"]}
@@ -210,9 +210,9 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
         return {}
     with get_database().reading() as session:
         subject = events.find_subject(session, event_id)
-        entry, why = resolve_commit_name(session, text, subject)
+        entry, problem = resolve_commit_name(session, text, subject)
     if entry is None:
-        raise UnknownCommitError(why)
+        raise UnknownCommitError(problem)
     return {"commit": entry.commit}
 
 

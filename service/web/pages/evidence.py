@@ -56,7 +56,7 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
         view = profile.find_pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
         imported = has_imported(before, after)
         question = None if imported else _build_question(session, drift)
-        job = _open_job(session, question)
+        job = _find_open_job(session, question)
     return {
         "evidence": view,
         "evidence_job": job,
@@ -69,10 +69,14 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
 
 def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
-    profiled: list[tuple[Pair, UUID, UUID]] = []
-    stored = profiles.list_profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
+    profiled_pairs: list[tuple[Pair, UUID, UUID]] = []
+    profiled_cases = profiles.list_profiled(
+        session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])}
+    )
     complete_pairs = [
-        pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))
+        pair
+        for pair in pairs
+        if all((run.case, run.revision) in profiled_cases for run in (pair.base[0], pair.head[0]))
     ]
     for pair in complete_pairs[:_MAX_PAIRS]:
         ids = [
@@ -84,11 +88,11 @@ def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[st
             for run in (pair.base[0], pair.head[0])
         ]
         if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
-            profiled.append((pair, ids[0], ids[1]))
-    view = profile.read_pair(session, profiled[0][1], profiled[0][2]) if profiled else None
+            profiled_pairs.append((pair, ids[0], ids[1]))
+    view = profile.read_pair(session, profiled_pairs[0][1], profiled_pairs[0][2]) if profiled_pairs else None
     return {
         "evidence": view,
-        "evidence_others": [(pair.head[0].case, base, head) for pair, base, head in profiled[1:]],
+        "evidence_others": [(pair.head[0].case, base, head) for pair, base, head in profiled_pairs[1:]],
         "evidence_scripts": profile.list_scripts() if view else [],
     }
 
@@ -149,7 +153,7 @@ def _build_question(session: Session, drift: Drift) -> ProfileQuestion | None:
     return drift_profiling.build_profile_question(session, drift) if can_be_profiled(drift) else None
 
 
-def _open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
+def _find_open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
     """Return the open job that makes the profiles."""
     if question is None:
         return None

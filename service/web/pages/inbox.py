@@ -33,7 +33,7 @@ from service.web.rendering import forms, reader_visit
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
 FIRST_VISIT_SINCE = "7d"
-"""From when on a reader sees events who was never here before."""
+"""The filter by time for a reader without an earlier visit."""
 STATES = ("open", *(state.value for state in State), ALL)
 _SINCE_WORDS = {
     VISIT: "your last visit",
@@ -47,7 +47,7 @@ _PARAMETERS = (
     *("state", "since", "date", "committed", "direction", "subject", "host", "assignee", "certainty", "cause"),
     *("sort", "folded", "snoozed", "offset"),
 )
-"""What the address of a list may say."""
+"""The parameters that the address of a list may have."""
 _FOLDED_ROWS = 100
 
 Member = TypeVar("Member", bound=StrEnum)
@@ -86,14 +86,14 @@ class InboxQuery:
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
-        private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
+        is_anonymous = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
         return EventFilter(
             subject=self.subject or None,
             state=State(self.state) if self.state in set(State) else None,
             open=True if self.state == "open" else None,
             direction=Direction(self.direction) if self.direction else None,
             host=self.host or None,
-            assignee=None if not self.assignee or private else "" if self.assignee == NOBODY else self.assignee,
+            assignee=None if not self.assignee or is_anonymous else "" if self.assignee == NOBODY else self.assignee,
             certainty=Certainty(self.certainty) if self.certainty else None,
             cause=Cause(self.cause) if self.cause else None,
             since=since,
@@ -108,8 +108,8 @@ class ListedEvent:
     event: EventSummary
     drift: Drift | None
     trend: Sparkline | None
-    who: str
-    what: str
+    assignees: str
+    next_step: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Inbox:
     since
         From when on events are listed; None for all of them.
     chosen, since_words
-        What stands for that in the address, and how a sentence names it.
+        The value of the filter by time in the address, and its words in a sentence.
     counts
         The events that the filters select.
     older
@@ -155,7 +155,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     path
         The address of the page without its query.
     since
-        What holds where the query says nothing about the time.
+        The filter by time if the query has none.
 
     Raises
     ------
@@ -173,16 +173,16 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     with get_database().reading() as store:
         # The number of matching events; that of all open events if none is new.
         filter_ = query.build_filter(start, committed_since)
-        counts, everything = events.count_events(store, filter_)
-        nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
+        counts, counts_at_any_time = events.count_events(store, filter_)
+        nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
         if nothing_new:
-            filter_, counts = query.build_filter(None, committed_since), everything
+            filter_, counts = query.build_filter(None, committed_since), counts_at_any_time
         # The events of this page, and those below the floor where they are unfolded.
         shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
-        listed = redact_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
-        folded = (
+        event_list = redact_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
+        folded_events = (
             redact_for_caller(
                 events.list_page(
                     store, replace(shown_filter, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor
@@ -191,7 +191,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
             if query.folded
             else []
         )
-        rows = build_rows(store, [*listed.items, *folded])
+        rows = build_rows(store, [*event_list.items, *folded_events])
         choices = _list_choices(store, query)
     return Inbox(
         query=query,
@@ -199,11 +199,11 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         chosen=chosen,
         since_words=time_filter.describe_since(chosen),
         counts=counts,
-        older=0 if nothing_new else everything.total - counts.total,
+        older=0 if nothing_new else counts_at_any_time.total - counts.total,
         nothing_new=nothing_new,
-        events=listed,
-        rows=rows[: len(listed.items)],
-        folded_rows=rows[len(listed.items) :],
+        events=event_list,
+        rows=rows[: len(event_list.items)],
+        folded_rows=rows[len(event_list.items) :],
         choices=choices,
     )
 
@@ -212,7 +212,9 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     """Return the filters that an address states; refuse a parameter that would change nothing."""
     for name in args:
         if name not in _PARAMETERS:
-            raise make_unprocessable(name[:40], f"is no parameter of this list, which has {', '.join(_PARAMETERS)}")
+            raise make_unprocessable(
+                name[:40], f"is not a parameter of this list, whose parameters are {', '.join(_PARAMETERS)}"
+            )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:

@@ -72,7 +72,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
             hosts=all_hosts,
             activity=activity,
             jobs=open_jobs,
-            map=drift_map.read_drawn_map(None, drift_map.SMALL),
+            map=drift_map.read_drawn_map(None, drift_map.SMALL_SIZE),
             **context,
         ),
         document=lambda: {

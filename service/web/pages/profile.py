@@ -43,7 +43,7 @@ def show(profile_id: UUID) -> Page:
     """Show a profile, or what changed since another one (`?before=ID`)."""
     before = request.args.get("before", "")
     with get_database().reading() as session:
-        view = _show_compared(session, before, profile_id) if before else _build_single_view(session, profile_id)
+        view = _read_compared_view(session, before, profile_id) if before else _build_single_view(session, profile_id)
         other_profiles = _list_other_profiles(session, view.after)
     return Page(
         "profile.html",
@@ -81,7 +81,7 @@ def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
     return build_single_view(summary)
 
 
-def _show_compared(session: Session, before: str, after: UUID) -> ProfileView:
+def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileView:
     """Return two profiles as the page shows them; answer 404 if an id is not valid."""
     try:
         return read_pair(session, UUID(before), after)
@@ -94,11 +94,11 @@ def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
     documents = [profiles.find_zipped_profile(session, profile_id) for profile_id in (before, after)]
     if documents[0] is None or documents[1] is None:
         abort(404, "One of the two profiles is not stored.")
-    return _find_compared(documents[0], documents[1])
+    return _build_cached_view(documents[0], documents[1])
 
 
 @lru_cache(maxsize=16)
-def _find_compared(before: bytes, after: bytes) -> ProfileView:
+def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
     return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
 
 

@@ -30,7 +30,7 @@ bp = make_page_blueprint("series")
 
 _FIRST_ROWS = 100
 _PUBLISHED_ROWS = 20
-"""Of a site, whose charts hold the other ones."""
+"""Rows on a page of a published site, whose chart contains the other points."""
 _REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 100
 _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
@@ -123,8 +123,8 @@ def _list_siblings(series: SeriesDetail) -> list[Sibling]:
 
 def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
     """Return a sort key that puts the other metrics of the case itself first."""
-    elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
-    return elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
+    is_elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
+    return is_elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:

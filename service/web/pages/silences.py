@@ -77,7 +77,7 @@ def end() -> ResponseReturnValue:
     """End all silences of one row before their time."""
     author, now = forms.read_form()["author"], datetime.now(UTC)
     if not author:
-        abort(422, "Your name is missing: write who ends the silence.")
+        abort(422, "Enter your name: it is recorded as the person who ended the silence.")
     with get_database().writing() as session:
         for silence_id in request.form.getlist("silence", int):
             if silences.end_silence(session, silence_id, author, now) is None:

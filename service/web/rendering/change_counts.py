@@ -49,8 +49,8 @@ class ChangeCounts:
     def sentence(self) -> str:
         """The counts in words, as in "34 of 100 cases are worse, 12 better, 54 the same"."""
         if not self.worse and not self.better and not self.undecided:
-            return f"Nothing changed in {self._name(self.total)}."
-        parts = [f"{self.worse:,} of {self._name(self.total)} {'is' if self.worse == 1 else 'are'} worse"]
+            return f"Nothing changed in {self._format_count(self.total)}."
+        parts = [f"{self.worse:,} of {self._format_count(self.total)} {'is' if self.worse == 1 else 'are'} worse"]
         parts += [f"{self.better:,} better", f"{self.same:,} the same"]
         parts += [f"{self.undecided:,} undecided"] if self.undecided else []
         return f"{', '.join(parts)}."
@@ -67,6 +67,6 @@ class ChangeCounts:
             if count
         ]
 
-    def _name(self, count: int) -> str:
+    def _format_count(self, count: int) -> str:
         plural = self.noun if self.noun == "series" else f"{self.noun}s"
         return f"{count:,} {self.noun if count == 1 else plural}"

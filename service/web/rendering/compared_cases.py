@@ -34,18 +34,20 @@ class ComparedCase(NamedTuple):
 
     @property
     def leading(self) -> ComparedMetric:
-        """The metric that matters most: what changed most of what counts."""
+        """The metric that matters most: the largest change of a judged metric."""
         return min(self.metrics, key=rank_change)
 
     @property
     def result(self) -> Result:
-        """What became of the case. A case of which one metric got worse is worse."""
-        counting = [metric for metric in self.metrics if metric.counts] or list(self.metrics)
-        changed = [is_worse(metric) for metric in counting if metric.decision.verdict is Verdict.CHANGED]
-        if changed:
-            return "worse" if any(changed) else "better"
-        undecided = any(metric.decision.verdict is Verdict.NEEDS_MORE_RUNS for metric in counting)
-        return "undecided" if undecided else "same"
+        """The result of the case. A case is worse if any of its judged metrics got worse."""
+        judged_metrics = [metric for metric in self.metrics if metric.counts] or list(self.metrics)
+        changed_for_worse = [
+            is_worse(metric) for metric in judged_metrics if metric.decision.verdict is Verdict.CHANGED
+        ]
+        if changed_for_worse:
+            return "worse" if any(changed_for_worse) else "better"
+        is_undecided = any(metric.decision.verdict is Verdict.NEEDS_MORE_RUNS for metric in judged_metrics)
+        return "undecided" if is_undecided else "same"
 
     def build_row(self) -> ComparisonRow:
         """Return the row of the leading metric in full."""

@@ -18,7 +18,7 @@ _LABELS = {
     "until": "The end",
 }
 """Names of fields where the form calls them otherwise."""
-_SENTENCES = {
+_ERROR_PHRASES = {
     "missing": "is missing",
     "string_too_short": "is missing",
     "string_too_long": "is too long: it may have {max_length} characters",
@@ -70,6 +70,6 @@ def _format_error(entry: ErrorDetails) -> str:
     text = entry["msg"].removeprefix("Value error, ")
     if name == "commit" and kind == "string_pattern_mismatch":
         return "The commit must be a hash, written in hexadecimal digits."
-    if kind in _SENTENCES:
-        return f"{label} {_SENTENCES[kind].format_map(limits)}."
+    if kind in _ERROR_PHRASES:
+        return f"{label} {_ERROR_PHRASES[kind].format_map(limits)}."
     return f"{label}: {text.rstrip('.')}." if name else f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from runner.contract import CATALOGUE
 
-_PLACES = {name: rank for rank, name in enumerate(CATALOGUE)}
+_CATALOGUE_RANKS = {name: rank for rank, name in enumerate(CATALOGUE)}
 
 
 def rank_metric(metric: str) -> tuple[int, str]:
     """Return the sort key of a metric's name."""
-    return _PLACES.get(metric, len(_PLACES)), metric
+    return _CATALOGUE_RANKS.get(metric, len(_CATALOGUE_RANKS)), metric

@@ -22,7 +22,7 @@ from service.text.csv_cells import escape_cells
 from service.text.moments import format_moment
 from service.web.rendering import not_modified
 
-_ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
+_JSON_WRITER: TypeAdapter[Any] = TypeAdapter(Any)
 _MEDIA_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
@@ -104,8 +104,8 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
 
 def read_requested_format() -> str:
     """Return the format that the request's Accept header prefers: ``html``, ``json`` or ``csv``."""
-    best = request.accept_mimetypes.best_match(list(_MEDIA_TYPES.values()), default="text/html")
-    return next(format_ for format_, kind in _MEDIA_TYPES.items() if kind == best)
+    media_type = request.accept_mimetypes.best_match(list(_MEDIA_TYPES.values()), default="text/html")
+    return next(format_ for format_, kind in _MEDIA_TYPES.items() if kind == media_type)
 
 
 def list_format_addresses() -> dict[str, str]:
@@ -138,7 +138,7 @@ def write_csv(table: Table) -> str:
 def _render_page(page_: Page, output_format: str) -> Response:
     """Return a page as HTML, JSON or CSV."""
     if output_format == "json":
-        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_MEDIA_TYPES[output_format])
+        response = Response(_JSON_WRITER.dump_json(page_.document()), mimetype=_MEDIA_TYPES[output_format])
     elif output_format == "csv":
         response = Response(write_csv(page_.table()), mimetype=_MEDIA_TYPES[output_format])
     else:

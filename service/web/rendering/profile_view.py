@@ -27,7 +27,7 @@ _MAX_PLACES = 12
 _MAX_STACKS = 15
 _MAX_FRAMES = 7
 """Frames of a stack that a table shows, from the innermost on."""
-_TITLES = {"by_memory": "Kind of memory", "by_touch": "What was there before", "by_access": "What was wanted"}
+_TITLES = {"by_memory": "Kind of memory", "by_touch": "State of the page before", "by_access": "Kind of access"}
 UNITS = {StackKind.FAULTS: "faults", StackKind.ON_CPU: "ns", StackKind.OFF_CPU: "ns"}
 
 
@@ -160,10 +160,10 @@ def _get_change_sort_key(stack: StackChange) -> tuple[int, int]:
 
 def _build_row(stack: StackChange) -> StackRow:
     """Return how one stack changed, with the link to it in the flame graph."""
-    inner = [frame.function for frame in reversed(stack.frames)]
+    functions = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
-        inner[:_MAX_FRAMES],
-        max(0, len(inner) - _MAX_FRAMES),
+        functions[:_MAX_FRAMES],
+        max(0, len(functions) - _MAX_FRAMES),
         find_own_frame(stack.frames),
         stack.change,
         build_stack_link(StackKind.FAULTS, stack.frames),

@@ -28,7 +28,7 @@ def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> N
     source.write_text('const char *option = "benchmark_out_format";\nint main(void) { return option == 0; }\n')
     subprocess.run(["cc", "-o", tmp_path / "speed", source], check=True)
     (program,) = find_built_programs(tmp_path, [])
-    assert program.google
+    assert program.uses_google_benchmark
     (run, *_) = list_commands([BuiltProgram("zlib"), program], listing({}, "zlib"))
     assert run.command == "./speed --benchmark_min_time=10x --benchmark_format=json"
     assert run.output == "google-benchmark"
@@ -58,26 +58,29 @@ def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> 
 
 def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> None:
     runs = list_commands(
-        [BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], listing({"README.md": ""}, "x")
+        [BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", uses_google_benchmark=True)],
+        listing({"README.md": ""}, "x"),
     )
-    assert [run.command for run in runs if run.idle] == ["./x", "./x --version", "./x --help"]
-    assert not any(run.test for run in runs)
+    assert [run.command for run in runs if run.may_do_nothing] == ["./x", "./x --version", "./x --help"]
+    assert not any(run.is_test for run in runs)
     tests = BuiltProgram("build/xmltest"), BuiltProgram("test/unit")
-    assert all(run.test for run in list_commands(tests, listing({}, "tinyxml")))
-    assert [(run.command, run.stand_in) for run in runs if run.stand_in] == [("./x README.md", "README.md")]
+    assert all(run.is_test for run in list_commands(tests, listing({}, "tinyxml")))
+    assert [(run.command, run.stand_in_file) for run in runs if run.stand_in_file] == [("./x README.md", "README.md")]
 
 
 def test_an_input_of_the_project_is_tried_before_its_license() -> None:
     sources = listing(dict.fromkeys(("LICENSE", "bench/fib.lua"), ""), "lua")
     runs = list_commands([BuiltProgram("lua")], sources)
-    assert [(run.command, run.input, run.stand_in) for run in runs[1:3]] == [
+    assert [(run.command, run.input_file, run.stand_in_file) for run in runs[1:3]] == [
         ("./lua bench/fib.lua", "bench/fib.lua", ""),
         ("./lua LICENSE", "", "LICENSE"),
     ]
     (alone, given) = list_commands([BuiltProgram("bin/lua_test")], sources)
-    assert (alone.test, given.command) == (True, "bin/lua_test bench/fib.lua"), "a test runner reads inputs, no license"
-    assert runs[1].promising
-    assert not runs[2].promising
+    assert (alone.is_test, given.command) == (True, "bin/lua_test bench/fib.lua"), (
+        "a test runner reads inputs, no license"
+    )
+    assert runs[1].is_promising
+    assert not runs[2].is_promising
 
 
 def test_a_compiler_compiles_an_input_and_starts_neither_assembler_nor_linker() -> None:

@@ -4,32 +4,35 @@ import pytest
 
 from runner.adoption.caveats import describe_caveat
 from runner.adoption.proposal import BuildProposal, RunProposal
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 from runner.adoption.workload_text import render_workload
 
 
-def tried(command: str, **keys: Any) -> Tried:
-    own = {name: keys.pop(name) for name in ("usage", "foreign") if name in keys}
-    return Tried(RunProposal(command, **keys), (5, 5), **own)
+def tried(command: str, **keys: Any) -> TriedCommand:
+    own = {name: keys.pop(name) for name in ("prints_usage", "is_foreign") if name in keys}
+    return TriedCommand(RunProposal(command, **keys), (5, 5), **own)
 
 
 @pytest.mark.parametrize(
     ("result", "caveat"),
     [
-        (tried("./x", idle=True), "this watches the start of `./x` alone: it gets no input"),
+        (tried("./x", may_do_nothing=True), "this measures only the start of `./x`, because it gets no input"),
         (
-            tried("./x --help", idle=True),
-            "this watches the start of `./x --help` alone: it prints its usage or version",
+            tried("./x --help", may_do_nothing=True),
+            "this measures only the start of `./x --help`, which prints its usage or version",
         ),
-        (tried("./x", usage=True), "this watches the start of `./x` alone: it prints its usage or version"),
-        (tried("./x LICENSE", stand_in="LICENSE"), "this watches `./x LICENSE`, whose file stands in for the input"),
-        (tried("python3 port.py", foreign=True), "`python3 port.py` executes nothing that this project builds"),
-        (tried("./x tests/a.json", input="tests/a.json"), ""),
-        (tried("./x_test", idle=True, test=True), ""),
+        (tried("./x", prints_usage=True), "this measures only the start of `./x`, which prints its usage or version"),
+        (
+            tried("./x LICENSE", stand_in_file="LICENSE"),
+            "the file in `./x LICENSE` only stands in for the input of real",
+        ),
+        (tried("python3 port.py", is_foreign=True), "`python3 port.py` executes nothing that this project builds"),
+        (tried("./x tests/a.json", input_file="tests/a.json"), ""),
+        (tried("./x_test", may_do_nothing=True, is_test=True), ""),
         (tried("./bench"), ""),
     ],
 )
-def test_what_a_command_leaves_unwatched_is_said(result: Tried, caveat: str) -> None:
+def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: str) -> None:
     said = describe_caveat(result)
     assert said.startswith(caveat)
     assert bool(said) is bool(caveat)
@@ -44,9 +47,10 @@ def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
 
 
 def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
-    given = Tried(RunProposal("./lz4 tests/skip.bin", input="tests/skip.bin"), (75, 75))
+    given = TriedCommand(RunProposal("./lz4 tests/skip.bin", input_file="tests/skip.bin"), (75, 75))
     assert describe_caveat(given, 72) == (
-        "this watches hardly more than a start: without its input, `./lz4 tests/skip.bin` takes 3 fewer faults"
+        "this measures little more than the program's start: without its input, `./lz4 tests/skip.bin` takes 3 fewer "
+        "faults"
     )
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 0) == ""

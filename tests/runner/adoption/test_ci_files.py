@@ -206,7 +206,7 @@ def test_the_shell_script_is_explained_where_another_ci_is_used(file: str) -> No
     other = render_ci_file("shell", listing({file: ""}))
     assert other
     assert "init has no CI file for " in other.remark
-    assert f"({file}): call the script from your own" in other.remark
+    assert f"({file}): call the script from your CI job" in other.remark
     none = render_ci_file("shell", listing({"README": ""}))
     assert none
     assert "no CI system was found" in none.remark

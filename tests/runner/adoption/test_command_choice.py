@@ -3,11 +3,11 @@ from msgspec.structs import replace
 
 from runner.adoption.command_choice import choose_best, count_start_faults, has_tried_enough
 from runner.adoption.proposal import RunProposal
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 
 
-def tried(command: str, *faults: int) -> Tried:
-    return Tried(RunProposal(command), faults, "" if faults else "it failed")
+def tried(command: str, *faults: int) -> TriedCommand:
+    return TriedCommand(RunProposal(command), faults, "" if faults else "it failed")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,9 @@ def tried(command: str, *faults: int) -> Tried:
         ([tried("./bench", 5, 5, 5), tried("./y README", 9, 9, 9)], "./bench"),
     ],
 )
-def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(results: list[Tried], command: str) -> None:
+def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(
+    results: list[TriedCommand], command: str
+) -> None:
     chosen = choose_best(results)
     assert chosen
     assert chosen.run.command == command
@@ -33,10 +35,12 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(resu
 
 def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     results = [
-        Tried(RunProposal(f"bin/{name}", idle=True), faults)
+        TriedCommand(RunProposal(f"bin/{name}", may_do_nothing=True), faults)
         for name, faults in (("example1", (88,) * 3), ("example6", (12_590,) * 3), ("inflate", (20_000,) * 3))
     ]
-    chosen = choose_best([*results, Tried(RunProposal("bin/example2", idle=True), (), "it needs a file")])
+    chosen = choose_best(
+        [*results, TriedCommand(RunProposal("bin/example2", may_do_nothing=True), (), "it needs a file")]
+    )
     assert chosen
     assert chosen.run.command == "bin/example6"
     alone = choose_best(results[2:] + results[:2])
@@ -48,43 +52,49 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
 def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
     bytes_with_file: str, command: str
 ) -> None:
-    plain = Tried(RunProposal("./x"), (116, 117, 116), own_bytes="aa")
-    given = Tried(RunProposal("./x README"), (119, 120, 119), own_bytes=bytes_with_file)
+    plain = TriedCommand(RunProposal("./x"), (116, 117, 116), own_bytes="aa")
+    given = TriedCommand(RunProposal("./x README"), (119, 120, 119), own_bytes=bytes_with_file)
     chosen = choose_best([plain, given])
     assert chosen
     assert chosen.run.command == command
 
 
-def run(command: str, faults: int = 90, own: int = 20, **keys: object) -> Tried:
+def run(command: str, faults: int = 90, own: int = 20, **keys: object) -> TriedCommand:
     """Return a command whose count repeats."""
-    foreign = bool(keys.pop("foreign", False))
-    return Tried(RunProposal(command, **keys), (faults,) * 3, own_faults=own, own_bytes=command, foreign=foreign)
+    is_foreign = bool(keys.pop("is_foreign", False))
+    return TriedCommand(
+        RunProposal(command, **keys), (faults,) * 3, own_faults=own, own_bytes=command, is_foreign=is_foreign
+    )
 
 
 def test_a_program_with_an_input_of_the_project_comes_before_stand_ins_and_starts() -> None:
-    start, license_read = run("./lua", 79, idle=True), run("./lua LICENSE", 85, stand_in="LICENSE")
-    chosen = choose_best([start, license_read, run("./lua tests/api.lua", 140, 60, input="tests/api.lua")])
+    start, license_read = run("./lua", 79, may_do_nothing=True), run("./lua LICENSE", 85, stand_in_file="LICENSE")
+    chosen = choose_best([start, license_read, run("./lua tests/api.lua", 140, 60, input_file="tests/api.lua")])
     assert chosen
-    assert chosen.run.input == "tests/api.lua"
-    little = run("./lua tests/gc.lua", 85, 60, input="tests/gc.lua")
-    varying = replace(little, faults=(121, 123, 121), own_bytes="math", run=replace(little.run, input="tests/math.lua"))
+    assert chosen.run.input_file == "tests/api.lua"
+    little = run("./lua tests/gc.lua", 85, 60, input_file="tests/gc.lua")
+    varying = replace(
+        little, faults=(121, 123, 121), own_bytes="math", run=replace(little.run, input_file="tests/math.lua")
+    )
     assert choose_best([start, little, varying]) is varying, "steadiness is worth nothing without work"
-    unread = replace(run("./lua tests/api.lua", 79, input="tests/api.lua"), own_bytes=start.own_bytes)
+    unread = replace(run("./lua tests/api.lua", 79, input_file="tests/api.lua"), own_bytes=start.own_bytes)
     chosen = choose_best([start, unread])
     assert chosen
     assert chosen.run.command == "./lua", "the program did not open the file"
 
 
 def test_of_equals_the_one_that_repeats_and_executes_more_of_the_project_is_measured() -> None:
-    some, more = run("./x LICENSE", stand_in="LICENSE"), run("./x_test", own=50, idle=True, test=True)
+    some, more = run("./x LICENSE", stand_in_file="LICENSE"), run("./x_test", own=50, may_do_nothing=True, is_test=True)
     chosen = choose_best([some, more])
     assert chosen is more
     varying = replace(more, faults=(90, 91, 90))
     assert choose_best([some, varying]) is some
-    inputs = [run(f"./x {name}", faults, own, input=name) for name, faults, own in (("a.x", 90, 30), ("b.x", 95, 70))]
+    inputs = [
+        run(f"./x {name}", faults, own, input_file=name) for name, faults, own in (("a.x", 90, 30), ("b.x", 95, 70))
+    ]
     assert choose_best([some, *inputs]) is inputs[1], "it asks for more work"
     assert choose_best([inputs[0], replace(inputs[1], seconds=9.0)]) is inputs[0], "the other is slow"
-    redirected = run("sh -c 'exec ./x < c.x'", own=99, input="c.x")
+    redirected = run("sh -c 'exec ./x < c.x'", own=99, input_file="c.x")
     assert choose_best([*inputs, redirected]) is inputs[1], "the shell's faults would be counted too"
     assert choose_best([*inputs, benchmark := run("./bench", own=1)]) is benchmark
 
@@ -93,10 +103,10 @@ def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
     first, second = (run(f"venv/bin/python bench_{name}.py", faults, 0) for name, faults in (("a", 900), ("b", 950)))
     assert choose_best([first, second]) is first
     examples = [
-        run(f"venv/bin/python examples/{name}.py", faults, 0, idle=True, test=True)
+        run(f"venv/bin/python examples/{name}.py", faults, 0, may_do_nothing=True, is_test=True)
         for name, faults in (("calc", 900), ("json", 2900))
     ]
-    importing = run('venv/bin/python -c "import p"', 800, 0, idle=True)
+    importing = run('venv/bin/python -c "import p"', 800, 0, may_do_nothing=True)
     assert choose_best([*examples, importing]) is examples[1]
     varying = replace(examples[1], faults=(2900, 2904, 2900))
     assert choose_best([examples[0], varying, importing]) is examples[0]
@@ -104,10 +114,10 @@ def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
 
 
 def test_a_command_that_executes_nothing_of_the_project_is_the_last_choice() -> None:
-    foreign, version = run("python3 bench/port.py", 1431, foreign=True), run("./x --version", idle=True)
+    foreign, version = run("python3 bench/port.py", 1431, is_foreign=True), run("./x --version", may_do_nothing=True)
     assert choose_best([foreign, version]) is version
     assert choose_best([foreign]) is foreign
-    assert not foreign.worked
+    assert not foreign.did_work
 
 
 def test_nothing_works() -> None:
@@ -115,10 +125,10 @@ def test_nothing_works() -> None:
 
 
 def test_programs_without_an_input_are_surpassed_by_a_few_others_one_with_an_input_by_none() -> None:
-    weak = {f"./{name}": [run(f"./{name} LICENSE", stand_in="LICENSE")] for name in "abc"}
+    weak = {f"./{name}": [run(f"./{name} LICENSE", stand_in_file="LICENSE")] for name in "abc"}
     assert not has_tried_enough(weak, "./c"), "only two others have worked"
     assert has_tried_enough(weak, "./d")
-    strong = {"./a": [run("./a", idle=True), run("./a x.json", 95, input="x.json")]}
+    strong = {"./a": [run("./a", may_do_nothing=True), run("./a x.json", 95, input_file="x.json")]}
     assert has_tried_enough(strong, "./b")
     assert not has_tried_enough(strong, "./a"), "the same program may have another input"
     unread = replace(strong["./a"][1], own_bytes=strong["./a"][0].own_bytes)
@@ -128,7 +138,12 @@ def test_programs_without_an_input_are_surpassed_by_a_few_others_one_with_an_inp
 
 
 def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
-    given = run("./x a.json", 95, input="a.json")
-    tried = [run("./x", 80, idle=True), run("./other", 40, idle=True), run("./x --help", 79, idle=True), given]
+    given = run("./x a.json", 95, input_file="a.json")
+    tried = [
+        run("./x", 80, may_do_nothing=True),
+        run("./other", 40, may_do_nothing=True),
+        run("./x --help", 79, may_do_nothing=True),
+        given,
+    ]
     assert count_start_faults(given, tried) == 79
     assert count_start_faults(given, [given]) == 0

@@ -27,7 +27,7 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert "`GOGC=off` and `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
     without = assess_exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
-    assert "is off already" in without
+    assert "is already off" in without
     assert "GOGC=off" not in without
     assert "`GOMAXPROCS=1`" in without
     alone = assess_exactness(

@@ -4,7 +4,7 @@ import pytest
 
 from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, RunProposal
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 from tests.runner.adoption.listings import listing
 
 
@@ -23,19 +23,21 @@ from tests.runner.adoption.listings import listing
 def test_a_count_that_threads_move_is_taken_with_one(
     command: str, faults: tuple[int, ...], alone: tuple[int, ...], single: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
-        return Tried(run, alone if "OMP_NUM_THREADS" in run.environment else faults)
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        return TriedCommand(run, alone if "OMP_NUM_THREADS" in run.environment else faults)
 
     monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
     first = FirstMeasurement.__new__(FirstMeasurement)
-    steady = first.find_stable_environment(BuildProposal("Python", ""), Tried(RunProposal(command), faults), Path())
+    steady = first.find_stable_environment(
+        BuildProposal("Python", ""), TriedCommand(RunProposal(command), faults), Path()
+    )
     assert (steady.run.environment == {"OMP_NUM_THREADS": "1"}) is single
 
 
 def test_a_count_that_any_variable_moves_is_not_moved_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: Tried(run, (1315,) * 3))
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (1315,) * 3))
     first = FirstMeasurement.__new__(FirstMeasurement)
-    before = Tried(RunProposal("python3 x.py"), (1318,) * 3)
+    before = TriedCommand(RunProposal("python3 x.py"), (1318,) * 3)
     assert first.find_stable_environment(BuildProposal("Python", ""), before, Path()) == before
 
 
@@ -61,12 +63,16 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     chosen: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
-        return Tried(run, single if "GOMAXPROCS" in run.environment else off if "GOGC" in run.environment else without)
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
+        return TriedCommand(
+            run, single if "GOMAXPROCS" in run.environment else off if "GOGC" in run.environment else without
+        )
 
     monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
     first = FirstMeasurement.__new__(FirstMeasurement)
-    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), Tried(RunProposal("./x"), without), Path())
+    steady = first.find_stable_environment(
+        BuildProposal("Go", "", ("go",)), TriedCommand(RunProposal("./x"), without), Path()
+    )
     assert steady.run.environment == chosen
 
 

@@ -67,7 +67,7 @@ def test_without_a_load_generator_a_known_server_is_told() -> None:
     run = propose_known_server("memcached", nothing)
     assert run
     assert run.load is None
-    assert run.lacks == (
+    assert run.obstacle == (
         "./memcached is a server, and none of its load generators is installed: memtier_benchmark, memcslap"
     )
     assert list_example_lines(run)[2:] == [
@@ -103,7 +103,7 @@ def test_scripts_with_the_name_of_a_server_count_unless_there_is_a_program(tmp_p
 
 def listen(command: str, place: str, port: int = 0, *, speaks_http: bool = False) -> RunProposal:
     return propose_listening_server(
-        RunProposal(command, idle=True), place, port, speaks_http=speaks_http, find_generator=everything
+        RunProposal(command, may_do_nothing=True), place, port, speaks_http=speaks_http, find_generator=everything
     )
 
 
@@ -136,19 +136,19 @@ def test_a_port_that_only_the_program_knows_stays() -> None:
 def test_a_server_that_does_not_speak_http_is_told() -> None:
     run = listen("./srv 8080", "8080", 8080)
     assert run.load is None
-    assert run.lacks == "./srv 8080 listens on port 8080: it is a server, and init does not know what loads it"
+    assert run.obstacle == "./srv 8080 listens on port 8080: it is a server, and init knows no load generator for it"
     assert '# command = "LOAD_GENERATOR {port}"' in list_example_lines(run)
 
 
 def test_a_socket_in_a_command_is_given_by_the_runner() -> None:
     run = listen("./srv /tmp/srv.sock /tmp/srv.sock.d", "/tmp/srv.sock")
     assert run.command == "./srv {socket} /tmp/srv.sock.d"
-    assert "listens on the socket /tmp/srv.sock: it is a server" in run.lacks
+    assert "listens on the socket /tmp/srv.sock: it is a server" in run.obstacle
 
 
 def test_http_without_a_load_generator_is_told() -> None:
     run = propose_listening_server(RunProposal("./srv 80"), "80", 80, speaks_http=True, find_generator=nothing)
-    assert run.lacks == (
+    assert run.obstacle == (
         "./srv 80 listens on port 80: it is a server, and no HTTP load generator is installed (ab, hey or wrk)"
     )
 

@@ -23,7 +23,7 @@ def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def go(least: str, path: Path) -> BuildProposal:
-    return BuildProposal("Go", "go build", ("go",), {"PATH": str(path)}, least={"go": least} if least else {})
+    return BuildProposal("Go", "go build", ("go",), {"PATH": str(path)}, min_versions={"go": least} if least else {})
 
 
 def test_the_users_own_version_comes_before_that_of_the_system(versions: Path) -> None:

@@ -74,7 +74,7 @@ def test_nothing_used_is_below_zero(before: Figures, after: Figures) -> None:
     used = interval.used
     assert min(used.minor, used.major, used.user, used.system, used.switches) >= 0
     assert 0 <= interval.system_share <= 1
-    assert interval.grown == after.resident - before.resident
+    assert interval.resident_growth == after.resident - before.resident
 
 
 def test_this_process_is_read() -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
-from runner.adoption.tried_command import Tried
+from runner.adoption.tried_command import TriedCommand
 from runner.cli import init_choice
 from runner.cli.init import (
     _assess_exactness,
@@ -26,7 +26,7 @@ from runner.subject.build import BuildFailure
 from tests.runner.adoption.listings import listing
 from tests.runner.sample_reports import report
 
-ALONE, BENCHMARK = RunProposal("bin/x --version", idle=True), RunProposal("bin/benchmarks")
+ALONE, BENCHMARK = RunProposal("bin/x --version", may_do_nothing=True), RunProposal("bin/benchmarks")
 MISSING = "`python3 heat.py` ended with exit code 1: ModuleNotFoundError: No module named 'numpy'"
 
 
@@ -45,14 +45,14 @@ class Host:
         self.built.append(proposal.command)
         return Path(proposal.command), cast("Build", type("", (), {"seconds": 1.0, "cached": False}))
 
-    def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+    def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         return list(proposal.runs)
 
-    def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], tree: Path, say: object) -> list[Tried]:
+    def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], tree: Path, say: object) -> list[TriedCommand]:
         counted = [(run, self.counts.get((proposal.command, run.command), ())) for run in runs]
-        return [Tried(run, faults, "" if faults else MISSING) for run, faults in counted]
+        return [TriedCommand(run, faults, "" if faults else MISSING) for run, faults in counted]
 
-    def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+    def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
         return tried
 
 
@@ -89,7 +89,7 @@ class SlowHost(Host):
 
 
 def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = BuildProposal("CMake", "slow", runs=(ALONE,)), BuildProposal("CMake", "slow with tests", tests=True)
+    slow = BuildProposal("CMake", "slow", runs=(ALONE,)), BuildProposal("CMake", "slow with tests", builds_tests=True)
     less = BuildProposal("CMake", "less", runs=(BENCHMARK,))
     host = SlowHost({("less", BENCHMARK.command): (9, 9)})
     assert choose(host, monkeypatch, *slow, less) == "less: bin/benchmarks"
@@ -156,7 +156,7 @@ def test_another_build_system_is_tried_where_no_program_of_the_first_works(monke
     class Found(Host):
         """A project whose sources name no program: programs are found in the built tree."""
 
-        def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
             return [tool] if proposal.system == "Make" else [test]
 
     cmake = [BuildProposal("CMake", name) for name in ("with tests", "without")]
@@ -166,13 +166,13 @@ def test_another_build_system_is_tried_where_no_program_of_the_first_works(monke
 
 
 def test_a_build_with_tests_is_tried_where_programs_only_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    test = RunProposal("build/test_sums", idle=True)
+    test = RunProposal("build/test_sums", may_do_nothing=True)
 
     class Found(Host):
-        def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
-            return [test] if proposal.tests else [ALONE]
+        def list_run_proposals(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+            return [test] if proposal.builds_tests else [ALONE]
 
-    builds = [BuildProposal("CMake", "default"), BuildProposal("CMake", "all", tests=True)]
+    builds = [BuildProposal("CMake", "default"), BuildProposal("CMake", "all", builds_tests=True)]
     host = Found({("default", ALONE.command): (5, 5), ("all", test.command): (9, 9)})
     assert choose(host, monkeypatch, *builds) == "all: build/test_sums"
 
@@ -196,7 +196,9 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
 def test_an_interactive_program_is_said_to_need_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     says = {"./kilo": "usage: kilo FILE", "./kilo x": "`./kilo x` ended: Inappropriate ioctl for device"}
     host = Host({})
-    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [Tried(run, (), says[run.command]) for run in runs])
+    monkeypatch.setattr(
+        host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), says[run.command]) for run in runs]
+    )
     runs = tuple(map(RunProposal, says))
     with pytest.raises(FaultwatchError, match="Inappropriate ioctl") as error:
         choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
@@ -207,7 +209,7 @@ def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
     (named,) = init_choice._list_proposals(first, "sh -c 'cd x && go build'", None, ())
-    assert (named.tools, named.least) == (("go",), {"go": "1.13"})
+    assert (named.tools, named.min_versions) == (("go",), {"go": "1.13"})
     assert {"GOMODCACHE", "GOCACHE"} <= set(named.environment)
     files = {"pyproject.toml": '[build-system]\nrequires = ["setuptools-scm"]\n', "p/__init__.py": ""}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
@@ -218,24 +220,36 @@ def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
 
 
 def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() -> None:
-    proposal, idle = BuildProposal("Python", ""), Tried(RunProposal('python -c "import x"', idle=True), (5, 5, 5))
-    failed = Tried(RunProposal("python bench.py"), (), "`python bench.py` succeeds, but prints: No module named pyperf")
-    package = Tried(RunProposal("bin/x --help", idle=True), (), "it failed")
+    proposal, idle = (
+        BuildProposal("Python", ""),
+        TriedCommand(RunProposal('python -c "import x"', may_do_nothing=True), (5, 5, 5)),
+    )
+    failed = TriedCommand(
+        RunProposal("python bench.py"), (), "`python bench.py` succeeds, but prints: No module named pyperf"
+    )
+    package = TriedCommand(RunProposal("bin/x --help", may_do_nothing=True), (), "it failed")
     (remark,) = _describe_rejected_commands(BuildAndRunChoice(proposal, idle, (failed, package)))
     assert "python bench.py` succeeds, but prints: No module named pyperf" in remark
     assert "--run" not in remark, "refused beside the workload.toml that init has just written"
-    work = Tried(RunProposal("python bench_more.py"), (9, 9, 9))
+    work = TriedCommand(RunProposal("python bench_more.py"), (9, 9, 9))
     assert _describe_rejected_commands(BuildAndRunChoice(proposal, work, (failed,))) == [], (
         "the proposal is a benchmark too"
     )
     assert (
-        _describe_rejected_commands(BuildAndRunChoice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == []
+        _describe_rejected_commands(
+            BuildAndRunChoice(proposal, TriedCommand(failed.run, (9, 9), prints_usage=True), (failed,))
+        )
+        == []
     ), "another build ran it"
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
-    assert "may do nothing but start" in _describe_weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
-    assert _describe_weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""
+    assert "may do nothing but start" in _describe_weakness(
+        TriedCommand(RunProposal("build/x", may_do_nothing=True), (5, 5))
+    )
+    assert (
+        _describe_weakness(TriedCommand(RunProposal("build/xmltest", may_do_nothing=True, is_test=True), (5, 5))) == ""
+    )
 
 
 @pytest.mark.parametrize(("before", "exact"), [((), True), ((116, 116, 116), True), ((118, 116, 121), False)])
@@ -249,10 +263,10 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = "./srv 80 listens on port 80: it is a server, and init does not know what loads it"
-    server = RunProposal("./srv {port}", program="./srv", lacks=lacks)
+    lacks = "./srv 80 listens on port 80: it is a server, and init knows no load generator for it"
+    server = RunProposal("./srv {port}", program="./srv", obstacle=lacks)
     host = Host({})
-    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [Tried(run, (), run.lacks) for run in runs])
+    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [TriedCommand(run, (), run.obstacle) for run in runs])
     with pytest.raises(FaultwatchError) as failure:
         choose(host, monkeypatch, BuildProposal("Make", "make", runs=(server,)))
     assert failure.value.what == f"no program could be measured: {lacks}"
@@ -266,5 +280,5 @@ def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() ->
     )
     assert _describe_server(RunProposal("./srv {port}", load=load), None) == ""
     assert _describe_server(RunProposal("./x"), None) == ""
-    remark = _describe_server(RunProposal("./x"), RunProposal("./srv {port}", lacks="./srv is a server"))
+    remark = _describe_server(RunProposal("./x"), RunProposal("./srv {port}", obstacle="./srv is a server"))
     assert remark.startswith("./srv is a server. To measure it under load, ")

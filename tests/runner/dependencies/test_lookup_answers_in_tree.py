@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, Place, answer_lookups
+from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.execution.sandbox import Sandbox
@@ -46,7 +46,7 @@ def are_alike(trees: tuple[Path, Path], *questions: str, made: str = "", sandbox
         (kind, f"{before}/{path}".rstrip("/")) for kind, _, path in (text.partition(" ") for text in questions)
     )
     lookups = Lookups(pairs, frozenset({f"{before}/{made}"} if made else ()))
-    place = Place(before, time.time_ns() - 10**12, sandbox)
+    place = ProgramTree(before, time.time_ns() - 10**12, sandbox)
     return AnsweredLookups(place, lookups, answer_lookups(place, lookups)).has_same_answers_in(
         after, time.time_ns() - 10**12
     )
@@ -131,13 +131,13 @@ def test_a_very_large_file_is_not_compared_and_says_so(trees: tuple[Path, Path])
     for tree in trees:
         os.truncate(tree / "one", (1 << 30) + 1)
     lookups = Lookups(frozenset({("c", f"{trees[0]}/one")}))
-    assert answer_lookups(Place(trees[0]), lookups).digest == ""
-    assert answer_lookups(Place(trees[0]), Lookups(frozenset({("c", f"{trees[0]}/deep/two")}))).digest
+    assert answer_lookups(ProgramTree(trees[0]), lookups).digest == ""
+    assert answer_lookups(ProgramTree(trees[0]), Lookups(frozenset({("c", f"{trees[0]}/deep/two")}))).digest
 
 
 def test_files_elsewhere_are_compared_by_identity(trees: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "host").write_text("text")
-    place = Place(trees[0])
+    place = ProgramTree(trees[0])
     lookups = Lookups(frozenset({("c", str(tmp_path / "host")), ("c", f"{trees[0]}/one")}))
     answered = AnsweredLookups(place, lookups, answer_lookups(place, lookups))
     assert answered.has_same_answers_in(trees[1], 0)
@@ -150,10 +150,10 @@ def test_of_what_a_sandbox_hides_nothing_is_looked_at(trees: tuple[Path, Path], 
     secret.write_text("text")
     (trees[0] / "out").symlink_to(secret)
     lookups = Lookups(frozenset({("c", str(secret)), ("c", f"{trees[0]}/out")}))
-    hidden = answer_lookups(Place(trees[0], sandbox=Sandbox()), lookups)
+    hidden = answer_lookups(ProgramTree(trees[0], sandbox=Sandbox()), lookups)
     secret.write_text("other")
-    assert hidden == answer_lookups(Place(trees[0], sandbox=Sandbox()), lookups)
-    assert hidden.elsewhere == {}
+    assert hidden == answer_lookups(ProgramTree(trees[0], sandbox=Sandbox()), lookups)
+    assert hidden.host_answers == {}
 
 
 def test_links_in_a_circle_have_an_end(trees: tuple[Path, Path]) -> None:
@@ -165,13 +165,13 @@ def test_links_in_a_circle_have_an_end(trees: tuple[Path, Path]) -> None:
 
 def test_differences_are_named(trees: tuple[Path, Path]) -> None:
     base, head = trees
-    assert find_tree_differences(Place(base), Place(head)) == []
+    assert find_tree_differences(ProgramTree(base), ProgramTree(head)) == []
     (head / "one").chmod(0o755)
     (head / "deep/two").write_text("a longer text than before")
     (base / "deep/three").unlink()
     (head / "new").touch()
     os.utime(head / "deep/two", (1000, 1000))
-    assert find_tree_differences(Place(base), Place(head)) == [
+    assert find_tree_differences(ProgramTree(base), ProgramTree(head)) == [
         "deep/three: only in head",
         "deep/two: content, size",
         "new: only in head",

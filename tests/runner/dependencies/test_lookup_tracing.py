@@ -19,14 +19,14 @@ pytestmark = pytest.mark.perf
 
 def follow(script: str, folder: Path, *, counted: bool = False) -> tuple[Lookups, str]:
     """Follow a script in a folder."""
-    with LookupTracer(launched=False, counted=counted) as tracer:
+    with LookupTracer(is_launched=False, is_counted=counted) as tracer:
         done = execute(
             tracer.wrap_command(["sh", "-c", script]),
             directory=folder,
             environment={"PATH": "/usr/bin:/bin"},
             timeout=60,
-            merge=True,
-            inherited=tracer.inherited,
+            merge_streams=True,
+            inherited=tracer.inherited_descriptors,
         )
         assert not done.problem, done.output
         return tracer.read_lookups(), done.output
@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 )
 def test_every_question_is_seen(script: str, expected: set[tuple[str, str]], folder: Path, counted: bool) -> None:
     lookups, _ = follow(script, folder, counted=counted)
-    assert lookups.untraced == ""
+    assert lookups.untraced_reason == ""
     assert expected <= of_folder(lookups, folder)
 
 
@@ -92,8 +92,8 @@ def test_every_question_is_seen(script: str, expected: set[tuple[str, str]], fol
 )
 def test_what_is_made_and_changed_is_seen(script: str, made: set[str], changed: set[str], folder: Path) -> None:
     lookups, _ = follow(script, folder)
-    assert {Path(path).relative_to(folder).as_posix() for path in lookups.made} == made
-    assert changed <= {Path(path).relative_to(folder).as_posix() for path in lookups.changed}
+    assert {Path(path).relative_to(folder).as_posix() for path in lookups.made_paths} == made
+    assert changed <= {Path(path).relative_to(folder).as_posix() for path in lookups.changed_paths}
     assert bool(lookups.objection) is bool(changed - made)
 
 
@@ -112,7 +112,7 @@ def test_what_would_be_read_if_it_were_there_is_seen(
     script: str, missed: set[str], folder: Path, counted: bool
 ) -> None:
     lookups, _ = follow(script, folder, counted=counted)
-    assert {Path(path).name for path in lookups.missed if Path(path).parent == folder} == missed
+    assert {Path(path).name for path in lookups.missed_paths if Path(path).parent == folder} == missed
 
 
 _UNFOLLOWED = {
@@ -138,37 +138,40 @@ def test_what_cannot_be_followed_is_said(how: str, folder: Path) -> None:
         pytest.skip("the number of the call is that of Linux on x86-64")
     (folder / "script.py").write_text(_UNFOLLOWED[how])
     lookups, _ = follow("python3 script.py; :", folder)
-    assert lookups.untraced
+    assert lookups.untraced_reason
 
 
 def test_a_followed_command_ends_as_it_would_and_its_output_is_its_own(folder: Path) -> None:
-    with LookupTracer(launched=False, counted=False) as tracer:
+    with LookupTracer(is_launched=False, is_counted=False) as tracer:
         words = tracer.wrap_command(["sh", "-c", "echo out; exit 7"])
-        assert subprocess.run(words, pass_fds=tracer.inherited, check=False, capture_output=True).returncode == 7
+        assert (
+            subprocess.run(words, pass_fds=tracer.inherited_descriptors, check=False, capture_output=True).returncode
+            == 7
+        )
         words = tracer.wrap_command(["sh", "-c", "kill -TERM $$"])
-        assert subprocess.run(words, pass_fds=tracer.inherited, check=False).returncode == -15
+        assert subprocess.run(words, pass_fds=tracer.inherited_descriptors, check=False).returncode == -15
 
 
 def test_a_program_that_asks_without_end_is_ended(folder: Path) -> None:
     (folder / "script.py").write_text("import os\nwhile True:\n    os.path.exists('absent')\n")
-    with LookupTracer(launched=False, counted=True) as tracer:
+    with LookupTracer(is_launched=False, is_counted=True) as tracer:
         words = tracer.wrap_command(["python3", str(folder / "script.py")])
-        subprocess.run(words, pass_fds=tracer.inherited, check=False, timeout=60)
-        assert "too often" in tracer.read_lookups().untraced
+        subprocess.run(words, pass_fds=tracer.inherited_descriptors, check=False, timeout=60)
+        assert "too often" in tracer.read_lookups().untraced_reason
 
 
 def test_what_a_program_has_started_is_ended_with_it_if_it_asks_without_end(folder: Path) -> None:
     (folder / "script.py").write_text("import os\nwhile True:\n    os.path.exists('absent')\n")
-    with LookupTracer(launched=False, counted=True) as tracer:
+    with LookupTracer(is_launched=False, is_counted=True) as tracer:
         words = tracer.wrap_command(["sh", "-c", f"sleep 300 & exec python3 {folder}/script.py"])
-        subprocess.run(words, pass_fds=tracer.inherited, check=False, timeout=60)
-        assert "too often" in tracer.read_lookups().untraced
+        subprocess.run(words, pass_fds=tracer.inherited_descriptors, check=False, timeout=60)
+        assert "too often" in tracer.read_lookups().untraced_reason
 
 
 def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> None:
-    with LookupTracer(launched=False, counted=False) as tracer:
+    with LookupTracer(is_launched=False, is_counted=False) as tracer:
         words = tracer.wrap_command(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do cat one >/dev/null; sleep 0.05; done"])
-        process = subprocess.Popen(words, pass_fds=tracer.inherited, cwd=folder)
+        process = subprocess.Popen(words, pass_fds=tracer.inherited_descriptors, cwd=folder)
         for _ in range(3):
             time.sleep(0.05)
             os.kill(process.pid, signal.SIGSTOP)

@@ -15,13 +15,13 @@ def test_questions_what_was_made_and_what_was_changed_are_distinguished() -> Non
         output("c /tree/a b", "s /tree", "n /tree/new", "m /tree/new", "c /proc/self/maps", "m /dev/null")
     )
     assert lookups.entries == {("c", "/tree/a b"), ("s", "/tree"), ("l", "/tree/new")}
-    assert lookups.made == {"/tree/new"}
+    assert lookups.made_paths == {"/tree/new"}
     assert lookups.objection == ""
 
 
 def test_what_changes_a_file_that_was_there_before_may_be_answered_differently_the_next_time() -> None:
     lookups = parse_lookups(output("m /tree/state", "n /tree/new"))
-    assert lookups.untraced == ""
+    assert lookups.untraced_reason == ""
     assert "/tree/state" in lookups.objection
 
 
@@ -37,5 +37,5 @@ def test_a_path_in_too_many_folders_is_not_followed() -> None:
 @given(st.binary())
 def test_an_output_without_its_end_says_nothing(data: bytes) -> None:
     lookups = parse_lookups(data.removesuffix(b".\0"))
-    assert lookups.entries == frozenset() or lookups.untraced == ""
-    assert not data.endswith(b"\0.\0") or parse_lookups(data[:-3]).untraced
+    assert lookups.entries == frozenset() or lookups.untraced_reason == ""
+    assert not data.endswith(b"\0.\0") or parse_lookups(data[:-3]).untraced_reason

@@ -31,7 +31,7 @@ def made_up(root: Path, **options: Any) -> HostProbe:
         "home": Path("/srv/faultwatch"),
         "is_root": False,
         "run": lambda command: ProgramOutput(0, COUNTED if command[1] == "stat" else "perf version 6.1.90\n"),
-        "version": lambda command: f"{command} 12.2.0",
+        "read_version": lambda command: f"{command} 12.2.0",
         "can_fix_layout": lambda: True,
         "can_refuse_huge_pages": lambda: True,
         "free_bytes": lambda folder: 100 << 30,
@@ -125,7 +125,7 @@ def test_canary_that_is_silent_says_why(tmp_path: Path) -> None:
     host = made_up(tmp_path, count_canary=lambda home: CanaryOutcome(problem="there is no C compiler"))
     status, finding, remedy = found(host, "canary")
     assert (status, finding) == ("unknown", "there is no C compiler")
-    assert "perf of version 5.10" in remedy
+    assert "perf 5.10 or later" in remedy
 
 
 def test_layout(machine: Make) -> None:
@@ -144,7 +144,7 @@ def test_events_that_a_virtual_machine_lacks(tmp_path: Path) -> None:
 
 
 def test_missing_programs(tmp_path: Path) -> None:
-    host = made_up(tmp_path, version=lambda command: None)
+    host = made_up(tmp_path, read_version=lambda command: None)
     assert found(host, "git")[0] == "problem"
     assert found(host, "sandbox")[2] == "sudo apt install bubblewrap"
     assert found(host, "compilers")[2] == "sudo apt install gcc g++ gfortran"
@@ -155,12 +155,12 @@ def test_missing_programs(tmp_path: Path) -> None:
     ("version", "status"), [("1.8.3.1", "problem"), ("2.30.2", "problem"), ("2.31.0", "ok"), ("2.39.5", "ok")]
 )
 def test_old_git(version: str, status: str, tmp_path: Path) -> None:
-    assert found(made_up(tmp_path, version=lambda command: f"git version {version}"), "git")[0] == status
+    assert found(made_up(tmp_path, read_version=lambda command: f"git version {version}"), "git")[0] == status
 
 
 def test_a_host_without_user_namespaces(machine: Make) -> None:
     laptop = machine("debian-laptop")
-    host = made_up(laptop.root, version=lambda command: "bubblewrap 0.8.0")
+    host = made_up(laptop.root, read_version=lambda command: "bubblewrap 0.8.0")
     assert found(host, "sandbox")[0] == "ok"
     laptop.change("proc/sys/user/max_user_namespaces", "0")
     assert "no user namespaces" in found(host, "sandbox")[1]

@@ -179,7 +179,7 @@ def test_values_and_names_of_any_length_fit_the_contract() -> None:
 
 def test_the_callers_own_settings_come_along() -> None:
     assert (
-        capture_environment(variables={}, build_tools={}, extra={"process.aslr": "off"}).settings["process.aslr"]
+        capture_environment(variables={}, build_tools={}, own_settings={"process.aslr": "off"}).settings["process.aslr"]
         == "off"
     )
 

@@ -9,33 +9,33 @@ from runner.execution.disk_guard import (
     MIN_FREE_BYTES,
     MIN_FREE_FILES,
     MIN_FREE_MEMORY_BYTES,
-    Room,
+    FreeResources,
     describe_shortage,
 )
 
-PLENTY = Room(100 * MIN_FREE_BYTES, 100 * MAX_FILES, memory=100 * MIN_FREE_MEMORY_BYTES)
+PLENTY = FreeResources(100 * MIN_FREE_BYTES, 100 * MAX_FILES, memory=100 * MIN_FREE_MEMORY_BYTES)
 
 
 @pytest.mark.parametrize(
     ("before", "now", "lacking"),
     [
         (PLENTY, PLENTY, ""),
-        (PLENTY, Room(MIN_FREE_BYTES - 1, PLENTY.files, memory=PLENTY.memory), "space"),
-        (PLENTY, Room(PLENTY.bytes, MIN_FREE_FILES - 1, memory=PLENTY.memory), "inodes"),
-        (PLENTY, Room(PLENTY.bytes, PLENTY.files - MAX_FILES - 1, memory=PLENTY.memory), "files"),
-        (PLENTY, Room(PLENTY.bytes, PLENTY.files, memory=MIN_FREE_MEMORY_BYTES - 1), "memory"),
+        (PLENTY, FreeResources(MIN_FREE_BYTES - 1, PLENTY.files, memory=PLENTY.memory), "space"),
+        (PLENTY, FreeResources(PLENTY.bytes, MIN_FREE_FILES - 1, memory=PLENTY.memory), "inodes"),
+        (PLENTY, FreeResources(PLENTY.bytes, PLENTY.files - MAX_FILES - 1, memory=PLENTY.memory), "files"),
+        (PLENTY, FreeResources(PLENTY.bytes, PLENTY.files, memory=MIN_FREE_MEMORY_BYTES - 1), "memory"),
         # A host that has little is not refused for that.
-        (Room(1000, 10, memory=1000), Room(600, 6, memory=300), ""),
-        (Room(1000, 10, memory=1000), Room(600, 6, memory=200), "memory"),
-        (Room(PLENTY.bytes, 0, has_files=False), Room(PLENTY.bytes, 0, has_files=False), ""),
+        (FreeResources(1000, 10, memory=1000), FreeResources(600, 6, memory=300), ""),
+        (FreeResources(1000, 10, memory=1000), FreeResources(600, 6, memory=200), "memory"),
+        (FreeResources(PLENTY.bytes, 0, has_files=False), FreeResources(PLENTY.bytes, 0, has_files=False), ""),
     ],
 )
-def test_what_the_host_lacks(before: Room, now: Room, lacking: str) -> None:
+def test_what_the_host_lacks(before: FreeResources, now: FreeResources, lacking: str) -> None:
     assert lacking in describe_shortage(before, now)
     assert bool(describe_shortage(before, now)) == bool(lacking)
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:
-    room = Room.measure(tmp_path)
+    room = FreeResources.measure(tmp_path)
     assert room.bytes > 0
     assert room.memory > 0

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.execute import MAX_OUTPUT_BYTES, Finished, execute
+from runner.execution.execute import MAX_OUTPUT_BYTES, ProgramResult, execute
 
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
-def run(script: str, tmp_path: Path, timeout: float = 10, merge: bool = False) -> Finished:
-    return execute(["sh", "-c", script], directory=tmp_path, environment=ENVIRONMENT, timeout=timeout, merge=merge)
+def run(script: str, tmp_path: Path, timeout: float = 10, merge_streams: bool = False) -> ProgramResult:
+    return execute(
+        ["sh", "-c", script], directory=tmp_path, environment=ENVIRONMENT, timeout=timeout, merge_streams=merge_streams
+    )
 
 
 def test_keeps_the_streams_apart(tmp_path: Path) -> None:
@@ -22,7 +24,7 @@ def test_keeps_the_streams_apart(tmp_path: Path) -> None:
 
 
 def test_merges_the_streams_on_request(tmp_path: Path) -> None:
-    assert run("echo one; echo two >&2; echo three", tmp_path, merge=True).output == "one\ntwo\nthree\n"
+    assert run("echo one; echo two >&2; echo three", tmp_path, merge_streams=True).output == "one\ntwo\nthree\n"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from runner.execution.launcher import Launch, Start
+from runner.execution.launcher import Launch, SimultaneousStart
 
 GOOD = {"status": 256, "user": 2_000, "system": 1_000, "rss": 4, "end": 0, "faults": 150}
 
@@ -16,7 +16,7 @@ class Sender(Launch):
     """A launch, and the end of its channel that a launcher has."""
 
     def __init__(self) -> None:
-        super().__init__(Start(1))
+        super().__init__(SimultaneousStart(1))
         self.end = os.dup(self.descriptors[0])
 
     def close(self) -> None:

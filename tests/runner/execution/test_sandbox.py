@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
-from runner.execution.execute import Finished
+from runner.execution.execute import ProgramResult
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.perf.session import ExecutionFailure, count_faults, count_processes
@@ -59,11 +59,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(box: Sandbox, home: Path) -> Callable[..., Finished]:
+def run(box: Sandbox, home: Path) -> Callable[..., ProgramResult]:
     tree = home / "tree"
     tree.mkdir()
 
-    def execute(script: str, timeout: float = 30) -> Finished:
+    def execute(script: str, timeout: float = 30) -> ProgramResult:
         return execute_confined(
             ["sh", "-c", script], sandbox=box, tree=tree, environment=BASE_VARIABLES, timeout=timeout
         )
@@ -71,14 +71,14 @@ def run(box: Sandbox, home: Path) -> Callable[..., Finished]:
     return execute
 
 
-def test_writes_its_own_tree_and_its_own_tmp(run: Callable[..., Finished], home: Path) -> None:
+def test_writes_its_own_tree_and_its_own_tmp(run: Callable[..., ProgramResult], home: Path) -> None:
     done = run("echo made > made && touch /tmp/mine /dev/shm/mine && pwd")
     assert (done.status, done.output.strip()) == (0, str(home / "tree"))
     assert (home / "tree" / "made").read_text() == "made\n"
     assert not Path("/tmp/mine").exists()
 
 
-def test_sees_nothing_of_the_runner(run: Callable[..., Finished], home: Path) -> None:
+def test_sees_nothing_of_the_runner(run: Callable[..., ProgramResult], home: Path) -> None:
     done = run(
         f"ls -A {home}; cat {home}/faultwatch.db {home}/tree/../faultwatch.db; ls -A ~root /root /home /var /run"
     )
@@ -87,29 +87,31 @@ def test_sees_nothing_of_the_runner(run: Callable[..., Finished], home: Path) ->
 
 
 @pytest.mark.parametrize("place", ["/usr", "/usr/bin", "/etc", "/sys/kernel/mm/transparent_hugepage", "/", ".."])
-def test_writes_nothing_else(place: str, run: Callable[..., Finished]) -> None:
+def test_writes_nothing_else(place: str, run: Callable[..., ProgramResult]) -> None:
     assert run(f"touch {place}/mine").status != 0
 
 
-def test_what_the_system_links_to_in_etc_is_there(run: Callable[..., Finished]) -> None:
+def test_what_the_system_links_to_in_etc_is_there(run: Callable[..., ProgramResult]) -> None:
     links = [Path("/usr/share/locale/locale.alias"), *Path("/usr/lib").glob("python3*/sitecustomize.py")]
     present = [link for link in links if link.is_symlink() and link.exists()]
     script = "".join(f"test -e {link} || echo {link} dangles; " for link in present)
     assert run(script).output == ""
 
 
-def test_a_folder_of_etc_can_be_entered_by_any_user(run: Callable[..., Finished]) -> None:
+def test_a_folder_of_etc_can_be_entered_by_any_user(run: Callable[..., ProgramResult]) -> None:
     """A runner of root starts programs as another user: Node ends with 13 where it may not read the settings of TLS."""
     assert run("stat --format %a /etc/ssl").output.strip() == "755"
 
 
 @pytest.mark.skipif(not Path("/etc/localtime").is_symlink(), reason="this host has no time zone")
-def test_the_time_zone_has_its_name(run: Callable[..., Finished]) -> None:
+def test_the_time_zone_has_its_name(run: Callable[..., ProgramResult]) -> None:
     zone = run("readlink /etc/localtime && test -s /etc/localtime").output.strip()
     assert zone == str(Path("/etc/localtime").readlink())
 
 
-def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(run: Callable[..., Finished]) -> None:
+def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(
+    run: Callable[..., ProgramResult],
+) -> None:
     """A program that sees the folder could lock it, and no other command on this host would ever measure."""
     lock = HOST_LOCK.stat()
     said = run(
@@ -123,13 +125,13 @@ def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(ru
     assert "Read-only" in said[-1]
 
 
-def test_has_no_network(run: Callable[..., Finished]) -> None:
+def test_has_no_network(run: Callable[..., ProgramResult]) -> None:
     # Only its own loopback, and what listens on the host's is not on it.
     assert run("grep -c : /proc/net/dev").output.strip() == "1"
     assert not run("grep -vE 'Iface|^ *sl' /proc/net/route /proc/net/tcp").output.strip()
 
 
-def test_is_scheduled_as_any_other_process_and_may_ask_for_no_more(run: Callable[..., Finished]) -> None:
+def test_is_scheduled_as_any_other_process_and_may_ask_for_no_more(run: Callable[..., ProgramResult]) -> None:
     limits = {number: resource.getrlimit(number) for number in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE)}
     script = (
         "chrt -p $$; grep -cE '(nice|realtime) priority +0 +0' /proc/self/limits; "
@@ -154,7 +156,7 @@ def test_is_scheduled_as_any_other_process_and_may_ask_for_no_more(run: Callable
     assert said.splitlines()[-1] == "0", said
 
 
-def test_cannot_end_processes_of_the_runner(run: Callable[..., Finished]) -> None:
+def test_cannot_end_processes_of_the_runner(run: Callable[..., ProgramResult]) -> None:
     victim = subprocess.Popen(["sleep", "60"])
     try:
         assert run(f"kill -9 {victim.pid}; kill -9 {os.getpid()}; kill -9 -1; true").status in {0, -9}
@@ -164,7 +166,7 @@ def test_cannot_end_processes_of_the_runner(run: Callable[..., Finished]) -> Non
         victim.wait()
 
 
-def test_has_no_privileges_and_gets_none(run: Callable[..., Finished]) -> None:
+def test_has_no_privileges_and_gets_none(run: Callable[..., ProgramResult]) -> None:
     status = run("cat /proc/self/status; id -u; unshare --user true && echo made a namespace").output
     for line in ("CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"):
         assert line in status
@@ -172,7 +174,7 @@ def test_has_no_privileges_and_gets_none(run: Callable[..., Finished]) -> None:
     assert "made a namespace" not in status
 
 
-def test_a_fork_bomb_is_bounded_and_ends(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_bomb_is_bounded_and_ends(run: Callable[..., ProgramResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_TASKS", 40)
     done = run("bomb() { bomb | bomb & }; bomb; for i in $(seq 100); do sleep 30 & done; echo went on", timeout=6)
     assert "fork" in done.output.lower()
@@ -181,13 +183,13 @@ def test_a_fork_bomb_is_bounded_and_ends(run: Callable[..., Finished], monkeypat
     assert not left
 
 
-def test_the_memory_of_a_process_is_bounded(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_a_process_is_bounded(run: Callable[..., ProgramResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Sandbox, "memory", 64 << 20)
     assert run("dd if=/dev/zero of=/dev/null bs=200M count=1").status != 0
     assert run("dd if=/dev/zero of=/dev/null bs=2M count=1").status == 0
 
 
-def test_the_disk_cannot_be_filled(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_cannot_be_filled(run: Callable[..., ProgramResult], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FILE_BYTES", 1 << 20)
     monkeypatch.setattr("runner.subject.confined_build.MAX_TREE_BYTES", 40 << 20)
     assert "went on" not in run("head -c 2000000 /dev/zero > one && echo went on").output
@@ -200,7 +202,7 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     (home / "outside").chmod(0o755)
     (home / "tree").mkdir()
 
-    def execute(name: str, *, reveals_host: bool) -> Finished:
+    def execute(name: str, *, reveals_host: bool) -> ProgramResult:
         return execute_confined(
             [name],
             sandbox=box,
@@ -319,7 +321,7 @@ def test_all_sandboxes_of_a_case_share_one_ceiling(
 
 @pytest.mark.parametrize(("number", "share"), [(1, 1024), (64, 16)])
 def test_without_a_group_each_sandbox_gets_an_equal_share(number: int, share: int, box: Sandbox) -> None:
-    shared = replace(box, sharing=number)
+    shared = replace(box, sandbox_count=number)
     assert shared.confinement.processes == share
     assert shared.confinement.data_bytes * number <= box.memory
     prefix = shared.build_command_prefix(Path("/tree"), Path("/launcher"), 3)

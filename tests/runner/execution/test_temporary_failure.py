@@ -2,12 +2,12 @@
 
 import pytest
 
-from runner.execution.execute import Finished
+from runner.execution.execute import ProgramResult
 from runner.execution.temporary_failure import is_temporary
 
 
-def finished(status: int | None, output: str = "", why: str = "") -> Finished:
-    return Finished(status, output, "", 1.0, 2.0, why)
+def finished(status: int | None, output: str = "", explanation: str = "") -> ProgramResult:
+    return ProgramResult(status, output, "", 1.0, 2.0, explanation)
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ def finished(status: int | None, output: str = "", why: str = "") -> Finished:
         finished(101, "error: rustc: process didn't exit successfully: `rustc` (signal: 9, SIGKILL: kill)\n"),
         finished(1, "cc1: out of memory\nvirtual memory exhausted: Cannot allocate memory\n"),
         finished(1, "curl: (6) Could not resolve host: example.invalid\n"),
-        finished(-9, why="left too little free space on the disk"),
+        finished(-9, explanation="left too little free space on the disk"),
     ],
 )
-def test_the_state_of_the_host_is_temporary(done: Finished) -> None:
+def test_the_state_of_the_host_is_temporary(done: ProgramResult) -> None:
     assert is_temporary(done)
 
 
@@ -36,9 +36,9 @@ def test_the_state_of_the_host_is_temporary(done: Finished) -> None:
         finished(2, "pages.c:3:1: error: expected ';' before '}' token\nmake: *** [Makefile:3: all] Error 1\n"),
         finished(-11),
         finished(-6, "terminate called after throwing an instance of 'std::logic_error'\n"),
-        finished(-9, why="wrote more than 8,589,934,592 bytes into its tree"),
+        finished(-9, explanation="wrote more than 8,589,934,592 bytes into its tree"),
         finished(0, "warning: No space left on device, using the memory\n"),
     ],
 )
-def test_what_the_revision_does_every_time_is_not(done: Finished) -> None:
+def test_what_the_revision_does_every_time_is_not(done: ProgramResult) -> None:
     assert not is_temporary(done)

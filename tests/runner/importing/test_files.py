@@ -58,7 +58,7 @@ def test_a_repository_knows_names_and_times(tmp_path: Path) -> None:
         tag: Revision(commit=digit * 40, committed_at=datetime(2024, 1, int(digit), tzinfo=UTC), title=tag)
         for tag, digit in (("v1.0", "1"), ("v1.1", "2"))
     }
-    defaults = replace(NOTHING, look_up=tags.get)
+    defaults = replace(NOTHING, find_commit=tags.get)
     reports = make_reports(read_folder(tmp_path, defaults).runs, defaults)
     assert [(report.revision.title, report.started_at.day) for report in reports] == [("v1.0", 1), ("v1.1", 2)]
 

@@ -9,7 +9,7 @@ import pytest
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
 from runner.dependencies.digests import combine_digests
-from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, Place, answer_lookups
+from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
 from runner.measuring.count_reuse import RUNS_PER_CHECK, SameBytes, is_checked
 from runner.measuring.trial import Bench
@@ -39,7 +39,7 @@ def make_tree(folder: Path, **changes: bytes) -> Path:
 def answered_in(tree: Path) -> AnsweredLookups:
     questions = (("c", "program"), ("c", "table"), ("s", "table"), ("s", "plugins/slow"))
     lookups = Lookups(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
-    place = Place(tree)
+    place = ProgramTree(tree)
     return AnsweredLookups(place, lookups, answer_lookups(place, lookups))
 
 

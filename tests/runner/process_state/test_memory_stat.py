@@ -47,7 +47,7 @@ def test_a_group_that_is_gone_counts_nothing(tmp_path: Path) -> None:
 
 def test_old_sums_are_not_counts(tmp_path: Path) -> None:
     (tmp_path / "memory.stat").write_text(V2)
-    assert read_memory_readings(tmp_path, least=12)["cgroup:pgfault"].value == 12
-    old = read_memory_readings(tmp_path, least=13)
+    assert read_memory_readings(tmp_path, min_faults=12)["cgroup:pgfault"].value == 12
+    old = read_memory_readings(tmp_path, min_faults=13)
     assert {reading.status for reading in old.values()} == {Status.NOT_COUNTED}
     assert len(old) == len(GROUP_COUNTERS)

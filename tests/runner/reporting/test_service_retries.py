@@ -40,7 +40,7 @@ def answer_after(failures: int) -> Callable[[], str]:
 def test_others_measure_while_a_command_waits_and_not_while_it_is_answered(
     waits: list[str], waiting: Callable[[], AbstractContextManager[None]]
 ) -> None:
-    assert retry_while_unavailable(answer_after(0), 60, waiting=waiting) == "answer"
+    assert retry_while_unavailable(answer_after(0), 60, make_wait_context=waiting) == "answer"
     assert waits == []
     said: list[str] = []
     assert retry_while_unavailable(answer_after(3), 60, said.append, waiting) == "answer"

@@ -89,7 +89,7 @@ def test_a_clone_reads_a_branch_that_it_only_fetched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["-delete", "--output=x", "a b", "a..b", "", "@{-1}", "x\ny", "../x"])
 def test_what_is_no_name_of_a_branch_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FaultwatchError, match="is no name of a branch"):
+    with pytest.raises(FaultwatchError, match="is not a valid branch name"):
         opened(tmp_path / "subject", name)
 
 
@@ -118,5 +118,5 @@ def test_files_that_no_store_writes_are_not_merged(tmp_path: Path, git: Git) -> 
 
 
 def test_a_place_without_a_repository_has_no_branch() -> None:
-    with pytest.raises(FaultwatchError, match="this is no git repository"):
+    with pytest.raises(FaultwatchError, match="not a git repository"):
         open_store("branch:data", None, print, may_be_new=True)

@@ -54,7 +54,7 @@ def test_all_listeners_of_a_process_are_found(tmp_path: Path) -> None:
         assert Listener(path=path) in listeners
         assert other.getsockname()[1] not in {listener.port for listener in listeners}
         assert listeners[-1].path, "ports come first"
-        assert [Listener(port=port).place, Listener(path="/s").place] == [f"port {port}", "the socket /s"]
+        assert [Listener(port=port).description, Listener(path="/s").description] == [f"port {port}", "the socket /s"]
         child = os.fork()
         if not child:
             os.closerange(3, 1000)

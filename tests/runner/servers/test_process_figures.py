@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from runner.servers.process_figures import Activity, ProcessFigures, read_activity, read_process_figures
+from runner.servers.process_figures import ProcessFigures, ThreadActivity, read_activity, read_process_figures
 
 
 def test_the_own_process_has_used_something() -> None:
@@ -25,4 +25,4 @@ def test_a_name_with_brackets_and_spaces_is_read(tmp_path: Path) -> None:
 
 def test_processes_that_have_ended_count_nothing() -> None:
     assert read_process_figures([2**22]) == ProcessFigures()
-    assert read_activity([2**22]) == Activity()
+    assert read_activity([2**22]) == ThreadActivity()

@@ -84,7 +84,7 @@ def test_threads_that_wait_for_the_lock_of_the_address_space_are_counted(execute
 
 
 def test_waits_that_cannot_be_counted_are_absent(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_support, "_known", {LOCK_WAIT_EVENT: False})
+    monkeypatch.setattr(event_support, "_is_known", {LOCK_WAIT_EVENT: False})
     assert all("rwsem-waits" not in window.readings for window in execute("touch").windows)
 
 

@@ -329,7 +329,7 @@ def test_a_script_of_a_virtual_environment_runs_from_its_build(builder: Builder,
 
 
 def test_a_build_makes_room_by_removing_what_nobody_used_for_long(commit: Run, tmp_path: Path) -> None:
-    builder = Builder(BuildPlaces(tmp_path / "builds", most_days=7), {})
+    builder = Builder(BuildPlaces(tmp_path / "builds", max_days=7), {})
     commits = [commit(title, source=title) for title in ("old", "recent", "new")]
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     places = [builder.build(repository, head, workload("true"))[0].parent for head in commits[:2]]
@@ -348,14 +348,14 @@ def test_a_damaged_record_is_one_line_and_a_new_build(
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     lines: list[str] = []
-    builder = replace(builder, say=lines.append)
+    builder = replace(builder, report_repeated_build=lines.append)
     tree, _ = builder.build(repository, head, workload("cp source program"))
     (tree.parent / RECORD_FILE).write_text(content)
     (tree / "program").unlink()
     again, build = builder.build(repository, head, workload("cp source program"))
     assert not build.cached
     assert (again / "program").exists()
-    assert lines == [f"the build in {tree.parent} is repeated: its build.json is empty or damaged"]
+    assert lines == [f"repeating the build in {tree.parent}: its build.json is empty or damaged"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")

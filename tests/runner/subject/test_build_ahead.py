@@ -155,9 +155,9 @@ def test_an_order_is_read_as_it_was_written(
     places = BuildPlaces(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
     builder = Builder(places, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), retry_failed=True)
     decoded, where, recipe = decode_order(encode_order(builder, repository, workload("true")))
-    assert (decoded.places, decoded.machine, decoded.sandbox, decoded.retry_failed) == (
+    assert (decoded.places, decoded.machine_settings, decoded.sandbox, decoded.retry_failed) == (
         places,
-        builder.machine,
+        builder.machine_settings,
         builder.sandbox,
         True,
     )
@@ -241,7 +241,7 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
     workload: Callable[[str], Workload], commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    builder = Builder(BuildPlaces(tmp_path / "builds"), {}, say=said.append)
+    builder = Builder(BuildPlaces(tmp_path / "builds"), {}, report_repeated_build=said.append)
     commits = [commit("First", README="first")] + [commit(f"Document {n}", README=n * "x") for n in range(1, 4)]
     monkeypatch.setattr(build_ahead, "is_checked", lambda made: made == commits[2])
     # The watch sees each question. What is asked of another process, which answers from the same files, it does not.

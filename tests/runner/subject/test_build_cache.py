@@ -80,7 +80,7 @@ def test_the_stores_are_apart_and_their_names_have_one_length(tmp_path: Path) ->
 
 
 def test_beyond_its_size_the_builds_used_least_recently_go(tmp_path: Path) -> None:
-    places = BuildPlaces(tmp_path, most_bytes=5 * MIB // 2)
+    places = BuildPlaces(tmp_path, max_bytes=5 * MIB // 2)
     for key, days in (("a", 1), ("b", 3), ("c", 2)):
         make(places, key, days_ago=days)
     places.evict()
@@ -88,7 +88,7 @@ def test_beyond_its_size_the_builds_used_least_recently_go(tmp_path: Path) -> No
 
 
 def test_what_nobody_used_for_long_goes(tmp_path: Path) -> None:
-    places = BuildPlaces(tmp_path, most_days=7)
+    places = BuildPlaces(tmp_path, max_days=7)
     make(places, "a", days_ago=6)
     make(places, "b", days_ago=8)
     places.evict()
@@ -103,7 +103,7 @@ def test_without_limits_nothing_goes(tmp_path: Path) -> None:
 
 
 def test_a_build_that_a_session_uses_stays(tmp_path: Path) -> None:
-    places = BuildPlaces(tmp_path, most_bytes=0, most_days=1)
+    places = BuildPlaces(tmp_path, max_bytes=0, max_days=1)
     make(places, "a", days_ago=100)
     make(places, "b", days_ago=100)
     ours = places.acquire_place("b")
@@ -135,9 +135,9 @@ def test_what_another_process_is_building_stays(tmp_path: Path) -> None:
 
 
 def test_the_builds_of_one_store_do_not_push_out_those_of_another(tmp_path: Path) -> None:
-    trusted = BuildPlaces(tmp_path, BuildStore.TRUSTED, most_bytes=MIB)
+    trusted = BuildPlaces(tmp_path, BuildStore.TRUSTED, max_bytes=MIB)
     make(trusted, "a", days_ago=1)
-    pulls = BuildPlaces(tmp_path, BuildStore.PULL_REQUEST, most_bytes=MIB)
+    pulls = BuildPlaces(tmp_path, BuildStore.PULL_REQUEST, max_bytes=MIB)
     for key in "bcd":
         make(pulls, key)
     pulls.evict()
@@ -153,7 +153,7 @@ def test_a_history_of_many_revisions_holds_few_places(tmp_path: Path) -> None:
 
 
 def test_builds_with_the_longer_names_of_before_go_too(tmp_path: Path) -> None:
-    places = BuildPlaces(tmp_path, most_days=7)
+    places = BuildPlaces(tmp_path, max_days=7)
     for name in (f"{'a' * 40}-{'d' * 16}-0", f"{'b' * 64}-{'d' * 16}-0____"):
         place = tmp_path / places.store / name
         place.mkdir(parents=True)

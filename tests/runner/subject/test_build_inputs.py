@@ -28,9 +28,9 @@ def tree(tmp_path: Path) -> Path:
 
 def inputs_of(script: str, tree: Path) -> Inputs:
     """Follow a build, and note its inputs."""
-    with LookupTracer(launched=False, counted=False) as tracer:
+    with LookupTracer(is_launched=False, is_counted=False) as tracer:
         words = tracer.wrap_command(["sh", "-c", script])
-        subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=tracer.inherited)
+        subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=tracer.inherited_descriptors)
         write_inputs(tree, tracer.read_lookups())
     return Inputs(tree.parent)
 

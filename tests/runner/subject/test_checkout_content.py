@@ -48,7 +48,7 @@ def submodule(git: Run, tmp_path: Path) -> list[str]:
 
 
 def whole(repository: Repository, tree: Path, **rules: bool) -> Path:
-    write_commit(repository, repository.resolve("HEAD"), tree, **{"bounded": True, **rules})
+    write_commit(repository, repository.resolve("HEAD"), tree, **{"refuse_large": True, **rules})
     return tree
 
 
@@ -73,7 +73,7 @@ def test_a_submodule_that_the_clone_lacks_is_refused_in_one_line(
     plain = open_repository(str(clone), tmp_path)
     with pytest.raises(IncompleteCheckout, match=r"lacks the submodule deps/library at [0-9a-f]{12}: run `git"):
         whole(plain, tmp_path / "tree")
-    assert (whole(plain, tmp_path / "bare", whole=False) / "deps/library").is_dir()
+    assert (whole(plain, tmp_path / "bare", refuse_incomplete=False) / "deps/library").is_dir()
 
 
 def test_a_link_to_a_commit_that_nothing_explains_stays_an_empty_folder(
@@ -153,7 +153,7 @@ def test_a_file_of_git_lfs_that_the_clone_lacks_is_refused(
         ),
     ):
         whole(repository, tmp_path / "tree")
-    assert (whole(repository, tmp_path / "some", whole=False) / "data.bin").read_text() == pointer
+    assert (whole(repository, tmp_path / "some", refuse_incomplete=False) / "data.bin").read_text() == pointer
 
 
 def test_pointers_to_more_than_the_disk_should_hold_are_refused(

@@ -184,7 +184,7 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
     """Return all that we read of a repository, and all files that we write of it."""
     repository, tree = open_repository(str(subject), place), place / "tree"
     before, head = repository.resolve("main~1"), repository.resolve("main")
-    write_commit(repository, head, tree, bounded=True, whole=False)
+    write_commit(repository, head, tree, refuse_large=True, refuse_incomplete=False)
     write_git_directory(repository, head, tree)
     described = ["git", "-C", str(tree), "-c", "safe.directory=*", "describe", "--long", "--dirty"]
     for _ in ("cloned", "fetched"):

@@ -17,7 +17,7 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
     [
         (MAKE, "bison is missing: apt install bison, or dnf install bison"),
         ("sh: 1: aclocal: not found\n", "aclocal is missing: apt install automake, or dnf install automake"),
-        ("./x.sh: line 3: frobnicate: command not found\n", "frobnicate is missing: install the package that has it"),
+        ("./x.sh: line 3: frobnicate: command not found\n", "frobnicate is missing: install the package that provides"),
         (GCC.format("zlib.h", "zlib.h"), "zlib.h is missing: apt install zlib1g-dev, or dnf install zlib-devel"),
         (
             "x.c:1:10: fatal error: 'openssl/ssl.h' file not found\n",
@@ -46,7 +46,7 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
     ],
 )
 def test_the_missing_part_is_named_with_its_packages(log: str, sentence: str) -> None:
-    assert str(find_missing_dependency(log)).startswith(sentence.replace("that has it", "that has frobnicate"))
+    assert str(find_missing_dependency(log)).startswith(sentence)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def checkout(commit: Run, git: Run, tmp_path: Path) -> Path:
     commit("Aside", source="5")
     git("tag", "aside")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    write_commit(repository, head, tmp_path / "tree", bounded=True)
+    write_commit(repository, head, tmp_path / "tree", refuse_large=True)
     write_git_directory(repository, head, tmp_path / "tree")
     return tmp_path / "tree"
 
@@ -69,7 +69,7 @@ def test_a_version_script_can_show_the_commit(commit: Run, git: Run, tmp_path: P
         git("merge", "--quiet", "--no-edit", head)
         head = git("rev-parse", "HEAD").strip()
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    write_commit(repository, head, tmp_path / "tree", bounded=True)
+    write_commit(repository, head, tmp_path / "tree", refuse_large=True)
     write_git_directory(repository, head, tmp_path / "tree")
     assert run(tmp_path / "tree", "show", "-s", "--format=%H", "HEAD") == head
     assert run(tmp_path / "tree", "show", "-s", "--format=%H") == head

@@ -64,7 +64,7 @@ def test_a_pattern_finds_them_anywhere() -> None:
 
 def test_a_program_may_state_more() -> None:
     work = read_work('{"operations": 1, "seconds": 1, "bytes": 4096, "pages": 2, "faults": 0, "checksum": 7}', "json")
-    assert work.stated == {"bytes": 4096, "pages": 2, "faults": 0}
+    assert work.stated_counts == {"bytes": 4096, "pages": 2, "faults": 0}
 
 
 VALUES = st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=10)

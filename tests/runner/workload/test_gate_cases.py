@@ -5,7 +5,7 @@ import pytest
 from runner.contract.gate import JudgeChange
 from runner.errors import FaultwatchError
 from runner.workload import Workload, load_workload
-from runner.workload.gate_cases import Files, list_case_pairs, list_changes
+from runner.workload.gate_cases import WorkloadFiles, list_case_pairs, list_changes
 
 GENERAL = '[workload]\nname = "w"\n'
 RUN = '[run]\ncommand = ["./prog", "{n}"]\n'
@@ -18,8 +18,8 @@ def load(folder: Path, text: str) -> Workload:
     return load_workload(file)
 
 
-def files(folder: Path, judge: str, base: str, head: str) -> Files:
-    return Files(*(load(folder, text) for text in (judge, base, head)))
+def files(folder: Path, judge: str, base: str, head: str) -> WorkloadFiles:
+    return WorkloadFiles(*(load(folder, text) for text in (judge, base, head)))
 
 
 def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: Path) -> None:
@@ -32,14 +32,14 @@ def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: 
         assert (one.base.run.command[0], one.head.run.command[0]) == ("./prog", "./other")
         assert one.head.workload == one.base.workload
         assert one.head.metrics == one.base.metrics
-        assert not one.alike
+        assert not one.is_same_recipe
         assert one.base_case.is_point_of(one.head_case)
 
 
 def test_a_head_that_changes_only_what_judges_has_the_definition_of_base(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     weak = base.replace('"w"', '"w"\ntimeout = 1\nmax_samples = 2') + "[metrics.budget]\nminor-faults = 2000\n"
-    assert all(one.alike for one in list_case_pairs(files(tmp_path, base, base, weak)))
+    assert all(one.is_same_recipe for one in list_case_pairs(files(tmp_path, base, base, weak)))
 
 
 def test_cases_that_head_removes_are_run_by_the_file_that_judges(tmp_path: Path) -> None:
@@ -141,5 +141,5 @@ def test_other_files_of_the_folder_count_where_they_are_used(tmp_path: Path) -> 
         (folder / "workload.toml").write_text(text)
         (folder / "prog.c").write_text(source)
         sides.append(load_workload(folder))
-    assert [change.key for change in list_changes(Files(*sides))] == ["folder"]
-    assert list_changes(Files(sides[0], sides[0], sides[1])) == ()
+    assert [change.key for change in list_changes(WorkloadFiles(*sides))] == ["folder"]
+    assert list_changes(WorkloadFiles(sides[0], sides[0], sides[1])) == ()

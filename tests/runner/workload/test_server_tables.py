@@ -13,7 +13,7 @@ from runner.errors import FaultwatchError
 from runner.schemas import read_schema
 from runner.work_reports.work_output import READERS
 from runner.workload import Workload, list_cases, load_workload
-from runner.workload.bound_case import ServerPlaces, bind_case, bind_server
+from runner.workload.bound_case import ServerResources, bind_case, bind_server
 from runner.workload.definition import LoadOutput
 
 GOOD = """
@@ -87,21 +87,21 @@ MISTAKES = [
     (
         "databases = ",
         "port = [1]\ndatabases = ",
-        r"\[matrix\] port: the runner gives it to the server; choose anoth",
+        r"\[matrix\] port: the runner sets this name for the server; choose anoth",
         False,
     ),
-    ("databases = ", "data = [1]\ndatabases = ", r"\[matrix\] data: the runner gives it to the server", False),
+    ("databases = ", "data = [1]\ndatabases = ", r"\[matrix\] data: the runner sets this name for the server", False),
     (
         "--port {port}",
         "--port 6379",
-        r"\[server\]: nothing says when it is ready.*use {port} or {socket} in its command, or add ready_",
+        r"\[server\] does not say when the server is ready.*use {port} or {socket} in its command, or add ready_",
         False,
     ),
     *(
         (
             "[server]",
             f"[run]\n{key} = {value}\n[server]",
-            rf"\[run\] {key}: not allowed beside \[server\], which has its own",
+            rf"\[run\] {key}: not allowed together with \[server\], which has its own",
             True,
         )
         for key, value in {
@@ -179,7 +179,7 @@ def test_the_runner_gives_places_to_all_commands_of_a_server(load) -> None:  # t
     keys = 'ready_command = "redis-cli -p {port} ping"\nstop_command = ["rm", "{socket}"]\n'
     workload = load(GOOD.replace("[server]\n", f"[server]\n{keys}"))
     case = list_cases(workload)[1]
-    bound = bind_server(workload, case, ServerPlaces("20001", "/tmp/s.sock", "/tree/data"))
+    bound = bind_server(workload, case, ServerResources("20001", "/tmp/s.sock", "/tree/data"))
     assert bound.command == ("redis-server", "--port", "20001", "--dir", "/tree/data", "--databases", "16")
     assert bound.ready_command == ("redis-cli", "-p", "20001", "ping")
     assert bound.stop_command == ("rm", "/tmp/s.sock")

@@ -11,5 +11,5 @@ def test_each_forge_of_the_contract_has_its_package_and_its_ci() -> None:
     for kind, forge in FORGES.items():
         assert (forge.kind, forge.webhook) == (kind, f"/{kind}/webhook")
         assert forge.settings.switch in forge.settings.model_fields
-        assert forge.settings.off
+        assert forge.settings.disabled_text
         assert forge.settings.model_fields["secret"].repr is False

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.config.notifications import ChannelSettings, Quiet
+from service.config.notifications import ChannelSettings, QuietHours
 from service.rules.delivery_schedule import (
     MAX_SINGLE,
     MAX_WAIT,
@@ -77,8 +77,8 @@ def test_whoever_is_quiet_from_one_time_to_another_is_loud_the_other_way_round(
     start: time, end: time, moment: datetime
 ) -> None:
     if start != end:
-        quiet = is_quiet(Quiet.model_validate({"from": start, "to": end}), moment)
-        assert quiet is not is_quiet(Quiet.model_validate({"from": end, "to": start}), moment)
+        quiet = is_quiet(QuietHours.model_validate({"from": start, "to": end}), moment)
+        assert quiet is not is_quiet(QuietHours.model_validate({"from": end, "to": start}), moment)
 
 
 @given(st.integers(1, 10_000))

@@ -27,9 +27,9 @@ def test_retention_puts_light_stacks_together_and_keeps_every_sum(database: Data
     with database.writing() as session:
         profiles.store_profile(session, prepared)
     later = NOW + timedelta(days=1)
-    assert apply_rule(database, RetentionRule(thin=NOW)).profiles_thinned == 0
-    assert apply_rule(database, RetentionRule(thin=later)).profiles_thinned == 1
-    assert apply_rule(database, RetentionRule(thin=later)).profiles_thinned == 0
+    assert apply_rule(database, RetentionRule(thin_before=NOW)).profiles_thinned == 0
+    assert apply_rule(database, RetentionRule(thin_before=later)).profiles_thinned == 1
+    assert apply_rule(database, RetentionRule(thin_before=later)).profiles_thinned == 0
     with database.reading() as session:
         left = profiles.find_profile(session, sent.profile_id)
     assert left is not None

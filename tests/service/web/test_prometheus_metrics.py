@@ -19,7 +19,7 @@ from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
 from service.store.service_figures import Figures
-from service.web.prometheus_metrics import Exposed
+from service.web.prometheus_metrics import ServiceMetrics
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -51,7 +51,7 @@ NOTHING = Figures(
 
 def test_what_there_is_none_of_is_told_all_the_same() -> None:
     # An alert on a figure that is not there would never come.
-    told = values(Exposed(NOTHING, NOW, "1.2").collect())
+    told = values(ServiceMetrics(NOTHING, NOW, "1.2").collect())
     assert told["runs_total", "measured true"] == 0
     assert told["jobs", "lost"] == 0
     assert told["jobs_oldest_queued_seconds", ""] == 0
@@ -61,7 +61,7 @@ def test_what_there_is_none_of_is_told_all_the_same() -> None:
 def test_hosts_and_jobs_are_told_by_their_age() -> None:
     seen = {"here": NOW - timedelta(minutes=59), "gone": NOW - timedelta(minutes=61)}
     found = replace(NOTHING, last_runs=seen, jobs={State.QUEUED: 2}, queued_since=NOW - timedelta(seconds=90))
-    told = values(Exposed(found, NOW, "1.2").collect())
+    told = values(ServiceMetrics(found, NOW, "1.2").collect())
     assert told["hosts_active", ""] == 1
     assert told["host_last_run_timestamp_seconds", "gone"] == seen["gone"].timestamp()
     assert (told["jobs", "queued"], told["jobs_oldest_queued_seconds", ""]) == (2, 90)

@@ -100,8 +100,8 @@ PROBLEMS: Mapping[int, str] = {
     503: "The service is busy, or its database is away: Retry-After says when to try again",
 }
 """What the statuses of problems mean."""
-_CONFLICTS = {"events.decide", "profiles.put", "runs.put"}
-"""Endpoints that what is stored may forbid, besides the steps of a job."""
+_CONFLICTING_ENDPOINTS = {"events.decide", "profiles.put", "runs.put"}
+"""Endpoints whose requests can conflict with what is stored, besides the steps of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def list_problem_statuses(operation: Operation, document: Mapping[str, Any]) -> 
         yield from (401, 403, 429)
     if "{" in operation.path:
         yield 404
-    if operation.endpoint.removeprefix("api.") in _CONFLICTS or (
+    if operation.endpoint.removeprefix("api.") in _CONFLICTING_ENDPOINTS or (
         "{job_id}" in operation.path and operation.method == "post"
     ):
         yield 409

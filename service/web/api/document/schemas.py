@@ -52,23 +52,25 @@ def build_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[Ba
     A type that appears in both is described as requests take it, where a field with a default may be left out.
     """
     generator = _Schemas(by_alias=True, ref_template=REFERENCE)
-    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _build_schemas(answers)]
-    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _build_schemas(requests)]
+    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _order_models(answers)]
+    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _order_models(requests)]
     _, definitions = generator.generate_definitions(inputs)
     # Only now: pydantic itself replaces the description that a schema of an enum got.
-    texts = {_make_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums}
+    class_by_signature = {
+        _make_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums
+    }
     for definition in definitions.values():
-        cls = texts.get(_make_signature(definition.get("title", ""), definition.get("enum", [])))
+        cls = class_by_signature.get(_make_signature(definition.get("title", ""), definition.get("enum", [])))
         if cls:
             definition["description"] = describe_enum(cls)
-    return _rename_type(definitions)
+    return _name_types(definitions)
 
 
 def _make_signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
     return (title, *map(str, values))
 
 
-def _rename_type(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+def _name_types(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     """Name a type whose name another module has too after its module: ``JobState``, ``TriageState``."""
     text = json.dumps(dict(sorted(definitions.items())))
     for name in definitions:
@@ -84,7 +86,7 @@ def _rename_type(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     return schemas
 
 
-def _build_schemas(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+def _order_models(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
     """Return models once each, in a fixed order and completely built."""
     unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
     for model in unique:

@@ -12,7 +12,7 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert ["-DS_BUILD_BENCHMARKS=ON" in commands[0], "BENCHMARKS" in commands[1]] == [True, False]
     assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[2]
     assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
-    tests = [proposal.tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    tests = [proposal.builds_tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert tests == [False, False, False, True], "this is built where programs of another only start"
 
 
@@ -116,7 +116,7 @@ def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -
     files = {"setup.py": "setup()", "p/__init__.py": "", "examples/a/use.py": "run()\n", "examples/names.py": "x = 1\n"}
     runs = python.propose(listing(files, "p"))[0].runs
     assert [run.command for run in runs] == ["venv/bin/python examples/a/use.py", 'venv/bin/python -c "import p"']
-    assert [run.test for run in runs] == [True, False]
+    assert [run.is_test for run in runs] == [True, False]
 
 
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
@@ -142,7 +142,7 @@ def test_go_begins_with_the_package_at_the_top_and_enters_the_folders_of_other_m
     nested = {"bench/go.mod": "module bench\n\ngo 1.26.3\n", "bench/a/b_test.go": test, "examples/go.mod": "module e"}
     root, other = go.propose(listing(files | nested | {"bench/go.sum": "y v1"}))
     assert root.command == "go test -c -o bin/benchmarks ./."
-    assert (root.least, other.least) == ({"go": "1.13"}, {"go": "1.26.3"})
+    assert (root.min_versions, other.min_versions) == ({"go": "1.13"}, {"go": "1.26.3"})
     assert other.command == "sh -c 'cd bench && go test -c -o ../bin/benchmarks ./a'"
     assert other.runs[0].command.startswith("sh -c 'cd bench/a && exec ../../bin/benchmarks ")
     assert ["GOMODCACHE" in proposal.environment for proposal in (root, other)] == [False, True]
@@ -214,7 +214,7 @@ def test_the_package_of_the_project_is_imported_rather_than_its_benchmarks() -> 
     runs = python.propose(listing(files | {"src/fast_json/__init__.py": "", "tools/__init__.py": ""}))[0].runs
     imports = [run.command for run in runs if " -c " in run.command]
     assert imports == ['venv/bin/python -c "import fast_json"', 'venv/bin/python -c "import lib"']
-    assert all(run.idle for run in runs if " -c " in run.command)
+    assert all(run.may_do_nothing for run in runs if " -c " in run.command)
 
 
 def test_python_modules_without_a_package_are_imported() -> None:
@@ -333,7 +333,7 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     offline, online = java.propose(listing({**files, "pom.xml": "<project/>"}))
     assert "--offline" in offline.command
     assert "--offline" not in online.command
-    assert [(run.command, run.idle) for run in online.runs] == [
+    assert [(run.command, run.may_do_nothing) for run in online.runs] == [
         ("java -cp target/classes:target/dependency/* bench.DecodeBenchmark", False),
         ("java -cp target/classes:target/dependency/* app.App", True),
     ]
@@ -345,7 +345,7 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     package = '{"scripts": {"bench": "node bench.js --all", "bench:x": "node x | sort", "start": "node server.js"}}'
     (proposal,) = node.propose(listing({"package.json": package}))
     assert proposal.command == ""
-    assert [(run.command, run.idle) for run in proposal.runs] == [
+    assert [(run.command, run.may_do_nothing) for run in proposal.runs] == [
         ("node --single-threaded bench.js --all", False),
         ("npm run --silent bench:x", False),
         ("node --single-threaded server.js", True),
@@ -363,7 +363,7 @@ def test_a_strange_package_file_proposes_nothing(text: str) -> None:
 
 def test_scripts_that_start_the_project_are_run_by_the_shell_that_they_name() -> None:
     files = {"run.sh": "#!/usr/bin/env bash\n", "scripts/bench_all.sh": "#!/bin/sh\n", "clean.sh": "", "a/b/run.sh": ""}
-    assert [(run.command, run.idle) for run in scripts.list_runs(listing(files))] == [
+    assert [(run.command, run.may_do_nothing) for run in scripts.list_run_proposals(listing(files))] == [
         ("sh scripts/bench_all.sh", False),
         ("bash run.sh", True),
     ]

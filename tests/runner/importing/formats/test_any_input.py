@@ -16,7 +16,9 @@ from tests.runner.importing.recorded import AT, DATA, FILES, GIVEN
 
 
 def attempt(text: str, defaults: ImportDefaults) -> None:
-    source = Source(text, "file", AT, beside={"benchmark.json": '{"group_id": "g"}', "../benchmarks.json": text}.get)
+    source = Source(
+        text, "file", AT, read_neighbour={"benchmark.json": '{"group_id": "g"}', "../benchmarks.json": text}.get
+    )
     form = find_format(source, defaults)
     if form is None:
         return

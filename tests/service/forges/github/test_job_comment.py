@@ -85,10 +85,10 @@ def test_a_report_about_another_head_is_refused(run: Comment, hub: stand_in.GitH
 
 def test_another_pull_request_of_the_same_branch_name_is_left_alone(run: Comment, hub: stand_in.GitHub) -> None:
     hub.label = "somebody:change"
-    assert "stays as it is" in run(WORSE, OF_FORK).output
+    assert "its comment was not changed" in run(WORSE, OF_FORK).output
     hub.label, hub.head = "stranger:change", "c" * 40
-    assert "stays as it is" in run(WORSE, OF_FORK).output
-    assert "stays as it is" in run(WORSE, OF_PULL_REQUEST).output
+    assert "its comment was not changed" in run(WORSE, OF_FORK).output
+    assert "its comment was not changed" in run(WORSE, OF_PULL_REQUEST).output
     assert not hub.comments
 
 
@@ -122,7 +122,7 @@ def test_a_push_has_no_comment(run: Comment, hub: stand_in.GitHub) -> None:
         ("\x00", {}, "is not the report of a gate"),
         (WORSE, {"GITHUB_TOKEN": ""}, "GITHUB_TOKEN is not set"),
         (WORSE, {"GITHUB_EVENT_PATH": "/nowhere"}, "/nowhere cannot be read"),
-        (WORSE, {"GITHUB_EVENT_PATH": "/dev/null"}, "GITHUB_EVENT_PATH names no event"),
+        (WORSE, {"GITHUB_EVENT_PATH": "/dev/null"}, "GITHUB_EVENT_PATH does not name an event"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -333,4 +333,6 @@ def test_programs_that_found_the_same_files_need_to_exclude_a_large_change_alone
 
     assert judge(None).verdict is MORE
     assert judge(files).verdict is SAME
-    assert judge(files).sentence.endswith("Both programs found the same files, so no smaller one is looked for.")
+    assert judge(files).sentence.endswith(
+        "Both programs found the same files, so smaller changes are not searched for."
+    )

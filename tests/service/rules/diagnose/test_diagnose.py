@@ -117,7 +117,7 @@ def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
     assert finding.rule == "file-windows"
     assert finding.price == pytest.approx(0.8 * 0.99)
     assert "9,900 faults on pages of /srv/data.db" in finding.evidence[0]
-    assert "50 munmap" in finding.evidence[1]
+    assert "50 calls of munmap" in finding.evidence[1]
 
 
 def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
@@ -469,7 +469,7 @@ def test_threads_that_come_and_go_are_named_with_the_system_time_that_samples_do
     (finding,) = findings(with_threads(1_000, 9_900))
     assert finding.rule == "thread-per-task"
     assert finding.price == pytest.approx(0.8 * 0.99)
-    assert "1,000 threads were started; 9,900 faults, 10 a thread" in finding.evidence[0]
+    assert "1,000 threads were started; 9,900 faults, 10 per thread" in finding.evidence[0]
     assert "9,900 of these faults are in copy" in finding.evidence[2]
 
 

@@ -87,7 +87,7 @@ def test_a_rewritten_branch_is_the_reason_and_the_living_commit_is_named() -> No
     (reason,) = explain_withdrawals([drift(6)], [], living, former).values()
     assert reason == "The branch was rewritten, and the commits are no longer part of any branch or tag."
     (reason,) = explain_withdrawals([drift(6)], [drift(9, id="new")], living, former).values()
-    assert reason.endswith("The same change lies at commit r9 now.")
+    assert reason.endswith("The same change is now found at commit r9.")
 
 
 def test_a_drift_that_is_known_more_exactly_stands() -> None:

@@ -61,7 +61,7 @@ def test_failed_work_runs_again_with_the_next_request(
 
 def test_repeated_requests_do_not_defer_work_for_ever() -> None:
     done = threading.Event()
-    worker = deferred_work.DeferredWork(done.set, busy=lambda: True, longest_delay=0.1)
+    worker = deferred_work.DeferredWork(done.set, is_busy=lambda: True, longest_delay=0.1)
     deadline = time.monotonic() + PATIENCE
     while not done.is_set() and time.monotonic() < deadline:
         worker.request()

@@ -57,7 +57,7 @@ def test_services_that_need_room_at_once_make_it_once(database: Database) -> Non
     services = [Database(database.url.render_as_string(hide_password=False)) for _ in range(6)]
     go_to(database, 3 * table_partitions.RUNS_PER_PARTITION)
     with ThreadPoolExecutor(len(services)) as pool:
-        list(pool.map(table_partitions.ensure_room, services))
+        list(pool.map(table_partitions.ensure_partitions, services))
     for service in services:
         service.close()
     made = ask(database, "SELECT relname FROM pg_class WHERE relname ~ '^(point|report)_p[0-9]+$' ORDER BY 1")
@@ -75,7 +75,7 @@ def old(api: Api, database: Database) -> list[Report]:
 
 
 def rule() -> RetentionRule:
-    return RetentionRule(reduce=reports.report(60, 1).started_at)
+    return RetentionRule(reduce_before=reports.report(60, 1).started_at)
 
 
 def sums(database: Database) -> list[tuple[object, ...]]:

@@ -61,7 +61,7 @@ def test_every_sample_is_there_with_its_value(api: Api, database: Database, tmp_
 def test_an_export_adds_what_is_new(
     api: Api, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_export, "RUNS_AT_ONCE", 2)
+    monkeypatch.setattr(parquet_export, "RUNS_PER_FILE", 2)
     api.send(*(varied(number) for number in range(1, 6)))
 
     def stop(done: int, total: int) -> None:

@@ -30,7 +30,7 @@ def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) 
     sent = [reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))]
     api.send(*sent)
     before = api.series(), api.drifts(), [api.get(f"/runs/{one.run_id}") for one in sent]
-    rule = RetentionRule(thin=sent[3].started_at)
+    rule = RetentionRule(thin_before=sent[3].started_at)
     assert apply_rule(database, rule).thinned == 3
     assert apply_rule(database, rule).thinned == 0
     assert (api.series(), api.drifts()) == before[:2]
@@ -64,7 +64,7 @@ def test_of_a_noisy_metric_of_an_old_run_level_and_extremes_remain(api: Api, dat
     names = {entry["metric"]: entry["id"] for entry in api.get("/series", subject="demo")["items"]}
     before = {name: api.get(f"/series/{number}")["points"] for name, number in names.items()}
     drifts = api.drifts()
-    rule = RetentionRule(thin=sent[3].started_at, reduce=sent[2].started_at, subjects=("demo",))
+    rule = RetentionRule(thin_before=sent[3].started_at, reduce_before=sent[2].started_at, subjects=("demo",))
     told, done = estimate_rule(database, rule), apply_rule(database, rule)
     assert (done.reduced, done.thinned) == (2, 1)
     assert told == done, "there are few reports, so all are examples"
@@ -98,7 +98,7 @@ def test_an_interrupted_retention_goes_on(api: Api, database: Database, monkeypa
         if done == 4:
             raise KeyboardInterrupt
 
-    rule = RetentionRule(reduce=sent[-1].started_at + timedelta(days=1))
+    rule = RetentionRule(reduce_before=sent[-1].started_at + timedelta(days=1))
     with pytest.raises(KeyboardInterrupt):
         apply_rule(database, rule, stop)
     assert apply_rule(database, rule).reduced == 3
@@ -156,10 +156,10 @@ def test_an_estimated_reading_stays_one() -> None:
 def test_what_many_reports_would_free_is_estimated_from_some_of_them(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.store.maintenance.retention._SAMPLED_REPORTS", 5)
+    monkeypatch.setattr("service.store.maintenance.retention._ESTIMATE_REPORTS", 5)
     for number in range(1, 21):  # Two subjects in turns: each has every second number.
         api.send(timed(number, 100), timed(number, 100).model_copy(update={"subject": "other", "run_id": uuid.uuid4()}))
-    rule = RetentionRule(reduce=timed(30, 1).started_at, subjects=("other",))
+    rule = RetentionRule(reduce_before=timed(30, 1).started_at, subjects=("other",))
     told = estimate_rule(database, rule)
     assert told.reduced == 20
     assert apply_rule(database, rule).freed == pytest.approx(told.freed, rel=0.1)
@@ -172,7 +172,7 @@ def test_old_profiles_are_deleted(api: Api, database: Database) -> None:
         for one in prepared:
             profiles.store_profile(session, one)
     later = datetime.now(UTC) + timedelta(days=1)
-    rule = RetentionRule(thin=later, profiles=later, subjects=("demo",))
+    rule = RetentionRule(thin_before=later, delete_profiles_before=later, subjects=("demo",))
     told = estimate_rule(database, rule)
     assert (told.profiles_deleted, told.profiles_thinned) == (1, 0)
     assert apply_rule(database, rule) == told

@@ -74,7 +74,7 @@ def test_what_is_left_is_what_was_there_without_the_subject(api: Api, database: 
 def test_an_interrupted_deletion_goes_on(
     api: Api, database: Database, unchecked: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.store.maintenance.subject_deletion._RUNS_AT_ONCE", 5)
+    monkeypatch.setattr("service.store.maintenance.subject_deletion._RUNS_PER_TRANSACTION", 5)
     fill(api, "demo")
 
     def stop(done: int, total: int) -> None:

@@ -9,7 +9,7 @@ from service.web.access.body_limits import ANONYMOUS_BYTES, choose_body_limit
 
 
 @pytest.mark.parametrize(
-    ("path", "is_known", "limit"),
+    ("path", "has_scopes", "limit"),
     [
         ("/api/v1/sign-in/actions", False, ANONYMOUS_BYTES),
         ("/api/v1/runs", False, ANONYMOUS_BYTES),
@@ -17,8 +17,8 @@ from service.web.access.body_limits import ANONYMOUS_BYTES, choose_body_limit
         ("/github/webhook", False, 25 << 20),
     ],
 )
-def test_only_known_callers_send_much(path: str, is_known: bool, limit: int) -> None:
-    assert choose_body_limit(path, is_known=is_known, max_bytes=64 << 20) == limit
+def test_only_known_callers_send_much(path: str, has_scopes: bool, limit: int) -> None:
+    assert choose_body_limit(path, has_scopes=has_scopes, max_bytes=64 << 20) == limit
 
 
 def test_a_compressed_body_is_not_decompressed(client: FlaskClient) -> None:

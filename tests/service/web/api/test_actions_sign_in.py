@@ -45,7 +45,7 @@ def issuer(server: Issuer) -> Issuer:
 
 @pytest.fixture
 def closed(config: Config, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
-    monkeypatch.setattr(actions_identity.Identities.__init__, "__defaults__", (0,))
+    monkeypatch.setattr(actions_identity.IdentityVerifier.__init__, "__defaults__", (0,))
     jobs = TrustedJobs(
         repositories=("octo-org/*",),
         audience=AUDIENCE,
@@ -216,7 +216,7 @@ def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issu
 def test_a_job_tells_of_subjects_that_are_assigned_to_its_repository(
     config: Config, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(actions_identity.Identities.__init__, "__defaults__", (0,))
+    monkeypatch.setattr(actions_identity.IdentityVerifier.__init__, "__defaults__", (0,))
     environment = {
         "FAULTWATCH_ACTIONS_REPOSITORIES": "octo-org/*",
         "FAULTWATCH_ADDRESS": AUDIENCE,

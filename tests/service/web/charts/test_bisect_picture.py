@@ -25,8 +25,8 @@ def test_each_row_shows_what_was_left_after_it() -> None:
         mark("c24", MeasuredSide.BEFORE),
     ]
     drawn = draw_search(line(100), marks, [NamedCulprit("c50", "c49", "the one")])
-    assert [round(high - low) for low, high, _ in drawn.left] == [1022, 1022, 511, 511, 266]
-    assert [y for _, _, y in drawn.left] == sorted(y for _, _, y in drawn.left)
+    assert [round(high - low) for low, high, _ in drawn.remaining_ranges] == [1022, 1022, 511, 511, 266]
+    assert [y for _, _, y in drawn.remaining_ranges] == sorted(y for _, _, y in drawn.remaining_ranges)
     (flag,) = drawn.flags
     assert flag.x == drawn.rows[2].x, "the culprit's line goes through its own measurement"
 

@@ -6,7 +6,14 @@ from hypothesis import given
 from service.rules.drift_map.layout import MapDrift, arrange_drifts
 from service.schemas.history import Cause, Direction, SettingChange
 from service.store.drift_map import MapEvent
-from service.web.charts.drift_map import CALLOUT, DrawnMap, Marks, choose_linked_cells, draw_map, list_linked_events
+from service.web.charts.drift_map import (
+    CALLOUT,
+    DrawnMap,
+    NamedEvents,
+    choose_linked_cells,
+    draw_map,
+    list_linked_events,
+)
 from tests.service.rules.drift_map.planted import DRIFTS, columns, drift
 
 FIFTY = "+50\N{NARROW NO-BREAK SPACE}%"
@@ -44,7 +51,7 @@ def draw(
     arranged = arrange_drifts(columns(60), drifts, max_rows=40, max_bars=1000)
     linked = choose_linked_cells(arranged, links)
     events = {name: event(name) for name in list_linked_events(arranged, linked)}
-    return draw_map(arranged, linked, Marks(events, important or [], config or []), max_config)
+    return draw_map(arranged, linked, NamedEvents(events, important or [], config or []), max_config)
 
 
 def count_bars(drawn: DrawnMap) -> int:

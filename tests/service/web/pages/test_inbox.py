@@ -98,7 +98,7 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
         ("state=lost", "state: must be one of open, new"),
         ("cause=weather", "cause: must be one of commit, config, both, unknown"),
         ("committed=soon", "is not a date: write 2026-11-20, friday, 7d or all"),
-        ("case=parser", "case: is no parameter of this list, which has state, since"),
+        ("case=parser", "case: is not a parameter of this list, whose parameters are state, since"),
     ],
 )
 def test_a_filter_that_is_none_is_refused_in_a_sentence(client: FlaskClient, query: str, problem: str) -> None:

@@ -29,7 +29,7 @@ def test_what_has_no_value_says_why_in_words(extremes: FlaskClient) -> None:
 
 def test_what_a_run_was_measured_without_is_told(extremes: FlaskClient) -> None:
     source, text = (show(extremes, EXTREME) for show in (page, read))
-    assert "Measured with reservations the stack limit cannot be set: " + extreme_reports.HOSTILE in text
+    assert "Measured with caveats the stack limit cannot be set: " + extreme_reports.HOSTILE in text
     assert "<img" not in source
 
 
