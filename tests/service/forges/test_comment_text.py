@@ -462,8 +462,5 @@ def test_what_a_page_fault_is_is_linked_or_folded_where_no_service_has_an_addres
     assert "[What a page fault is](https://faults.example.org/definitions)" in linked
     assert "The program uses an address to which no page of memory is mapped yet" not in linked
     folded = comment_text.build_comment(judge_gate(report), build_links("", report), MARKER)
-    assert (
-        "<summary>What a page fault is</summary>\n\nThe program uses an address to which no page of memory is mapped yet"
-        in folded
-    )
+    assert "<summary>What a page fault is</summary>\n\nThe program uses an address" in folded
     assert "/definitions" not in folded
