@@ -38,7 +38,13 @@ class EventFilter:
     found: bool | None = None
     direction: Direction | None = None
     host: str | None = None
-    """The host on which at least one of its drifts was found."""
+    """The host on which at least one of its drifts was found; of the case and the metric, if they are given too."""
+    case: str | None = None
+    """A part of the name of the case of at least one of its drifts."""
+    metric: str | None = None
+    """The metric of at least one of its drifts."""
+    min_series: int | None = None
+    """The least number of series in which its drifts were found."""
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
@@ -69,10 +75,14 @@ class EventFilter:
             conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
         if self.subject is not None:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
-        if self.host is not None:
-            on_host = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
-            on_host = on_host.join(Host, Series.host_id == Host.id).where(Host.name == self.host)
-            conditions.append(on_host.where(EventDriftRow.event_id == Event.id, EventDriftRow.found).exists())
+        if (series_conditions := self._list_series_conditions()) is not None:
+            matching = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
+            matching = matching.where(EventDriftRow.event_id == Event.id, EventDriftRow.found, *series_conditions)
+            conditions.append(matching.exists())
+        if self.min_series is not None:
+            count = select(func.count(EventDriftRow.series_id.distinct()))
+            count = count.where(EventDriftRow.event_id == Event.id, EventDriftRow.found)
+            conditions.append(count.scalar_subquery() >= self.min_series)
         if self.since is not None:
             conditions.append(Event.found_at >= self.since)
         if self.committed_since is not None:
@@ -83,6 +93,18 @@ class EventFilter:
         if self.ids is not None:
             conditions.append(Event.id.in_(self.ids))
         return conditions
+
+    def _list_series_conditions(self) -> list[ColumnElement[bool]] | None:
+        """Return the conditions on the series of one of the drifts; None if there are none."""
+        conditions: list[ColumnElement[bool]] = []
+        if self.host is not None:
+            conditions.append(Series.host_id.in_(select(Host.id).where(Host.name == self.host)))
+        if self.case is not None:
+            named = select(Case.id).where(Case.name.icontains(self.case, autoescape=True))
+            conditions.append(Series.case_id.in_(named))
+        if self.metric is not None:
+            conditions.append(Series.metric == self.metric)
+        return conditions or None
 
 
 def _has_snooze_ended(now: datetime) -> ColumnElement[bool]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from apiflask import APIBlueprint
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
 from service.pipeline import decide_events, judging_schedule, next_bisect, triage_events
 from service.rules.events import lifecycle
@@ -37,6 +37,12 @@ class EventQuery(PageQuery):
     direction: Direction | None = None
     host: str | None = None
     """The host on which at least one of the event's drifts was found."""
+    case: str | None = Field(default=None, max_length=200)
+    """A part of the name of the case of at least one of the event's drifts."""
+    metric: str | None = None
+    """The metric of at least one of the event's drifts."""
+    min_series: int | None = Field(default=None, ge=1, le=1_000_000)
+    """The least number of series in which the event's drifts were found."""
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None

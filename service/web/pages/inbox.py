@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from flask import url_for
 from sqlalchemy.orm import Session
 
+from runner.contract import CATALOGUE
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
@@ -45,10 +46,11 @@ _SINCE_WORDS = {
 }
 _PARAMETERS = (
     *("state", "since", "date", "committed", "direction", "subject", "host", "assignee", "certainty", "cause"),
-    *("sort", "folded", "snoozed", "offset"),
+    *("case", "metric", "series", "sort", "folded", "snoozed", "offset"),
 )
 """The parameters that the address of a list may have."""
 _FOLDED_ROWS = 100
+_MAX_SERIES = 1_000_000
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -66,6 +68,9 @@ class InboxQuery:
     assignee: str = ""
     certainty: str = ""
     cause: str = ""
+    case: str = ""
+    metric: str = ""
+    series: str = ""
     committed: str = ""
     sort: str = EventOrder.IMPORTANCE.value
     folded: str = ""
@@ -82,7 +87,12 @@ class InboxQuery:
     @property
     def filtered(self) -> bool:
         """Whether any filter but the time is set."""
-        return any((self.direction, self.subject, self.host, self.assignee, self.certainty, self.cause, self.committed))
+        return any((self.direction, self.subject, self.host, self.cause, self.committed, self.has_further_filters))
+
+    @property
+    def has_further_filters(self) -> bool:
+        """Whether a filter is set that the form folds."""
+        return any((self.assignee, self.certainty, self.case, self.metric, self.series))
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
@@ -96,6 +106,9 @@ class InboxQuery:
             assignee=None if not self.assignee or is_anonymous else "" if self.assignee == NOBODY else self.assignee,
             certainty=Certainty(self.certainty) if self.certainty else None,
             cause=Cause(self.cause) if self.cause else None,
+            case=self.case or None,
+            metric=self.metric or None,
+            min_series=int(self.series) if self.series else None,
             since=since,
             committed_since=committed_since,
         )
@@ -233,6 +246,9 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
         assignee=args.get("assignee", "")[:100],
         certainty=_read_choice(Certainty, args, "certainty"),
         cause=_read_choice(Cause, args, "cause"),
+        case=args.get("case", "").strip()[:200],
+        metric=_read_metric(args),
+        series=_read_min_series(args),
         committed=args.get("committed", "")[:40],
         sort=sort,
         folded="1" if args.get("folded") else "",
@@ -246,6 +262,22 @@ def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
     value = args.get(name, "")
     if value and value not in set(kind):
         raise make_unprocessable(name, f"must be one of {', '.join(kind)}")
+    return value
+
+
+def _read_metric(args: Mapping[str, str]) -> str:
+    """Return the metric of which drifts are asked for; refuse one that does not exist."""
+    value = args.get("metric", "")
+    if value and value not in CATALOGUE:
+        raise make_unprocessable("metric", "is not a metric, such as minor-faults")
+    return value
+
+
+def _read_min_series(args: Mapping[str, str]) -> str:
+    """Return the least number of series of an event, as the address states it."""
+    value = args.get("series", "")
+    if value and not (value.isascii() and value.isdigit() and 0 < int(value[:10]) <= _MAX_SERIES):
+        raise make_unprocessable("series", f"must be a number from 1 to {_MAX_SERIES:,}")
     return value
 
 
@@ -314,6 +346,8 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("both", "commit or configuration"),
             ("unknown", "unknown"),
         ],
+        "metric": [("", "any metric"), *((name, entry.title) for name, entry in CATALOGUE.items())],
+        "series": [("", "any number"), *((str(number), f"{number} or more") for number in (2, 10, 100))],
         "sort": [
             ("importance", "most important"),
             ("size", "largest"),
@@ -327,6 +361,8 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
         choices["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
         assigned = [(name, name) for name in events.list_assignees(store)]
         choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
+    if query.series and query.series not in dict(choices["series"]):
+        choices["series"].append((query.series, f"{query.series} or more"))
     if query.since not in _SINCE_WORDS:
         choices["since"].insert(0, (query.since, query.since))
     return choices

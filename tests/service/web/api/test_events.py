@@ -85,6 +85,10 @@ def test_events_are_filtered_and_paged(api: Api) -> None:
     decide(api, first["id"], "acknowledge")
     assert [event["id"] for event in events(api, state="acknowledged")] == [first["id"]]
     assert len(events(api, subject="nobody")) == len(events(api, cause="config")) == 0
+    assert len(events(api, case=reports.CASE.name[2:6].upper(), metric="minor-faults", min_series=1)) == len(
+        events(api)
+    )
+    assert events(api, case="%") == events(api, metric="elapsed") == events(api, min_series=2) == []
     page = api.get("/events", limit=1, offset=1)
     assert (len(page["items"]), page["total"]) == (1, len(events(api)))
     assert api.client.get("/api/v1/events?state=nonsense").status_code == 422
