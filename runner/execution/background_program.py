@@ -78,7 +78,7 @@ class BackgroundProgram:
             with suppress(EndPrograms):
                 self._serve_companions(0)
         end_programs([self._running])
-        return self._running.make_result(self._started_at, timeout)
+        return self._running.make_result(time.monotonic() - self._started_at, timeout)
 
     def __enter__(self) -> Self:
         return self

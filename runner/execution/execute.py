@@ -4,7 +4,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,9 @@ from runner.settings import load_settings
 MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
+
+_ROUND_SECONDS = 0.2
+"""How often to look whether a program has reached its deadline, which moves while its clock stands still."""
 
 TIMEOUT_WORDS = "did not finish within"
 
@@ -111,6 +114,7 @@ def execute(
     merge_streams: bool = False,
     companions: Sequence[Companion] = (),
     inherited: Sequence[int] = (),
+    read_clock: Callable[[], float] = time.monotonic,
 ) -> ProgramResult:
     """Run a command without a shell and without standard input, in its own session.
 
@@ -120,6 +124,8 @@ def execute(
         Seconds after which every process of the session is killed.
     merge_streams
         Write standard error into the output, in the order of writing.
+    read_clock
+        Returns the seconds since some moment: those that count for the time-out and for the result.
 
     Raises
     ------
@@ -127,26 +133,34 @@ def execute(
         The command cannot be executed.
     """
     program = Program(command, environment, companions, inherited)
-    return execute_together([program], directory=directory, timeout=timeout, merge_streams=merge_streams)[0]
+    return execute_together(
+        [program], directory=directory, timeout=timeout, merge_streams=merge_streams, read_clock=read_clock
+    )[0]
 
 
 def execute_together(
-    programs: Iterable[Program], *, directory: Path, timeout: float, merge_streams: bool = False
+    programs: Iterable[Program],
+    *,
+    directory: Path,
+    timeout: float,
+    merge_streams: bool = False,
+    read_clock: Callable[[], float] = time.monotonic,
 ) -> list[ProgramResult]:
     """Run programs at once, each as :func:`execute` does.
 
     The next program is taken from the iterable after the previous one has started.
     """
-    started_at = time.monotonic()
+    started_at = read_clock()
     running: list[RunningProgram] = []
     try:
         for program in programs:
             running.append(RunningProgram.start(program, directory, merge_streams))
         with suppress(EndPrograms):
-            _collect_output(running, started_at + timeout)
+            _collect_output(running, started_at + timeout, read_clock)
     finally:
         end_programs(running)
-    return [program_run.make_result(started_at, timeout) for program_run in running]
+    seconds = read_clock() - started_at
+    return [program_run.make_result(seconds, timeout) for program_run in running]
 
 
 class RunningProgram(Struct):
@@ -186,9 +200,8 @@ class RunningProgram(Struct):
         for stream in self.tails:
             stream.close()
 
-    def make_result(self, start_time: float, timeout: float) -> ProgramResult:
-        """Return the result of a program, given the monotonic time of its start and the seconds that it was given."""
-        seconds = time.monotonic() - start_time
+    def make_result(self, seconds: float, timeout: float) -> ProgramResult:
+        """Return the result of a program, given the seconds that it took and those that it was given."""
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return ProgramResult(
             status=self.process.status,
@@ -213,7 +226,7 @@ def end_programs(running: Iterable[RunningProgram]) -> None:
         raise problems[0]
 
 
-def _collect_output(running: Sequence[RunningProgram], deadline: float) -> None:
+def _collect_output(running: Sequence[RunningProgram], deadline: float, read_clock: Callable[[], float]) -> None:
     """Read all streams and serve all companions until every program ends or the deadline passes."""
     with selectors.DefaultSelector() as selector:
         for program in running:
@@ -221,12 +234,13 @@ def _collect_output(running: Sequence[RunningProgram], deadline: float) -> None:
                 selector.register(stream, selectors.EVENT_READ, partial(program.read, stream))
             for companion in program.companions:
                 selector.register(companion, selectors.EVENT_READ, partial(companion.serve, program.process.pid))
-        while any(program.open_streams for program in running) and time.monotonic() < deadline:
+        while any(program.open_streams for program in running) and read_clock() < deadline:
             # A background child can hold a stream open after the program has ended.
             if all(program.process.has_ended() for program in running) and not selector.select(0):
                 break
-            for key, _ in selector.select(min(0.2, max(0.0, deadline - time.monotonic()))):
+            for key, _ in selector.select(min(_ROUND_SECONDS, max(0.0, deadline - read_clock()))):
                 if not key.data():
                     selector.unregister(key.fileobj)
     for program in running:
-        program.process.wait(deadline - time.monotonic())
+        while not program.process.has_ended() and (seconds_left := deadline - read_clock()) > 0:
+            program.process.wait(min(_ROUND_SECONDS, seconds_left))

@@ -29,7 +29,7 @@ from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.descendants import list_children
-from runner.system.paused import pause_descendants
+from runner.system.paused import Clock, pause_descendants
 from runner.system.processes import has_ended, is_stopped, read_start_time
 
 _JOB_COMMAND = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
@@ -139,7 +139,7 @@ class HostTurn:
         self._acquire(self._print_message)
 
     @contextmanager
-    def pause(self, builders: Collection[int] = ()) -> Iterator[None]:
+    def pause(self, builders: Collection[int] = (), clock: Clock | None = None) -> Iterator[None]:
         """Let others measure during a context in which this command does not; then wait for the turn again.
 
         What the context starts is stopped while another command measures. Does nothing if the turn has not begun.
@@ -148,6 +148,8 @@ class HostTurn:
         ----------
         builders
             Processes that were started before and whose descendants are stopped too.
+        clock
+            Stands still while what the context starts is stopped.
         """
         if self._descriptor is None:
             yield
@@ -156,7 +158,7 @@ class HostTurn:
         context_has_ended = Event()
         other_children = list_children(os.getpid()) - set(builders)
         stopping_thread = Thread(
-            target=self._stop_while_others_measure, args=(context_has_ended, other_children), daemon=True
+            target=self._stop_while_others_measure, args=(context_has_ended, other_children, clock), daemon=True
         )
         stopping_thread.start()
         is_interrupted = True
@@ -172,11 +174,13 @@ class HostTurn:
             if not is_interrupted:  # otherwise the command ends, and measures no more
                 self._acquire(self._print_message)
 
-    def _stop_while_others_measure(self, context_has_ended: Event, other_children: Collection[int]) -> None:
+    def _stop_while_others_measure(
+        self, context_has_ended: Event, other_children: Collection[int], clock: Clock | None
+    ) -> None:
         """Stop what the children of this process have started while others measure, but for some of the children."""
         while not context_has_ended.wait(_LOOK_SECONDS):
             if find_holder(self._lock):
-                with pause_descendants(list_children(os.getpid()) - set(other_children)):
+                with pause_descendants(list_children(os.getpid()) - set(other_children), clock):
                     while find_holder(self._lock) and not context_has_ended.wait(_LOOK_SECONDS):
                         pass
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_document
@@ -19,6 +19,7 @@ from runner.dependencies.recorded_lookups import Lookups, make_untraced
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
+from runner.execution.build_clock import BuildClock
 from runner.execution.execute import execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
@@ -42,6 +43,7 @@ from runner.subject.session_tree_restorer import (
 )
 from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
+from runner.system.paused import Clock
 from runner.system.tree import Tree
 from runner.system.tree_walk import explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
@@ -94,8 +96,8 @@ class MeasuringTurn(Protocol):
     def give_way(self) -> None:
         """Let the commands that wait measure first."""
 
-    def pause(self, builders: Collection[int] = ()) -> AbstractContextManager[None]:
-        """Let others measure within a context. What it starts, and some builders, are stopped while they do."""
+    def pause(self, builders: Collection[int] = (), clock: Clock | None = None) -> AbstractContextManager[None]:
+        """Let others measure within a context. What it starts, some builders and a clock are stopped while they do."""
 
 
 class _NoTurn:
@@ -104,7 +106,7 @@ class _NoTurn:
     def give_way(self) -> None:
         pass
 
-    def pause(self, builders: Collection[int] = ()) -> AbstractContextManager[None]:
+    def pause(self, builders: Collection[int] = (), clock: Clock | None = None) -> AbstractContextManager[None]:
         return nullcontext()
 
 
@@ -140,6 +142,8 @@ class Builder(Struct, frozen=True):
     expose them."""
     turn: MeasuringTurn = _NoTurn()
     """Others may measure before a build is used, and while one is made."""
+    clock: BuildClock = field(default_factory=BuildClock)
+    """Counts the time of a build, up to its limit: without the time for which the build is stopped."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -165,7 +169,7 @@ class Builder(Struct, frozen=True):
         record = self._find_usable(build_folder)
         cached = record is not None
         if record is None:
-            with self.turn.pause():
+            with self.turn.pause(clock=self.clock):
                 record = self._build_in_place(repository, commit, workload, build_folder)
             self.places.evict()
         if cached:
@@ -195,7 +199,7 @@ class Builder(Struct, frozen=True):
             build_folder.mkdir()
             # Without a record, so that the tree is not taken for the build of the other revision if this process is
             # killed.
-            with self.turn.pause():
+            with self.turn.pause(clock=self.clock):
                 record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
@@ -345,15 +349,17 @@ class Builder(Struct, frozen=True):
             It failed for a reason that must not be cached.
         """
         if not self.traces_lookups or not _may_reuse(workload):
-            result = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+            result = run_build_command(workload, tree, self.sandbox, None, self.clock, reveals_host=self.reveals_host)
             return (*result, make_untraced("the file lookups of the build were not traced"))
         with LookupTracer(is_launched=self.sandbox is not None, is_counted=False) as tracer, suppress(BuildFailure):
-            failure, build = run_build_command(workload, tree, self.sandbox, tracer, reveals_host=self.reveals_host)
+            failure, build = run_build_command(
+                workload, tree, self.sandbox, tracer, self.clock, reveals_host=self.reveals_host
+            )
             if not failure:
                 return "", build, tracer.read_lookups()
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
-        result = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+        result = run_build_command(workload, tree, self.sandbox, None, self.clock, reveals_host=self.reveals_host)
         return (*result, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
@@ -416,7 +422,8 @@ def run_build_command(
     workload: Workload,
     tree: Path,
     sandbox: Sandbox | None,
-    tracer: LookupTracer | None = None,
+    tracer: LookupTracer | None,
+    clock: BuildClock,
     *,
     reveals_host: bool = False,
 ) -> tuple[str, Build]:
@@ -426,6 +433,8 @@ def run_build_command(
     ----------
     tracer
         Traces the file lookups of the build; None if they are not needed.
+    clock
+        Counts the time of the build, up to its limit.
 
     Raises
     ------
@@ -455,6 +464,7 @@ def run_build_command(
                 timeout=timeout,
                 tracer=tracer,
                 reveals_host=reveals_host,
+                read_clock=clock.read,
             )
         else:
             result = execute(
@@ -464,6 +474,7 @@ def run_build_command(
                 timeout=timeout,
                 merge_streams=True,
                 inherited=tracer.inherited_descriptors if tracer else (),
+                read_clock=clock.read,
             )
     except (FileNotFoundError, PermissionError) as error:
         defect = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"

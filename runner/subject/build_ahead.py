@@ -21,6 +21,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from runner.contract.report import Build, hash_document
+from runner.execution.build_clock import BuildClock
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
@@ -76,6 +77,7 @@ class BuildAhead:
         self._next_commits = deque(dict.fromkeys(commits))
         self._jobs = jobs if workload.build.command else 0
         self._workers: list[_Worker] = []
+        self._clock = BuildClock()
         self._finished_commits: set[str] = set()
         self._ordered_commits: set[str] = set()
         """The commits that workers were given."""
@@ -189,7 +191,7 @@ class BuildAhead:
         self._assign_next()
         if worker is None or worker.commit != commit:
             return
-        with self._builder.turn.pause([worker.supervisor for worker in self._workers]):
+        with self._builder.turn.pause([worker.supervisor for worker in self._workers], self._clock):
             while worker.commit == commit:
                 select.select([busy for busy in self._workers if busy.commit is not None], [], [])
                 self._assign_next()
@@ -201,7 +203,7 @@ class BuildAhead:
     @contextmanager
     def _pause_builds(self) -> Iterator[None]:
         """Pause the builds of all workers within the context."""
-        with pause_descendants(worker.supervisor for worker in self._workers):
+        with pause_descendants((worker.supervisor for worker in self._workers), self._clock):
             yield
         self._assign_next()
 
@@ -230,7 +232,8 @@ class BuildAhead:
         """Start the missing workers; start none if the host has no supervisor to end them."""
         program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
-            self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
+            order = encode_order(self._builder, self._repository, self._workload)
+            self._workers.append(_Worker(program, order, self._clock))
 
 
 def is_checked(commit: str) -> bool:
@@ -247,19 +250,19 @@ class _Worker:
         The commit that it is building; None if it is idle.
     """
 
-    def __init__(self, program: Path, order: str) -> None:
+    def __init__(self, program: Path, order: str, clock: BuildClock) -> None:
         self.commit: str | None = None
         self._is_alive = True
         self._channel, worker_end = socket.socketpair()
         self._answers = self._channel.makefile("rb")
         with worker_end:
             self._process = SupervisedProcess.start(
-                build_module_command("runner.subject.build_worker", str(worker_end.fileno())),
+                build_module_command("runner.subject.build_worker", str(worker_end.fileno()), str(clock.descriptor)),
                 supervisor=program,
                 directory=Path(SAFE_DIRECTORY),
                 environment=build_own_environment(credentials=True),  # to remove their values from the logs of builds
                 merge_streams=True,
-                inherited=[worker_end.fileno()],
+                inherited=[worker_end.fileno(), clock.descriptor],
             )
         self._send_line(order)
 

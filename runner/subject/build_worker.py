@@ -11,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
+from runner.execution.build_clock import BuildClock
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildPlaces, release_all
@@ -65,9 +67,13 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
 
 
 def main() -> None:
-    """Build the commits that arrive on a socket, whose descriptor is the argument, until the runner closes it."""
+    """Build the commits that arrive on a socket until the runner closes it.
+
+    The arguments are the descriptors of the socket and of the clock of the builds.
+    """
     with socket.socket(fileno=int(sys.argv[1])) as channel, channel.makefile("rw", encoding="utf-8") as lines:
         builder, repository, workload = decode_order(lines.readline())
+        builder = replace(builder, clock=BuildClock(int(sys.argv[2])))
         for line in lines:
             with suppress(BuildFailure, FaultwatchError, OSError):
                 builder.build(repository, line.strip(), workload)

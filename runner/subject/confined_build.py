@@ -1,6 +1,7 @@
 """Runs a build command in a sandbox."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ def execute_confined(
     timeout: float,
     tracer: LookupTracer | None = None,
     reveals_host: bool = False,
+    read_clock: Callable[[], float] = time.monotonic,
 ) -> ProgramResult:
     """Run a command in a tree that it owns; standard error is merged into its output.
 
@@ -36,6 +38,8 @@ def execute_confined(
         Follows it, if any.
     reveals_host
         Find the program also where the sandbox does not show it, so that the kernel's refusal tells the owner.
+    read_clock
+        Returns the seconds that count for the time-out.
 
     Raises
     ------
@@ -78,6 +82,7 @@ def execute_confined(
             merge_streams=True,
             companions=[launch, guard],
             inherited=[filter_descriptor, *(tracer.inherited_descriptors if tracer else ())],
+            read_clock=read_clock,
         )
         launch.finish()
     # Describe why the command ended.

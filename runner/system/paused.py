@@ -3,7 +3,8 @@
 import os
 import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Protocol
 
 from runner.system.descendants import list_descendants
 
@@ -11,9 +12,22 @@ _MAX_ROUNDS = 10
 """How often to look for processes that were started while the others were stopped."""
 
 
+class Clock(Protocol):
+    """Counts the time in which processes may run."""
+
+    def stop(self) -> AbstractContextManager[None]:
+        """Stop the clock within a context."""
+
+
 @contextmanager
-def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
-    """Stop the descendants of some processes for the duration of a context; the processes themselves keep running."""
+def pause_descendants(processes: Iterable[int], clock: Clock | None = None) -> Iterator[None]:
+    """Stop the descendants of some processes for the duration of a context; the processes themselves keep running.
+
+    Parameters
+    ----------
+    clock
+        Stands still while the processes do.
+    """
     roots = list(processes)
     stopped_processes: set[int] = set()
     try:
@@ -24,7 +38,8 @@ def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
             for pid in new_processes:
                 _send_signal(pid, signal.SIGSTOP)
             stopped_processes |= new_processes
-        yield
+        with clock.stop() if clock else nullcontext():
+            yield
     finally:
         for pid in stopped_processes:
             _send_signal(pid, signal.SIGCONT)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
+from runner.execution.build_clock import BuildClock
 from runner.host.lock import Holder, HostTurn, find_holder
 from runner.settings import HOST_LOCK, load_settings
 
@@ -180,7 +181,8 @@ def test_a_build_lets_others_measure_and_stands_still_meanwhile(lock: Path, tmp_
     (tmp_path / "lines").touch()
     with HostTurn(lock, print) as turn:
         turn.begin()
-        with turn.pause():
+        clock = BuildClock()
+        with turn.pause(clock=clock):
             build = subprocess.Popen(["timeout", "60", "sh", "-c", WRITING], cwd=tmp_path)
             wait_until(lambda: (tmp_path / "lines").stat().st_size > 0)
             second = other(lock)
@@ -188,10 +190,13 @@ def test_a_build_lets_others_measure_and_stands_still_meanwhile(lock: Path, tmp_
             assert second.stdout.readline() == "mine\n"
             time.sleep(0.5)
             stopped = (tmp_path / "lines").stat().st_size
+            stopped_at = clock.read()
             time.sleep(0.3)
+            assert clock.read() == pytest.approx(stopped_at, abs=0.001)
             assert (tmp_path / "lines").stat().st_size == stopped
             second.communicate(timeout=60)
             wait_until(lambda: (tmp_path / "lines").stat().st_size > stopped)
+            wait_until(lambda: clock.read() > stopped_at)
             build.terminate()
             build.wait()
         holder = find_holder(lock)

@@ -2,8 +2,10 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from msgspec.structs import replace
@@ -18,6 +20,8 @@ from runner.subject.build_record import RECORD_FILE, read_record
 from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
 from runner.subject.session_tree_restorer import COPY_FOLDER
+from runner.system.descendants import list_children, list_descendants
+from runner.system.paused import Clock, pause_descendants
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk
@@ -49,6 +53,59 @@ def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, 
     other, third = builder.build(repository, head, workload("sh -c 'cp source program; echo otherwise'"))
     assert other != tree
     assert not third.cached
+
+
+class Interrupted:
+    """A turn during which others measure for a while, as soon as a build runs."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def give_way(self) -> None:
+        pass
+
+    @contextmanager
+    def pause(self, builders: Collection[int] = (), clock: Clock | None = None) -> Iterator[None]:
+        thread = Thread(target=self._stop_builds, args=(clock,))
+        thread.start()
+        yield
+        thread.join()
+
+    def _stop_builds(self, clock: Clock | None) -> None:
+        while not list_descendants(list(list_children(os.getpid()))):
+            time.sleep(0.02)
+        time.sleep(0.3)
+        with pause_descendants(list_children(os.getpid()), clock):
+            time.sleep(self._seconds)
+
+
+def test_while_others_measure_the_time_of_a_build_does_not_pass(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    interrupted = replace(builder, turn=Interrupted(seconds=2.5))
+    recipe = workload("sh -c 'for i in 1 2 3 4 5; do sleep 0.2; done; cp source program'", timeout=2)
+    tree, build = interrupted.build(repository, head, recipe)
+    assert (tree / "program").read_text() == "1"
+    assert build.seconds < 2
+
+
+def test_a_build_that_hangs_ends_at_its_limit_although_others_measured(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    interrupted = replace(builder, turn=Interrupted(seconds=1))
+    started_at = time.monotonic()
+    with pytest.raises(BuildFailure, match="did not finish within 1 s"):
+        interrupted.build(repository, head, workload("sleep 1000", timeout=1))
+    assert 2 <= time.monotonic() - started_at < 10
+
+
+def test_a_build_that_stops_itself_ends_at_its_limit(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure, match=r"did not finish within 0\.5 s"):
+        builder.build(repository, head, workload(["sh", "-c", "kill -STOP $$"], timeout=0.5))
 
 
 def test_another_processor_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:

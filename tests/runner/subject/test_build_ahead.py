@@ -47,10 +47,12 @@ def builder(tmp_path: Path) -> Builder:
 def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Workload]:
     monkeypatch.setattr(build_ahead, "MIN_BUILD_SECONDS", 0.0)
 
-    def make(script: str) -> Workload:
+    def make(script: str, build: str = "") -> Workload:
         file = tmp_path / "workload.toml"
         command = json.dumps(["sh", "-c", script])
-        file.write_text(f'[workload]\nname = "w"\n[build]\ncommand = {command}\n[run]\ncommand = "./program"\n')
+        file.write_text(
+            f'[workload]\nname = "w"\n[build]\ncommand = {command}\n{build}\n[run]\ncommand = "./program"\n'
+        )
         return find_workload(str(file))
 
     return make
@@ -107,6 +109,33 @@ def test_builds_rest_while_something_is_measured_and_go_on_afterwards(
         wait(lambda: beats.stat().st_size > size)
         builds.build(commits[1])
     assert beats.read_text().count("\n") >= 100
+
+
+def test_the_time_that_a_build_rests_does_not_count_against_its_limit(
+    builder: Builder,
+    workload: Callable[..., Workload],
+    repository: Repository,
+    commits: list[str],
+    tmp_path: Path,
+    wait: Wait,
+) -> None:
+    begun = tmp_path / "begun"
+    # The second build needs one second of two, the third hangs.
+    script = f"case $(cat source) in 0) ;; 1) echo >>{begun}; sleep 1; cp source program ;; *) sleep 1000 ;; esac"
+    recipe = workload(script, "timeout = 2")
+    with BuildAhead(builder, repository, recipe, commits[:3], 2) as builds:
+        builds.build(commits[0])
+        wait(begun.exists)
+        with builds.pause_builds():
+            time.sleep(3)
+        tree, build = builds.build(commits[1])
+        assert (tree / "program").read_text() == "1"
+        assert build.seconds < 2
+        assert begun.read_text() == "\n", "the first attempt succeeded"
+        started_at = time.monotonic()
+        with pytest.raises(BuildFailure, match="did not finish within 2 s"):
+            builds.build(commits[2])
+        assert time.monotonic() - started_at < 10
 
 
 @pytest.mark.parametrize("how", ["leaves", "is killed", "is killed while they rest"])
