@@ -118,7 +118,7 @@ def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Pat
     log = tmp_path / "log"
     base = compare_interleaved(trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)).base
     service = Decides(Verdict.NEEDS_MORE_RUNS, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
-    done = compare_with_stored_base(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), cases=3)
+    done = compare_with_stored_base(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), n_cases=3)
     assert done is not None
     assert done.base_stored
     assert [len(request.head.samples) for request in service.asked] == [2, 3, 4]

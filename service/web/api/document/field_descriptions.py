@@ -41,7 +41,7 @@ FIELD_DESCRIPTIONS = {
     "certainty": "How certain the change and its cause are.",
     "change": "The change of the level, in the metric's unit.",
     "changed": "The names of the settings to change.",
-    "changed_at": "The time of the last change of state.",
+    "changed_at": "The time of the last state change.",
     "changes": "The changes of the environment along the series.",
     "channel": "The channel, by name.",
     "command": "The executed command.",
