@@ -159,7 +159,7 @@ def compare_cases(
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
     explain
-        Profile both sides of the cases that got worse, and measure remedies, in about the time of the comparison.
+        Profile both sides of the cases that got worse, and measure remedies, in about the same time as the comparison.
     """
     results = []
     trials_by_index: dict[int, tuple[Trial, Trial]] = {}

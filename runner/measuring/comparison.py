@@ -201,7 +201,7 @@ def sample_interleaved(
         if side_failure.trial is base and _can_run_alone(base):
             # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
             skipped = head.report_skipped(
-                f"base fails when head runs at the same time, but not alone: {side_failure.failure.message}",
+                f"base fails only when head runs at the same time: {side_failure.failure.message}",
                 temporary=True,
             )
             return make_undecided(base, head, {head: skipped})

@@ -228,7 +228,7 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
 
 
 def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
-    """Write what a command did to the audit log, in the name of this user."""
+    """Record an action of a command in the audit log, in the name of this user."""
     from service.store import audit
 
     with database.writing() as session:

@@ -147,7 +147,7 @@ def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
         for number in numbers:
             if number.may_be_grouped and not number.separator and len(number.groups[0]) > 3:
                 raise number.line.make_error(
-                    "the digits of this number are not grouped, but those of another number are"
+                    "the digits of this number are not grouped, but the digits of another number are"
                 )
     return ["".join(number.groups) + number.fraction for number in numbers]
 

@@ -284,9 +284,9 @@ class _DotMaker:
             return ""
         before, value = path.values[index - 1], path.values[index]
         if value == before:
-            return "as the run before"
+            return "same as the previous run"
         share = f" ({format_percent(100 * (value - before) / abs(before))})" if before else ""
-        return f"{format_difference(value - before, self._unit)}{share} from the run before"
+        return f"{format_difference(value - before, self._unit)}{share} from the previous run"
 
 
 def _describe_remark(point: SeriesPoint) -> str:
