@@ -72,7 +72,7 @@ def count_start(
 
 def _count_window(process: int, load: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
     figures = folder / "perf-stat.csv"
-    processes = ",".join(str(number) for number in _family(process))
+    processes = ",".join(str(number) for number in _wait_for_same_family(process))
     measured = ["perf", "stat", "-x", ",", "-o", os.fspath(figures), "-e", "minor-faults", "-p", processes]
     waiting = ["sh", "-c", f'"$@" && sleep {_IDLE_SECONDS}', "load", *load]
     run_command([*measured, *waiting], folder, environment)
@@ -83,6 +83,16 @@ def _family(process: int) -> list[int]:
     """Return a process and all that descend from it."""
     children = " ".join(file.read_text() for file in Path(f"/proc/{process}/task").glob("*/children")).split()
     return [process, *(number for child in children for number in _family(int(child)))]
+
+
+def _wait_for_same_family(process: int) -> list[int]:
+    """Return a process and its descendants once none has come or gone for a moment: perf refuses one that has ended."""
+    family = _family(process)
+    while True:
+        time.sleep(0.2)
+        if (newer := _family(process)) == family:
+            return family
+        family = newer
 
 
 def _wait_until_ready(

@@ -14,6 +14,7 @@ from service.web.pages import (
     badges,
     bisect,
     compare,
+    definitions,
     drift,
     drift_map,
     environments,
@@ -42,7 +43,7 @@ _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
     *(evidence.bp, badges.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp, page_polling.bp, job.bp, settings.bp, tokens.bp, audit.bp),
-    *(subjects.bp, judged_series.bp, releases.bp, lab.bp, unmeasured.bp, drift_map.bp),
+    *(subjects.bp, judged_series.bp, releases.bp, lab.bp, unmeasured.bp, drift_map.bp, definitions.bp),
 )
 _MAIN_PAGES = {
     "overview.show": "Inbox",

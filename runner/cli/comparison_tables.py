@@ -19,6 +19,8 @@ from runner.measuring.comparison import ComparisonResult
 
 LOG_LINES = 20
 """Lines of the log of a side that failed: compilers and programs say last what stopped them."""
+_MAX_WIDTH = 1000
+"""A width in which nothing is wrapped."""
 _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "not decided"}
 
 
@@ -44,7 +46,7 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
         return
     # Why it got worse, if that was asked; the verdict, and whether the environments are the same.
     if result.explanation is not None and (explanation_text := describe_explanation(result.explanation, str)):
-        console.print(f"  {escape(explanation_text)}", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(explanation_text)}", highlight=False, soft_wrap=not console.is_terminal)
     comparison = result.comparison
     are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
     reason = ": same bytes" if are_same else ""
@@ -58,19 +60,22 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
     metrics_shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
-    console.print(_build_table(metrics_shown))
+    table = _build_table(metrics_shown)
+    is_too_wide = console.measure(table, options=console.options.update(width=_MAX_WIDTH)).maximum > console.width
+    console.print(_build_table(metrics_shown, separator="\n") if is_too_wide else table)
     zero_metrics = [
         escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in metrics_shown
     ]
     if zero_metrics:
         console.print(f"0 on both sides: {', '.join(zero_metrics)}", style="dim", highlight=False)
-    # Remarks, and the command that explains a regression.
+    # Remarks, wrapped at words on a terminal; and the command that explains a regression, in one line for copying.
+    in_one_line = not console.is_terminal
     for sentence, names in _list_sentences(comparison.metrics).items():
-        console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
+        console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=in_one_line)
     if moves := describe_clear_moves(comparison.metrics):
-        console.print(f"  [yellow]{escape(moves)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"  [yellow]{escape(moves)}[/]", highlight=False, soft_wrap=in_one_line)
     for line in _describe_untraced_sides(result):
-        console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=in_one_line)
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         commit_range = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
         command = target.suggest("profile", commit_range, result.head.case.name)
@@ -110,22 +115,29 @@ def _is_zero(metric_verdict: MetricVerdict) -> bool:
     return all(side.level == side.low == side.high == 0 for side in (metric_verdict.base, metric_verdict.head))
 
 
-def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
-    """Return the table of a comparison: a row for each metric, those that count first."""
+def _build_table(metrics: Sequence[MetricVerdict], separator: str = " ") -> Table:
+    """Return the table of a comparison: a row for each metric, those that count first.
+
+    Parameters
+    ----------
+    separator
+        What stands between a number and what explains it: a line break on a narrow terminal, whose own breaks would be
+        within the names and the numbers.
+    """
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
     for metric_verdict in sorted(metrics, key=lambda metric_verdict: not metric_verdict.counts):
         style = None if metric_verdict.counts else "dim"
         base, head = (
-            _format_side(metric_verdict.metric, metric_verdict.base),
-            _format_side(metric_verdict.metric, metric_verdict.head),
+            _format_side(metric_verdict.metric, metric_verdict.base, separator),
+            _format_side(metric_verdict.metric, metric_verdict.head, separator),
         )
         table.add_row(
-            _name_metric(metric_verdict.metric),
+            _name_metric(metric_verdict.metric, separator),
             base,
             head,
-            _format_change(metric_verdict),
+            _format_change(metric_verdict, separator),
             _format_verdict(metric_verdict),
             style=style,
         )
@@ -138,36 +150,39 @@ def _format_verdict(metric_verdict: MetricVerdict) -> str:
     return f"[bold]{verdict_text}[/]" if moved or is_prominent(metric_verdict) else verdict_text
 
 
-def _name_metric(name: str) -> str:
+def _name_metric(name: str, separator: str) -> str:
     """Return a metric with its unit, unless its name or its values contain it."""
     unit = metric(name).unit
     return (
         escape(name)
         if has_own_unit(name) or unit in re.split("[-:]", name)
-        else f"{escape(name)} [dim]{escape(unit)}[/]"
+        else f"{escape(name)}{separator}[dim]{escape(unit)}[/]"
     )
 
 
-def _format_side(name: str, side: Side) -> str:
+def _format_side(name: str, side: Side, separator: str) -> str:
     """Format a level, and the range of its samples if they differ."""
     level = _format_number(name, side.level)
     if side.low is None or side.high is None or side.low == side.high:
         return level
-    return f"{level} [{format_value_range(name, side.low, side.high)}]"
+    value_range = format_value_range(name, side.low, side.high).replace(" – ", f" –{separator}")
+    return f"{level}{separator}[{value_range}]"
 
 
 def _format_number(name: str, value: Number | None) -> str:
     return "–" if value is None else format_value(name, value)
 
 
-def _format_change(metric_verdict: MetricVerdict) -> str:
+def _format_change(metric_verdict: MetricVerdict, separator: str) -> str:
     """Return a change in the unit of its metric and in percent."""
     if metric_verdict.change is None:
         return "–"
     percent = (
         ""
         if metric_verdict.percent is None or not metric_verdict.change
-        else f" ({format_percent(metric_verdict.percent)})"
+        else f"{separator}({format_percent(metric_verdict.percent)})"
     )
-    occurrences = "" if metric_verdict.times is None else f" in {metric_verdict.times} of {metric_verdict.head.n}"
+    occurrences = (
+        "" if metric_verdict.times is None else f"{separator}in {metric_verdict.times} of {metric_verdict.head.n}"
+    )
     return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{occurrences}"

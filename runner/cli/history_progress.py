@@ -172,7 +172,7 @@ class ProgressBar:
             occurrences = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
             text = f"  {label}  {values}  [dim]{occurrences} {_REASON_LABELS[Reason.RERUN]}[/]"
-            self._console.print(text, highlight=False, soft_wrap=True)
+            self._console.print(text, highlight=False, soft_wrap=not self._console.is_terminal)
         self._reruns.clear()
 
     def _print_failures(self) -> None:

@@ -139,7 +139,7 @@ def show_drifts(
             f"{format_value(name, before)} → {format_value(name, after)} "
             f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{standing}",
             highlight=False,
-            soft_wrap=True,
+            soft_wrap=not console.is_terminal,
         )
         for line in _describe_cause(drift, target):
             console.print(escape_text(line), highlight=False, soft_wrap=True)

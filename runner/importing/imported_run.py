@@ -34,6 +34,7 @@ IMPORT_VERSION = "imported"
 """Stands for the runner's version. It is constant, so that a later version imports the same file as the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHORT_HASH_DIGITS = 10
 
 
 class ImportDefaults(Struct, frozen=True):
@@ -178,7 +179,8 @@ def _build_substitute_commit(subject: str, revision: str, first_measured: dateti
     A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
     """
     commit = revision if _COMMIT.fullmatch(revision) else _make_commit_hash(f"{subject}\n{revision}")
-    title = f"{revision[:200]} (imported; placed by its first measurement)"
+    name = revision[:_SHORT_HASH_DIGITS] if commit == revision else revision[:200]  # pages show the hash before a title
+    title = f"{name} (imported; placed by its first measurement)"
     return Revision(commit=commit, committed_at=first_measured, title=title)
 
 

@@ -218,10 +218,12 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResu
         It had.
     """
     problem = problem or _describe_preload_failure(finished.error)
-    if not problem and group.count_killed():
+    has_lost_process = not problem and group.count_killed() > 0
+    if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:
-        limit_text = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
+        was_killed = has_lost_process or "SIGKILL" in problem
+        limit_text = f" (memory limit {group.show()} bytes)" if was_killed and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limit_text}"
         was_stopped = bool(limit_text or finished.explanation) or finished.timed_out
         log = _format_log(finished.output, finished.error)

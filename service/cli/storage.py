@@ -221,7 +221,7 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
     from service.store import subjects
 
     with database.reading() as session:
-        stored_names = [entry.name for entry in subjects.list_subjects(session).items]
+        stored_names = [entry.name for entry in subjects.list_subjects(session)]
     for name in names:
         if name not in stored_names:
             raise ServiceError("There is no such subject", name, f"Known: {', '.join(stored_names) or 'none yet'}.")

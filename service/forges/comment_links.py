@@ -22,6 +22,8 @@ class Links:
 
     compare: str = ""
     log: str = ""
+    definitions: str = ""
+    """Where this service says what a page fault is."""
     commits: str = ""
     """What the hash of a commit is appended to, to see it at the forge."""
     bisect: bool = False
@@ -44,16 +46,23 @@ def build_links(address: str, report: GateReport, *, accept: bool = True, log_ur
     """
     query = urlencode({"base": report.base, "head": report.head})
     log = log_url or report.log_url
-    return Links(f"{address}/compare?{query}" if address else "", log, _find_commits(report, log), accept=accept)
+    compare, definitions = (f"{address}/compare?{query}", f"{address}/definitions") if address else ("", "")
+    return Links(compare, log, definitions, _find_commits(report, log), accept=accept)
 
 
 def format_last_line(outcome: GateOutcome, links: Links) -> str:
-    """Return the last line of the comment: the comparison and the log, the two commits, the host and its settings."""
-    addresses = (("Compare", links.compare), ("Log", links.log))
+    """Return the last line of the comment: where to read more, the two commits, the host and its settings."""
+    definitions = links.definitions if has_counts(outcome) else ""
+    addresses = (("Compare", links.compare), ("Log", links.log), ("What a page fault is", definitions))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
     base, head = (_format_commit(commit, links) for commit in (outcome.base, outcome.head))
     parts += [f"{base} → {head}", *_describe_host_and_settings(outcome.cases)]
     return f"{' · '.join(parts)}\n"
+
+
+def has_counts(outcome: GateOutcome) -> bool:
+    """Return whether the comment shows faults, so that a reader may ask what one is."""
+    return any(row.is_count for row in outcome.metrics)
 
 
 def _find_commits(report: GateReport, log: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from service.forges.comment_links import Links
+from service.forges.comment_links import Links, has_counts
 from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import format_block, format_code
 
@@ -49,9 +49,12 @@ def offer_bisect(outcome: GateOutcome, links: Links) -> str:
     return f"To find the commit, comment {command}.\n\n"
 
 
-def explain_faults(outcome: GateOutcome) -> str:
-    """Return what a page fault is, folded, for those who read such a comment for the first time."""
-    if not any(row.is_count for row in outcome.metrics):
+def explain_faults(outcome: GateOutcome, links: Links) -> str:
+    """Return what a page fault is, folded, for those who read such a comment for the first time.
+
+    Empty where the last line links it: only a comment that no service wrote has no address to link.
+    """
+    if links.definitions or not has_counts(outcome):
         return ""
     return (
         "<details><summary>What a page fault is</summary>\n\n"

@@ -77,7 +77,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     )
     other_explanations = f"{other_explanations}\n" if other_explanations else ""
     offers = f"{offer_acceptance(outcome, links)}{offer_bisect(outcome, links)}"
-    folded_sections = f"{suggest_commands(outcome)}{explain_faults(outcome)}"
+    folded_sections = f"{suggest_commands(outcome)}{explain_faults(outcome, links)}"
     insights = insight.format_insights(outcome.insights)
     closing = f"{offers}{other_explanations}{insights}{paragraphs_about_sides}{folded_sections}"
     closing += format_last_line(outcome, links) + (f"{final_line}\n" if final_line else "")

@@ -31,6 +31,7 @@ _PUBLISHED_ENDPOINTS: Mapping[str, frozenset[str]] = {
     "workloads.index": frozenset(),
     "workloads.workload": frozenset(),
     "workloads.case": frozenset(),
+    "definitions.show": frozenset(),
     "static": frozenset(),
     "vendor.file": frozenset(),
 }

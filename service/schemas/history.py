@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from runner.contract import Kind, Outcome, Stage, Status
+from runner.contract import Kind, Outcome, Revision, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
 from service.schemas.certainty import Cause as Cause  # noqa: PLC0414
@@ -63,6 +63,22 @@ class Stored(View):
 
     subject: str
     revisions: int
+
+
+class ListedRevision(Revision):
+    """A commit of a subject as the service lists it."""
+
+    patch: str
+    """The patch id, as ``git patch-id --stable`` prints it; empty if it was not sent."""
+
+
+class RevisionPage(View):
+    """A page of the commits of a subject, the newest first."""
+
+    items: list[ListedRevision]
+    total: int
+    limit: int
+    offset: int
 
 
 class RunReceipt(View):
@@ -365,6 +381,8 @@ class DriftList(View):
 
     items: list[ListedDrift]
     total: int
+    limit: int
+    offset: int
 
 
 class SeriesHead(View):

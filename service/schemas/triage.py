@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 
 from runner.contract.base import CommitHash
 from service.schemas.certainty import Certainty, decide_certainty
-from service.schemas.history import Candidate, Cause, Direction, FaultPrice, Number, SettingChange, View
+from service.schemas.history import Candidate, Cause, Direction, FaultPrice, ListedDrift, Number, SettingChange, View
 from service.text.cause_text import prefix_provisional
 
 Author = Annotated[
@@ -99,10 +99,12 @@ class Decision(View):
 
 
 class DecisionList(View):
-    """The log of an event, oldest first."""
+    """A page of the log of an event, oldest first."""
 
     items: list[Decision]
     total: int
+    limit: int
+    offset: int
 
 
 class Delivery(View):
@@ -121,10 +123,12 @@ class Delivery(View):
 
 
 class DeliveryList(View):
-    """The deliveries of an event, oldest first."""
+    """A page of the deliveries of an event, oldest first."""
 
     items: list[Delivery]
     total: int
+    limit: int
+    offset: int
 
 
 class DecisionRequest(BaseModel):
@@ -163,10 +167,12 @@ class SubjectEntry(View):
 
 
 class SubjectList(View):
-    """All subjects, by name."""
+    """A page of the subjects, by name."""
 
     items: list[SubjectEntry]
     total: int
+    limit: int
+    offset: int
 
 
 class SubjectChange(BaseModel):
@@ -289,6 +295,22 @@ class EventDrift(View):
     silenced_until: datetime | None
     sentence: str
     price: FaultPrice | None
+
+
+class CaseDrift(ListedDrift):
+    """A drift as the page of its case lists it."""
+
+    event_id: str | None
+    """The event of the drift; None until the events are updated."""
+    state: State | None
+    """The state of that event."""
+
+
+class CaseDriftList(View):
+    """Drifts of one case, those that wait for a decision first."""
+
+    items: list[CaseDrift]
+    total: int
 
 
 class WithdrawnDrift(View):

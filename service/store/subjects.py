@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.schemas.triage import BisectPolicy, SubjectEntry, SubjectList
 from service.store import shared_rows
 from service.store.models import Subject
 
+_BY_NAME = select(Subject).order_by(Subject.name)
 
-def list_subjects(session: Session) -> SubjectList:
+
+def list_subjects(session: Session) -> list[SubjectEntry]:
     """Return all subjects, by name."""
-    items = [_build_view(row) for row in session.scalars(select(Subject).order_by(Subject.name))]
-    return SubjectList(items=items, total=len(items))
+    return [_build_view(row) for row in session.scalars(_BY_NAME)]
+
+
+def list_page(session: Session, limit: int, offset: int) -> SubjectList:
+    """Return a page of the subjects, by name."""
+    total = session.scalar(select(func.count()).select_from(Subject)) or 0
+    rows = session.scalars(_BY_NAME.limit(limit).offset(offset))
+    return SubjectList(items=[_build_view(row) for row in rows], total=total, limit=limit, offset=offset)
 
 
 def find_subject_entry(session: Session, name: str) -> SubjectEntry | None:

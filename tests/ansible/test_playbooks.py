@@ -88,7 +88,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "setting": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["not know: tuning_swapp"]),
     "token": ("runners", ACTIONS | {"github_runner_token": "x"}, ["github_runner_token serves one registration"]),
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
-    "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
+    "certificate": ("service", {"service_tls": "files"}, ["set service_tls_certificate"]),
     "workers": ("service", {"service_workers": 0}, ["service_workers is 0"]),
     "fedora": ("runners", system("Fedora", "41", ""), ["fedora runs Fedora 41; the roles support Debian 12"]),
     "older": ("service", system("Debian", "11.9", "bullseye"), ["older runs Debian 11.9; the roles support Debian 12"]),

@@ -39,6 +39,9 @@ _PUBLIC_ENDPOINTS = frozenset(
         "static",
         "vendor.file",
         "api.health.show",
+        "definitions.show",  # a comment on a pull request links it
+        "definitions.show_json",
+        "definitions.show_csv",
         "access.form",
         "access.sign_in",
         "access.sign_out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from service.rules.events.automatic_decisions import LogEntry
@@ -43,11 +43,19 @@ def map_latest_decisions(session: Session, event_ids: Sequence[str]) -> dict[str
     return latest
 
 
-def list_decisions(session: Session, event_id: str) -> triage.DecisionList:
-    """Return the log of an event as the API serves it."""
+def list_decisions(session: Session, event_id: str) -> list[triage.Decision]:
+    """Return the whole log of an event as the API serves it."""
     rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(DecisionRow.event_id == event_id))
+    return [build_view(row, origin) for row, origin in rows]
+
+
+def list_page(session: Session, event_id: str, limit: int, offset: int) -> triage.DecisionList:
+    """Return a page of the log of an event."""
+    of_event = DecisionRow.event_id == event_id
+    total = session.scalar(select(func.count()).select_from(DecisionRow).where(of_event)) or 0
+    rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(of_event).limit(limit).offset(offset))
     items = [build_view(row, origin) for row, origin in rows]
-    return triage.DecisionList(items=items, total=len(items))
+    return triage.DecisionList(items=items, total=total, limit=limit, offset=offset)
 
 
 def build_entry(row: DecisionRow) -> LogEntry:

@@ -121,9 +121,11 @@ def list_events_of_message(session: Session, key: str) -> list[str]:
     )
 
 
-def list_deliveries(session: Session, event_id: str) -> triage.DeliveryList:
-    """Return the deliveries of an event, oldest first."""
-    rows = session.scalars(select(DeliveryRow).where(DeliveryRow.event_id == event_id).order_by(DeliveryRow.id))
+def list_page(session: Session, event_id: str, limit: int, offset: int) -> triage.DeliveryList:
+    """Return a page of the deliveries of an event, oldest first."""
+    of_event = DeliveryRow.event_id == event_id
+    total = session.scalar(select(func.count()).select_from(DeliveryRow).where(of_event)) or 0
+    rows = session.scalars(select(DeliveryRow).where(of_event).order_by(DeliveryRow.id).limit(limit).offset(offset))
     items = [
         triage.Delivery(
             channel=row.channel,
@@ -135,7 +137,7 @@ def list_deliveries(session: Session, event_id: str) -> triage.DeliveryList:
         )
         for row in rows
     ]
-    return triage.DeliveryList(items=items, total=len(items))
+    return triage.DeliveryList(items=items, total=total, limit=limit, offset=offset)
 
 
 def record_attempt(session: Session, key: str, problem: str | None, now: datetime) -> None:

@@ -40,6 +40,12 @@ def end_silence(session: Session, silence_id: int, author: str, now: datetime) -
     return row
 
 
+def find_silence(session: Session, silence_id: int, now: datetime) -> triage.Silence | None:
+    """Return one silence as the API serves it; None if it does not exist."""
+    row = session.get(SilenceRow, silence_id)
+    return None if row is None else build_view(row, now)
+
+
 def list_page(session: Session, active: bool | None, limit: int, offset: int) -> triage.SilenceList:
     """Return a page of silences, the newest first."""
     now = datetime.now(UTC)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from runner import contract
 from service.rules.series import candidate_commits
 from service.rules.series.commit_order import Commit, order_continuation, sort_by_history
-from service.schemas.history import Candidate
+from service.schemas.history import Candidate, ListedRevision, RevisionPage
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
@@ -157,25 +157,24 @@ def map_positions(session: Session, subject: str) -> dict[str, int]:
     return dict(session.execute(query.where(Subject.name == subject)).all())
 
 
-def read_revision_list(session: Session, subject: str) -> contract.RevisionList | None:
-    """Return the commits of a subject as they were sent, oldest first; None if there is no such subject."""
+def list_page(session: Session, subject: str, limit: int, offset: int) -> RevisionPage | None:
+    """Return a page of the commits of a subject, the newest first; None if there is no such subject."""
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return None
-    commits = list_commits(session, row)
-    return contract.RevisionList(
-        revisions=tuple(
-            contract.Revision(
-                commit=revision.commit,
-                parents=tuple(revision.parents),
-                author=revision.author,
-                committed_at=revision.committed_at,
-                title=revision.title,
-            )
-            for revision in commits
-        ),
-        patches={revision.commit: revision.patch for revision in commits if revision.patch},
-    )
+    query = select(Revision).where(Revision.subject_id == row.id).order_by(Revision.position.desc())
+    items = [
+        ListedRevision(
+            commit=revision.commit,
+            parents=tuple(revision.parents),
+            author=revision.author,
+            committed_at=revision.committed_at,
+            title=revision.title,
+            patch=revision.patch,
+        )
+        for revision in session.scalars(query.limit(limit).offset(offset))
+    ]
+    return RevisionPage(items=items, total=count_commits(session, row.id), limit=limit, offset=offset)
 
 
 def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _StoredCommit]:

@@ -89,7 +89,8 @@ def list_newest_drifts(
     total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
     order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
     rows = session.execute(_WITH_FLOOR.where(*conditions).order_by(*order).limit(limit).offset(offset))
-    return DriftList(items=[_build_view(document, below_floor) for document, below_floor in rows], total=total)
+    items = [_build_view(document, below_floor) for document, below_floor in rows]
+    return DriftList(items=items, total=total, limit=limit, offset=offset)
 
 
 def find_drift(session: Session, identity: str) -> ListedDrift | None:

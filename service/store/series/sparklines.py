@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import cast
 
 from sqlalchemy import Table, select
@@ -13,12 +14,16 @@ from service.rules.series.sparkline import Sparkline, draw_sparkline
 from service.schemas.history import Direction, Drift
 from service.store import models
 from service.store.engine import bulk
+from service.store.engine.versioned_cache import VersionedCache
 from service.store.series import drifts, points
 
 _MAX_DRAWN_PER_PAGE = 12
 """Most missing sparklines that are drawn for one page."""
 _MAX_DRAWN_POINTS = 1000
 """Longest series whose missing sparkline is drawn for a page."""
+_drawn: VersionedCache[Sparkline | None] = VersionedCache(1000, lambda _: 1)
+"""Sparklines that were drawn for pages: a series that is not judged has no stored one, and the page of its case asks
+for it each time."""
 
 
 def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[int, Sparkline]]) -> None:
@@ -47,11 +52,17 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
     )
     sparkline_of_series = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
     missing = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN_PER_PAGE]
-    short_series = select(models.Series.id).where(
+    short_series = select(models.Series.id, models.Series.version).where(
         models.Series.id.in_(missing), models.Series.n_points <= _MAX_DRAWN_POINTS
     )
-    for series_id, trend in points.arrange_trends(session, session.scalars(short_series).all()).items():
-        sparkline = draw_path(trend, drifts.list_series_drifts(session, series_id))
+    for series_id, version in session.execute(short_series).all():
+        sparkline = _drawn.get_or_compute(session, series_id, version, partial(_draw_series, session, series_id))
         if sparkline is not None:
             sparkline_of_series[series_id] = sparkline
     return sparkline_of_series
+
+
+def _draw_series(session: Session, series_id: int) -> Sparkline | None:
+    """Draw a series from its points."""
+    trend = points.arrange_trends(session, [series_id]).get(series_id)
+    return None if trend is None else draw_path(trend, drifts.list_series_drifts(session, series_id))

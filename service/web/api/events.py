@@ -92,23 +92,25 @@ def get(event_id: str) -> triage_schemas.EventDetail:
 
 
 @bp.get("/events/<event_id>/decisions")
+@bp.input(PageQuery, location="query")
 @bp.output(triage_schemas.DecisionList)
-def log(event_id: str) -> triage_schemas.DecisionList:
+def log(event_id: str, query_data: PageQuery) -> triage_schemas.DecisionList:
     """Return the decisions about an event, oldest first."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
-        return decisions.list_decisions(session, event_id)
+        return decisions.list_page(session, event_id, query_data.limit, query_data.offset)
 
 
 @bp.get("/events/<event_id>/deliveries")
+@bp.input(PageQuery, location="query")
 @bp.output(triage_schemas.DeliveryList)
-def delivered(event_id: str) -> triage_schemas.DeliveryList:
+def delivered(event_id: str, query_data: PageQuery) -> triage_schemas.DeliveryList:
     """Return the notifications about an event: the channel of each, when it was sent, and when it is tried again."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
-        return deliveries.list_deliveries(session, event_id)
+        return deliveries.list_page(session, event_id, query_data.limit, query_data.offset)
 
 
 @bp.post("/events/<event_id>/decisions")

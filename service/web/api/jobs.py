@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 
 from apiflask import APIBlueprint
-from flask import Response
+from flask import Response, url_for
 from flask.typing import ResponseReturnValue
 
 from runner.contract.job import (
@@ -77,7 +77,9 @@ def order(json_data: JobOrder) -> ResponseReturnValue:
     command = json_data.backend is Backend.CALLER
     requester = Requester(find_author(json_data.author), Where.COMMAND if command else Where.API)
     job, new = job_orders.place_order(json_data, requester)
-    return job.model_dump(mode="json"), HTTPStatus.CREATED if new else HTTPStatus.OK
+    if not new:
+        return job.model_dump(mode="json"), HTTPStatus.OK
+    return job.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": url_for("api.jobs.get", job_id=job.id)}
 
 
 @bp.get("/jobs/<int:job_id>")

@@ -8,10 +8,11 @@ from pydantic import TypeAdapter, ValidationError
 from runner.contract import RevisionList
 from runner.contract.base import Name
 from service.pipeline import judging_schedule
-from service.schemas.history import Stored
+from service.schemas.history import RevisionPage, Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
 from service.web.access.caller_limits import require_access_to_report
+from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable
 
@@ -41,14 +42,15 @@ def put(subject: str, json_data: RevisionList) -> Stored:
 
 
 @bp.get("/subjects/<subject>/revisions")
-@bp.output(RevisionList)
-def get(subject: str) -> RevisionList:
-    """Return all known commits of a subject, oldest first."""
+@bp.input(PageQuery, location="query")
+@bp.output(RevisionPage)
+def index(subject: str, query_data: PageQuery) -> RevisionPage:
+    """Return the known commits of a subject, the newest first."""
     with get_database().reading() as session:
-        revision_list = revisions.read_revision_list(session, subject)
-    if revision_list is None:
+        page = revisions.list_page(session, subject, query_data.limit, query_data.offset)
+    if page is None:
         raise make_not_found(f"subject {subject}")
-    return revision_list
+    return page
 
 
 def _check_name(subject: str) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from apiflask import APIBlueprint
+from flask import url_for
+from flask.typing import ResponseReturnValue
 from pydantic import BaseModel, ConfigDict
 
 from service.schemas import triage
@@ -45,7 +48,7 @@ def index(query_data: SilenceQuery) -> triage.SilenceList:
 @bp.post("/silences")
 @bp.input(triage.SilenceRequest)
 @bp.output(triage.Silence, status_code=201)
-def add(json_data: triage.SilenceRequest) -> triage.Silence:
+def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
     """Silence one series, or all that match a pattern, until a time. Drifts are found and listed all the same."""
     now = datetime.now(UTC)
     if json_data.until <= now:
@@ -57,7 +60,20 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
             raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
         audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
-        return silences.build_view(silence, now)
+        added = silences.build_view(silence, now)
+    location = url_for("api.silences.get", silence_id=added.id)
+    return added.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": location}
+
+
+@bp.get("/silences/<int:silence_id>")
+@bp.output(triage.Silence)
+def get(silence_id: int) -> triage.Silence:
+    """Return one silence."""
+    with get_database().reading() as session:
+        silence = silences.find_silence(session, silence_id, datetime.now(UTC))
+    if silence is None:
+        raise make_not_found(f"silence {silence_id}")
+    return silence
 
 
 @bp.delete("/silences/<int:silence_id>")

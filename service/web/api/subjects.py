@@ -8,6 +8,7 @@ from service.schemas.triage import SubjectChange, SubjectEntry, SubjectList
 from service.store import subjects
 from service.web import subject_settings
 from service.web.access.author import find_author
+from service.web.api.body import PageQuery
 from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
@@ -15,11 +16,12 @@ bp = APIBlueprint("subjects", __name__)
 
 
 @bp.get("/subjects")
+@bp.input(PageQuery, location="query")
 @bp.output(SubjectList)
-def index() -> SubjectList:
-    """Return all subjects, by name."""
+def index(query_data: PageQuery) -> SubjectList:
+    """Return subjects, by name."""
     with get_database().reading() as session:
-        return subjects.list_subjects(session)
+        return subjects.list_page(session, query_data.limit, query_data.offset)
 
 
 @bp.get("/subjects/<subject>")

@@ -224,7 +224,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
     """Return what the template of an event shows."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
-        log = decisions.list_decisions(session, event_id).items if event else []
+        log = decisions.list_decisions(session, event_id) if event else []
         commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS) if event else []
         bisects = bisect_results.list_event_bisects(session, event.subject, event_id) if event else []
         drift = _find_leading_drift(session, event) if event else None

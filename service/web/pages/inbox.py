@@ -191,7 +191,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
             if query.folded
             else []
         )
-        rows = _build_rows(store, [*event_list.items, *folded_events])
+        rows = build_rows(store, [*event_list.items, *folded_events])
         choices = _list_choices(store, query)
     return Inbox(
         query=query,
@@ -266,7 +266,7 @@ def _parse_moment(name: str, text: str, now: datetime) -> datetime:
         raise make_unprocessable(name, str(error)) from error
 
 
-def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
+def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
     """Return events with what the list shows of each: its drift, its sparkline and its next step."""
     leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
     sparkline_of_series = sparklines.read_sparklines(
@@ -295,7 +295,7 @@ def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: Fu
 
 def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
     """Return what the filters offer, each as the value in the address and the text that is shown."""
-    subject_names = [entry.name for entry in subjects.list_subjects(store).items]
+    subject_names = [entry.name for entry in subjects.list_subjects(store)]
     choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
         "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],

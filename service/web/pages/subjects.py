@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.rules.access.scope import Scope
-from service.schemas.triage import BisectPolicy, SubjectChange
+from service.schemas.triage import BisectPolicy, SubjectChange, SubjectList
 from service.store import subjects
 from service.web import subject_settings
 from service.web.access import guard
@@ -26,18 +26,18 @@ bp = make_page_blueprint("subjects")
 def index() -> Page:
     """List the subjects with their settings."""
     with get_database().reading() as session:
-        subject_list = subjects.list_subjects(session)
+        entries = subjects.list_subjects(session)
     return Page(
         "subjects.html",
         {
-            "subjects": subject_list,
+            "subjects": entries,
             "policies": list(BisectPolicy),
             "runs_a_day": get_config().narrowing_runs,
             "author": forms.find_likely_author(),
             "may_change": guard.find_caller().may(Scope.ORDER),
         },
-        document=lambda: subject_list,
-        table=lambda: Table.from_records(subject_list.items, "name", "repository", "bisect_policy"),
+        document=lambda: SubjectList(items=entries, total=len(entries), limit=len(entries), offset=0),
+        table=lambda: Table.from_records(entries, "name", "repository", "bisect_policy"),
     )
 
 

@@ -1,22 +1,44 @@
-"""Workloads and their cases, of which any run is stored."""
+"""Workloads and their cases, of which any run is stored; of one case its charts, drifts and events."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from flask import abort
 
+from runner.contract.metrics import MetricView, list_shown_metrics
 from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
 from service.store import cases
-from service.store.series import series
+from service.store.events import case_drifts, events
+from service.store.series import series, sparklines
+from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
+from service.web.pages import inbox
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("workloads")
+
+_MAX_DRIFTS = 50
+_MAX_EVENTS = 10
+_MAX_CHARTS = 8
+"""Charts of one host."""
+_COMPANIONS = frozenset(list_shown_metrics(MetricView.COMPARISON))
+"""Metrics that have a chart although they are not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSeries:
+    """The series of a case of one subject on one host, and those of them that the page draws."""
+
+    subject: str
+    host: str
+    series: list[SeriesSummary]
+    charted: list[SeriesSummary]
 
 
 @page(bp, "/workloads")
@@ -33,18 +55,33 @@ def workload(name: str) -> Page:
 
 @page(bp, "/cases/<key>")
 def case(key: str) -> Page:
-    """Show the series of one case."""
+    """Show one case: its charts, its drifts, its events and its series."""
     with get_database().reading() as session:
         entry = cases.find_case(session, key)
         if entry is None:
             abort(404, "There is no such case. It may belong to another Faultwatch service.")
         of_name = series.list_page(session, series.SeriesFilter(case=entry.name)).items
-    same_case = entry.definition, entry.parameters
-    summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
+        same_case = entry.definition, entry.parameters
+        summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
+        groups = _group_series_by_host(summaries)
+        lines = sparklines.read_sparklines(session, [summary.id for group in groups for summary in group.charted])
+        drifts = redact_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
+        all_events = events.list_most_important(session, case_drifts.list_case_events(session, key))
+        all_events.sort(key=lambda event: not event.open)
+        listed = redact_for_caller(all_events[:_MAX_EVENTS])
+        rows = inbox.build_rows(session, listed)
     return Page(
         "case.html",
-        {"case": entry, "groups": _group_series_by_host(summaries)},
-        document=lambda: {"case": entry, "series": summaries},
+        {
+            "case": entry,
+            "groups": groups,
+            "lines": lines,
+            "drifts": drifts,
+            "events": rows,
+            "n_events": len(all_events),
+            "n_runs": max((summary.n_points for summary in summaries), default=0),
+        },
+        document=lambda: {"case": entry, "series": summaries, "drifts": drifts.items, "events": listed},
         table=lambda: Table.from_records(
             summaries,
             ("series", lambda summary: summary.id),
@@ -69,8 +106,8 @@ def _list_workloads(name: str | None) -> Page:
     )
 
 
-def _group_series_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
-    """Return series by subject and host."""
+def _group_series_by_host(summaries: list[SeriesSummary]) -> list[HostSeries]:
+    """Return series by subject and host, judged ones first."""
 
     def get_host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
@@ -78,8 +115,18 @@ def _group_series_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str
     def get_order(summary: SeriesSummary) -> tuple[Any, ...]:
         return get_host(summary), not summary.judged, rank_metric(summary.metric)
 
-    groups = groupby(sorted(summaries, key=get_order), get_host)
-    return [(subject, name, list(group)) for (subject, name), group in groups]
+    groups = ((names, list(group)) for names, group in groupby(sorted(summaries, key=get_order), get_host))
+    return [HostSeries(subject, host, group, _choose_charted(group)) for (subject, host), group in groups]
+
+
+def _choose_charted(summaries: list[SeriesSummary]) -> list[SeriesSummary]:
+    """Return the series of one host that say most: those that are judged, and what a change of them costs."""
+    charted = [
+        summary
+        for summary in summaries
+        if summary.latest is not None and (summary.judged or summary.metric in _COMPANIONS)
+    ]
+    return charted[:_MAX_CHARTS]
 
 
 def _build_table(entries: list[CaseEntry]) -> Table:

@@ -38,6 +38,6 @@ def prepare(arena: Arena) -> None:
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    assert any(end in outcome.report for end in ("files (inodes)", "made more than", "memory limit")), outcome.said
+    assert any(end in outcome.report for end in ("free inodes", "created more than", "memory limit")), outcome.said
     state = os.statvfs(arena.home)
     assert not state.f_files or state.f_ffree > MIN_FREE_FILES

@@ -131,3 +131,26 @@ def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
     assert "watched" not in capsys.readouterr().out
     show_comparison(ComparisonResult(watched, watched.model_copy(update={"files": None}), comparison), TARGET)
     assert "head: Faultwatch could not trace any execution" in capsys.readouterr().out
+
+
+def test_a_narrow_terminal_breaks_no_name_and_no_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noisy = {side: Side(level=0.0175, low=0.0168, high=0.0211, n=20, agree=1) for side in ("base", "head")}
+    rows = (
+        row("minor-faults", 10_299, 20_539, counts=True).model_copy(update={"percent": 99.4}),
+        row("anonymous-faults", 10_254, 20_494).model_copy(update={"percent": 99.9}),
+        row("cgroup:pgfault", 10_300, 20_540),
+        row("task-clock", 0.0175, 0.0368).model_copy(update={"percent": 111.0, **noisy}),
+    )
+    decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, settings=())
+    shown = {}
+    for columns in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        show_comparison(ComparisonResult(report(), report(), decided), TARGET)
+        shown[columns] = (
+            capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+        )
+    for whole in ("minor-faults", "anonymous-faults", "cgroup:pgfault", "(+99.4 %)", "(+111 %)", "[16.8 –", "21.1 ms]"):
+        assert whole in shown["80"], shown["80"]
+    assert "17.5 ms [16.8 – 21.1 ms]" in shown["200"]

@@ -72,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_every_question_is_seen(script: str, expected: set[tuple[str, str]], folder: Path, counted: bool) -> None:
-    lookups, _ = follow(script, folder, is_counted=counted)
+    lookups, _ = follow(script, folder, counted=counted)
     assert lookups.untraced_reason == ""
     assert expected <= of_folder(lookups, folder)
 
@@ -111,7 +111,7 @@ def test_what_is_made_and_changed_is_seen(script: str, made: set[str], changed: 
 def test_what_would_be_read_if_it_were_there_is_seen(
     script: str, missed: set[str], folder: Path, counted: bool
 ) -> None:
-    lookups, _ = follow(script, folder, is_counted=counted)
+    lookups, _ = follow(script, folder, counted=counted)
     assert {Path(path).name for path in lookups.missed_paths if Path(path).parent == folder} == missed
 
 

@@ -32,14 +32,14 @@ command = ["./w", "{workload}/input"]
 @pytest.mark.parametrize("setting", ["kernel.architecture", "cpu.model", "cpu.features", "libc.version"])
 def test_another_machine_makes_other_builds(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
-    here = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine
+    here = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine_settings
 
     def other(**more: object) -> Environment:
         found = capturing.capture_environment(**more)  # type: ignore[arg-type]
         return found.model_copy(update={"settings": {**found.settings, setting: "another"}})
 
     monkeypatch.setattr(preflight, "capture_environment", other)
-    there = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine
+    there = preflight.prepare_bench(load_settings(), examine_host=False).builder.machine_settings
     assert {name for name in here | there if here.get(name) != there.get(name)} == {setting}
 
 

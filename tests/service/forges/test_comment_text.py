@@ -29,7 +29,11 @@ from tests.service.forges import made_gates
 GOLDEN = Path(__file__).with_name("golden_comments")
 COMMITS = "https://forge.example.org/octo-org/copies/commit/"
 LINKS = Links(
-    "https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1", COMMITS, accept=True
+    "https://faults.example.org/compare?base=ba5e&head=4ead",
+    "https://ci.example.org/runs/1",
+    "https://faults.example.org/definitions",
+    COMMITS,
+    accept=True,
 )
 MARKER = comment_text.build_marker(made_gates.REPOSITORY, 7)
 OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
@@ -384,6 +388,7 @@ def _rows(written: str) -> set[int]:
                 assert inner.attrs["href"] in {
                     LINKS.compare,
                     LINKS.log,
+                    LINKS.definitions,
                     COMMITS + made_gates.BASE,
                     COMMITS + made_gates.HEAD,
                 }
@@ -449,3 +454,13 @@ def test_how_to_accept_is_said_only_where_somebody_has_to(name: str) -> None:
     offered = "/faultwatch accept" in comment_text.build_comment(outcome, LINKS, MARKER)
     assert offered is (outcome.needs_acceptance and accepted is None)
     assert "/faultwatch accept" not in comment_text.build_comment(outcome, replace(LINKS, accept=False), MARKER)
+
+
+def test_what_a_page_fault_is_is_linked_or_folded_where_no_service_has_an_address() -> None:
+    report = made_gates.gate(OVER)
+    linked = comment_text.build_comment(judge_gate(report), build_links("https://faults.example.org", report), MARKER)
+    assert "[What a page fault is](https://faults.example.org/definitions)" in linked
+    assert "The program uses an address" not in linked
+    folded = comment_text.build_comment(judge_gate(report), build_links("", report), MARKER)
+    assert "<summary>What a page fault is</summary>\n\nThe program uses an address" in folded
+    assert "/definitions" not in folded

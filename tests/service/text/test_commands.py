@@ -115,5 +115,5 @@ def test_a_command_works_as_pasted_in_a_clone(number: int, clone: Path) -> None:
     assert not is_range(named)
     workload, repository = find_workload_and_repository(Settings(clone / "home", None, "box"), named, given["repo"])
     assert (workload.path, repository.path) == (clone / "bench" / "workload.toml", clone)
-    if given["choices"] or given["case_names"]:
-        assert choose_single_case(workload, given["choices"], given["case_names"]).parameters == PARAMETERS
+    if given["parameter_choices"] or given["case_names"]:
+        assert choose_single_case(workload, given["parameter_choices"], given["case_names"]).parameters == PARAMETERS

@@ -54,7 +54,7 @@ _IDS: Mapping[str, str] = {
     "profiles.get": "get_profile",
     "profiles.index": "list_profiles",
     "profiles.put": "store_profile",
-    "revisions.get": "list_revisions",
+    "revisions.index": "list_revisions",
     "revisions.put": "store_revisions",
     "runner_tokens.post": "request_runner_token",
     "runs.get": "get_run",
@@ -69,12 +69,17 @@ _IDS: Mapping[str, str] = {
     "settings_lab.get": "get_settings_lab",
     "silences.add": "silence_series",
     "silences.end": "end_silence",
+    "silences.get": "get_silence",
     "silences.index": "list_silences",
     "subjects.change": "change_subject",
     "subjects.get": "get_subject",
     "subjects.index": "list_subjects",
 }
 """The id of each endpoint: the name of its function in generated clients. An id never changes."""
+_CREATING_IDS = {"order_job", "silence_series"}
+"""Operations that choose the address of what they make. What a ``PUT`` makes has the address of the request; a decision
+is an entry of a log, which has no address."""
+_LOCATION = {"description": "The address of what was made.", "schema": {"type": "string", "format": "uri-reference"}}
 _PATH_PARAMETERS = {
     "drift_id": "The id of the drift.",
     "event_id": "The id of the event.",
@@ -190,6 +195,8 @@ def complete_description(
         if example is not None:
             content["example"] = example
         document["requestBody"] = {"required": True, "content": {"application/json": content}}
+    if document["operationId"] in _CREATING_IDS:
+        document["responses"]["201"]["headers"] = {"Location": _LOCATION}
     if operation.answer is not None:
         for status, response in document["responses"].items():
             if status.startswith("2"):

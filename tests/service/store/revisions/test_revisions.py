@@ -14,7 +14,8 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], i
 
 
 def order(api: Api, subject: str = "demo") -> list[str]:
-    return [one["title"].removeprefix("Change ") for one in api.get(f"/subjects/{subject}/revisions")["revisions"]]
+    newest_first = api.get(f"/subjects/{subject}/revisions", limit=1000)["items"]
+    return [one["title"].removeprefix("Change ") for one in reversed(newest_first)]
 
 
 def values(api: Api) -> list[int]:
@@ -107,7 +108,7 @@ def test_the_event_of_a_dead_commit_moves_to_the_one_with_the_same_patch_id(api:
     before = rewrite(4, "abc")
     assert rewrite(14, "abc") == before, "although its title is another"
     assert rewrite(24, "adc") != before
-    stored = api.get("/subjects/demo/revisions")["patches"]
+    stored = {one["commit"]: one["patch"] for one in api.get("/subjects/demo/revisions")["items"]}
     assert stored[reports.commit(15)] == "b" * 40
 
 

@@ -38,7 +38,7 @@ RESULTS = {
 """Anonymous callers see these, reading."""
 FOR_ALL = {
     *("static", "vendor.file", "api.health.show", "access.form", "access.sign_in", "access.sign_out"),
-    *("api.actions.sign_in", "webhooks.receive"),
+    *("api.actions.sign_in", "webhooks.receive", "definitions.show"),
 }
 """These check for themselves who may do what, on every service."""
 WITH_TOKEN = {
@@ -60,7 +60,7 @@ WITH_TOKEN = {
     *("jobs.index", "jobs.show", "bisect.index", "bisect.show", "api.jobs.index", "api.jobs.get", "api.jobs.log"),
     *("lab.show", "lab.order", "api.settings_lab.get"),
     *("matrix.show", "api.nightly_runs.get", "subjects.index", "api.subjects.index", "api.subjects.get"),
-    *("api.export.get", "api.revisions.get", "compare.between"),
+    *("api.export.get", "api.revisions.index", "api.silences.get", "compare.between"),
     # what writes, or has the service compute
     *("event.triage", "api.events.triage", "judged_series.index"),
     *("releases.index", "releases.choose", "releases.show"),

@@ -115,7 +115,7 @@ def test_drifts_are_filtered(api: Api) -> None:
     assert api.drifts(host="elsewhere") == []
     assert api.drifts(definition=reports.CASE.definition) == api.drifts()
     assert api.drifts(definition="f" * 16) == []
-    assert api.get("/drifts", limit=1) == {"items": api.drifts()[:1], "total": 4}
+    assert api.get("/drifts", limit=1) == {"items": api.drifts()[:1], "total": 4, "limit": 1, "offset": 0}
 
 
 def test_one_drift_by_its_name(api: Api) -> None:

@@ -59,6 +59,13 @@ def test_a_job_is_ordered_taken_on_told_of_and_done(jobs: Jobs) -> None:
     assert jobs.states(job) == ["queued", "running", "done"]
 
 
+def test_the_answer_to_an_order_says_where_the_job_is(jobs: Jobs, client: FlaskClient) -> None:
+    answer = client.post("/api/v1/jobs", json={"question": QUESTION})
+    assert answer.status_code == 201
+    assert client.get(answer.headers["Location"]).json == answer.json
+    assert "Location" not in client.post("/api/v1/jobs", json={"question": QUESTION}).headers, "nothing was made"
+
+
 def test_the_same_question_is_the_same_job_while_that_is_open(jobs: Jobs) -> None:
     job = jobs.order()
     assert jobs.order(200)["id"] == job["id"]

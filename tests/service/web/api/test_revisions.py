@@ -6,7 +6,8 @@ from tests.service.reports import commit
 
 
 def listed(api: Api) -> list[str]:
-    return [revision["commit"] for revision in api.get("/subjects/demo/revisions")["revisions"]]
+    """Return the commits, oldest first."""
+    return [revision["commit"] for revision in reversed(api.get("/subjects/demo/revisions")["items"])]
 
 
 def test_a_history_may_be_sent_again_and_in_parts(api: Api) -> None:
@@ -18,8 +19,8 @@ def test_a_history_may_be_sent_again_and_in_parts(api: Api) -> None:
 
 def test_a_commit_is_read_back_as_it_was_sent(api: Api) -> None:
     api.put_revisions(2)
-    (revision,) = api.get("/subjects/demo/revisions")["revisions"]
-    assert revision == reports.revision(2).model_dump(mode="json")
+    (revision,) = api.get("/subjects/demo/revisions")["items"]
+    assert revision == reports.revision(2).model_dump(mode="json") | {"patch": ""}
 
 
 def test_parents_that_a_shallow_clone_did_not_have_are_taken_over(api: Api) -> None:
@@ -35,4 +36,11 @@ def test_subjects_have_histories_of_their_own(api: Api) -> None:
     api.put_revisions(1, 2)
     api.send(reports.report(3, 100, subject="other"))
     assert listed(api) == [commit(1), commit(2)]
-    assert len(api.get("/subjects/other/revisions")["revisions"]) == 1
+    assert api.get("/subjects/other/revisions")["total"] == 1
+
+
+def test_a_page_of_a_history_starts_with_the_newest_commits(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    page = api.get("/subjects/demo/revisions", limit=1, offset=1)
+    assert [one["commit"] for one in page["items"]] == [commit(2)]
+    assert (page["total"], page["limit"], page["offset"]) == (3, 1, 1)

@@ -1,0 +1,32 @@
+"""What a page fault is, and what each metric counts: for those who read a comment or a chart for the first time."""
+
+from __future__ import annotations
+
+from runner.contract.metrics import CATALOGUE
+from service.web.pages.error_pages import make_page_blueprint
+from service.web.rendering.page_formats import Page, Table, page
+
+bp = make_page_blueprint("definitions")
+
+
+@page(bp, "/definitions")
+def show() -> Page:
+    """Define page faults and all metrics. Everybody may read it, also without a token: it tells nothing measured."""
+    metrics = list(CATALOGUE.values())
+    return Page(
+        "definitions.html",
+        {"metrics": metrics},
+        document=lambda: [
+            {
+                "name": entry.name,
+                "title": entry.title,
+                "unit": entry.unit,
+                "kind": entry.kind,
+                "better": entry.better,
+                "judged": entry.judged,
+                "definition": entry.definition,
+            }
+            for entry in metrics
+        ],
+        table=lambda: Table.from_records(metrics, "name", "title", "unit", "kind", "better", "judged", "definition"),
+    )

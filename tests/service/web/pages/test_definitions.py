@@ -1,0 +1,19 @@
+"""What a page fault is: for everybody to whom a comment links it, also on a service that asks for tokens."""
+
+from __future__ import annotations
+
+from service.app import create_app
+from service.config.access import Access
+from service.config.settings import Config
+from tests.service.web.text import read
+
+
+def test_a_reader_without_a_token_learns_what_a_fault_is_and_nothing_else(config: Config) -> None:
+    client = create_app(config.copy_with(access=Access.TOKENS)).test_client()
+    text = read(client, "/definitions")
+    assert "What a page fault is The program uses an address to which no page of memory is mapped yet" in text
+    assert "Minor faults minor-faults faults lower yes Page faults that the kernel resolved" in text
+    assert client.get("/definitions.csv").text.startswith("name,title,unit")
+    (system_time,) = [entry for entry in client.get("/definitions.json").json if entry["name"] == "sys-time"]
+    assert (system_time["unit"], system_time["judged"]) == ("s", False)
+    assert client.get("/workloads").status_code in {302, 401}
