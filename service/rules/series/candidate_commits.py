@@ -70,7 +70,7 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
 def collect_with_ancestors(
     parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str] = frozenset()
 ) -> frozenset[str]:
-    """Return some commits with all their known ancestors, without those that are excluded and what only these lead to.
+    """Return commits with all their known ancestors, except excluded commits and those reached only through them.
 
     Parameters
     ----------
