@@ -32,7 +32,7 @@ class Variable(Struct, frozen=True):
 VARIABLES = (
     Variable(
         "FAULTWATCH_HOME",
-        "The folder of all data: database, spool, clones, builds.",
+        "The data folder: database, spool, clones, builds.",
         "`~/.local/share/faultwatch`",
         "path",
     ),
@@ -46,7 +46,7 @@ VARIABLES = (
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable(
         "FAULTWATCH_POOL",
-        "The name of a pool of interchangeable machines, which reports contain instead of `FAULTWATCH_HOST`.",
+        "A common name for a pool of interchangeable machines; reports contain it instead of `FAULTWATCH_HOST`.",
         "none",
     ),
     Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),

@@ -114,7 +114,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
             *cast(Any, trials),
             interleaved.decide_comparison,
             pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),
-            cases=cases,
+            n_cases=cases,
             judging=judging,
         )
         measured.append(

@@ -12,12 +12,12 @@ _RUNS_PER_GATE = 42
 """Executions of a gate whose counts repeat: 20 pairs, and the first one of each side."""
 
 
-def describe_slowness(seconds: Number, cases: int = 1, *, is_server: bool = False) -> str:
+def describe_slowness(seconds: Number, n_cases: int = 1, *, is_server: bool = False) -> str:
     """Return how long a session and a gate will take, and how to shorten them; empty if executions are short.
 
     Parameters
     ----------
-    cases
+    n_cases
         How many cases are measured, each in its own executions.
     is_server
         Whether an execution is the start of a server with the load of all windows.
@@ -25,7 +25,7 @@ def describe_slowness(seconds: Number, cases: int = 1, *, is_server: bool = Fals
     if seconds < (_SLOW_SERVER_SECONDS if is_server else _SLOW_SECONDS):
         return ""
     session, gate = (
-        _format_duration(seconds * executions * cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE)
+        _format_duration(seconds * executions * n_cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE)
     )
     remedy = (
         "Give `command` in [load] fewer operations: a window of one second shows the same faults"

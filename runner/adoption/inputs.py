@@ -81,7 +81,7 @@ def _get_kind(file: str) -> str:
 
 
 def _rank_folder(file: str) -> int:
-    """Return which of the folders for inputs a file is in; as many as there are if it is in none."""
+    """Return the rank of a file's folder among the input folders, from 0; the last rank if it is none of them."""
     folder = str(PurePosixPath(file).parent).lower()
     return next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
 

@@ -74,10 +74,10 @@ def escape_braces(command: str) -> str:
 
 
 def _format_string(text: str) -> str:
-    """Return a text as TOML: literally if possible, which is easier to read."""
-    plain = text.isprintable() and "'" not in text and '"' in text
+    """Return a text as a TOML string: a literal one, without escapes, if it contains double quotes only."""
+    can_be_literal = text.isprintable() and "'" not in text and '"' in text
     # A JSON string is also a basic string of TOML, except for one character.
-    return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"'{text}'" if can_be_literal else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _format_list(words: tuple[str, ...]) -> str:

@@ -82,7 +82,7 @@ def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> ProcessChoic
     Parameters
     ----------
     path
-        The path below the mount of the hierarchy, or with the usual mount.
+        The group's path within the cgroup hierarchy, with or without the usual mount point in front.
 
     Raises
     ------

@@ -159,13 +159,13 @@ def _measure_remedy(
             return None
         with raise_priority():
             # Head is warmed up: it was just compared.
-            remedied_head.share_tree(head)
+            remedied_head.share_restorer(head)
             remedied_head.warm_up()
             if not _may_help(remedied_head, verdict):
                 return None
             judging = head.workload.metrics.judging
             result = sample_interleaved(
-                head, remedied_head, decide, pairs=_PAIRS, cases=1, judging=judging, deadline=deadline
+                head, remedied_head, decide, pairs=_PAIRS, n_cases=1, judging=judging, deadline=deadline
             )
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None

@@ -292,7 +292,7 @@ class HistoryMeasurement(Struct, frozen=True):
         reports: list[Report] = []
         for run in runs:
             observer.on_run_start(revision, run.case)
-            # Every other reason for a run is an uncertain count.
+            # A run with any other reason is planned because a count is uncertain, so it is never reused.
             source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
                 with builds.pause_builds():

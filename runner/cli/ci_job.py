@@ -14,7 +14,7 @@ _URL = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
 
 
 def detect_ci_job(environment: Mapping[str, str]) -> CiJob:
-    """Return the job that these variables describe; outside the CI of a forge, one without a repository."""
+    """Return the CI job that these variables describe; an empty one if they describe none or name a wrong project."""
     job = next((job for system in CI_SYSTEMS.values() if (job := system.read_job(environment)) is not None), CiJob())
     try:
         TypeAdapter(Project).validate_python(job.repository)

@@ -159,7 +159,7 @@ def compare_cases(
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
     explain
-        Profile both sides of the cases that got worse, and measure remedies, in about the time of the comparison.
+        Profile both sides of the cases that got worse, and measure remedies, in about the same time as the comparison.
     """
     results = []
     trials_by_index: dict[int, tuple[Trial, Trial]] = {}
@@ -307,7 +307,7 @@ class _Session(Struct):
 
     service: Service
     pairs: Pairs
-    cases: int
+    n_cases: int
     activity: Activity
     title: str = ""
     later_executions: int = 0
@@ -349,22 +349,24 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
         return None
     session.start_executing(1 + max(2, session.pairs.min_pairs))
     return compare_with_stored_base(
-        stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.activity.advance
+        stored, trial, session.decide, pairs=session.pairs, n_cases=session.n_cases, progress=session.activity.advance
     )
 
 
 def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult:
-    """Return the result of a case that base cannot run, because head adds its parameters."""
-    skipped = base.get_unbuilt_trial(case)
-    trial = head.get_trial(case)
-    reports = {skipped: skipped.report_skipped("head adds this case, and the base cannot run it")}
+    """Return the result of a case that base cannot run, because head adds its parameters.
+
+    If head can run, :func:`make_undecided` executes it alone.
+    """
+    base_trial, head_trial = base.get_unbuilt_trial(case), head.get_trial(case)
+    reports = {base_trial: base_trial.report_skipped("head adds this case, and base cannot run it")}
     if failure := head.build_result.failure:
-        reports[trial] = trial.report_failed(
+        reports[head_trial] = head_trial.report_failed(
             Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary
         )
-    elif trial.obstacle:
-        reports[trial] = trial.report_skipped(trial.obstacle)
-    return make_undecided(skipped, trial, reports)
+    elif head_trial.obstacle:
+        reports[head_trial] = head_trial.report_skipped(head_trial.obstacle)
+    return make_undecided(base_trial, head_trial, reports)
 
 
 def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> ComparisonResult:
@@ -399,7 +401,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         head,
         session.decide,
         pairs=session.pairs,
-        cases=session.cases,
+        n_cases=session.n_cases,
         build_further_trials=build_other_trials,
         build_in_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].build_result.tree),
         progress=session.activity.advance,

@@ -35,7 +35,7 @@ COMMANDS = {
     "measure": "Measure a workload at one revision.",
     "nightly": "Measure every workload in every configuration of a matrix.",
     "profile": "Show where a case's faults, CPU time and waiting come from, and name the cause.",
-    "publish": "Write the pages of a store of runs as static files.",
+    "publish": "Write the pages of a run store as static files.",
     "spool": "Show or send the reports that the service has not received yet.",
     "try": "Measure the effect of a remedy.",
     "workloads": "List the shipped workloads and their cases.",

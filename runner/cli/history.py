@@ -92,7 +92,7 @@ _MAX_CHARTS = 3
         "store_location",
         metavar="FOLDER|branch:NAME",
         help="Keep the runs as files in a folder, or in a branch of the repository, instead of a service or a local "
-        "database. Runs that are there already are not measured again.",
+        "database. Runs that are already stored are not measured again.",
     ),
     result_options,
 )

@@ -20,8 +20,8 @@ from runner.contract.report import Case, Outcome, Report, Revision
 
 _REASON_LABELS = {
     Reason.ANCHOR: "measured again because the environment changed",
-    Reason.CROSS_MEASUREMENT: "cross-measured to separate the effect of the commit from that of the environment",
-    Reason.RERUN: "measured again to confirm a change of level",
+    Reason.CROSS_MEASUREMENT: "cross-measured to separate the effects of commit and environment",
+    Reason.RERUN: "measured again to confirm a level change",
 }
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _NO_WRAP: dict[str, Any] = {"soft_wrap": True}
@@ -152,7 +152,7 @@ class ProgressBar:
             and (time_left := self._format_time_left())
         ):
             self._console.print(
-                f"  {time_left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True
+                f"  {time_left}, not counting reruns of an uncertain level", highlight=False, soft_wrap=True
             )
 
     def _format_time_left(self) -> str:

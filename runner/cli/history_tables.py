@@ -56,7 +56,7 @@ def show_history(
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
             f"[yellow]The program found the same files, but its count differs: {escape_text(sentence)}.[/]\nThe "
-            f"measured count is judged. From there on, every revision was measured.",
+            f"measured count is judged. From this revision on, every revision was measured.",
             highlight=False,
             soft_wrap=True,
         )

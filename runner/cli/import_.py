@@ -45,7 +45,7 @@ REPORTS_PER_REQUEST = 500
         metavar="METRIC=lower|higher",
         help="Which direction of a metric is an improvement, for files that do not state one. Repeatable.",
     ),
-    click.option("--columns", default="", metavar="NAME=COLUMN,…", help="The meaning of the columns of a CSV file."),
+    click.option("--columns", default="", metavar="NAME=COLUMN,…", help="What the columns of a CSV file mean."),
     click.option(
         "--repo", default="", metavar="PATH|URL", help="The repository that determines the order of the revisions."
     ),

@@ -40,12 +40,12 @@ _DO_WORK_HINT = (
 )
 _NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (
-    "`{}` only prints {}, so this counts little more than the program's start, which hardly any change of the project "
+    "`{}` only prints {}, so this counts little more than the program's start, which hardly any change to the project "
     "affects. Put an input into the repository, and let `command` in [run] of workload.toml process it as users "
     "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
 )
 _FOREIGN_REMARK = (
-    "`{}` executes nothing that this project builds, so no change of the project moves its count. " + _DO_WORK_HINT
+    "`{}` executes nothing that this project builds, so no change to the project moves its count. " + _DO_WORK_HINT
 )
 _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
 _FAILED_REMARK = (

@@ -44,7 +44,7 @@ samples_option = click.option(
     help="Number of executions or pairs to measure. Default: enough to prove the counts.",
 )
 again_option = click.option(
-    "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped before."
+    "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped earlier."
 )
 
 
@@ -55,7 +55,7 @@ def explain_option(*, default: bool) -> Callable[[Any], Any]:
         default=default,
         show_default=True,
         envvar="FAULTWATCH_EXPLAIN",
-        help="Say why a case got worse: profile both sides and measure remedies, in about the time of the comparison.",
+        help="Say why a case got worse: profile both sides and measure remedies, in about the comparison's time.",
     )
 
 

@@ -1,4 +1,4 @@
-"""``faultwatch publish``: write the pages of a store of runs as static files."""
+"""``faultwatch publish``: write the pages of a run store as static files."""
 
 import subprocess
 from pathlib import Path

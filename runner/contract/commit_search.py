@@ -134,7 +134,7 @@ Answer = Measure | Prove | Found | NothingToFind
 
 
 class Asked(Strict):
-    """The request of a search, so that the result can be understood by itself."""
+    """The request of a search, so that the result can be understood on its own."""
 
     good: str
     bad: str

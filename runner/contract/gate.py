@@ -89,15 +89,15 @@ class GateCase(Strict):
         """Whether both sides are measured."""
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
-    def build_request(self, cases: int = 1) -> ComparisonRequest:
-        """Return the comparison request of this case, if both sides are measured; ``cases`` are compared in all."""
+    def build_request(self, n_cases: int = 1) -> ComparisonRequest:
+        """Return the comparison request of this case, if both sides are measured; ``n_cases`` are compared in all."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,
             judge=self.judge,
             precision=self.precision,
             budgets=self.budgets,
-            cases=cases,
+            cases=n_cases,
             most=self.most,
             base_stored=self.base_stored,
         )

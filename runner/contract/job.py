@@ -202,7 +202,7 @@ class Job(Strict):
     """The pull request whose comment ordered the job, as ``owner/name#17``."""
     created_at: Moment
     changed_at: Moment
-    """The time of the last change of state."""
+    """The time of the last state change."""
     started_at: Moment | None
     """The time of the first claim by a runner."""
     finished_at: Moment | None

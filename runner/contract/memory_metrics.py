@@ -31,12 +31,12 @@ MEMORY_METRICS = (
     ),
     Metric(
         "resident-growth",
-        "Growth of resident memory",
+        "Resident memory growth",
         "bytes",
         Kind.SIZE,
         "lower",
         False,
-        "The growth of the resident memory of all processes of a server during its windows.",
+        "How much the resident memory of all server processes grew during the windows.",
     ),
     Metric(
         "dTLB-load-misses",
@@ -63,8 +63,8 @@ MEMORY_METRICS = (
         Kind.RATIO,
         "higher",
         False,
-        "Elapsed time of one process alone, divided by that of the slowest of N simultaneous processes that do the "
-        "same work. It is 1 if the processes do not slow each other down.",
+        "Elapsed time of one process alone, divided by the elapsed time of the slowest of N simultaneous processes "
+        "that do the same work. It is 1 if the processes do not slow each other down.",
         views=MetricView.COMPARISON | MetricView.MATRIX,
         column="t(1) /\nt(N)",
     ),
@@ -83,13 +83,13 @@ MEMORY_METRICS = (
     ),
     _make_group_metric(
         "workingset_refault_anon",
-        "Refaults from swap",
+        "Swap refaults",
         "pages",
         "Pages that were swapped in soon after they were swapped out. Needs version 2 of control groups.",
     ),
     _make_group_metric(
         "workingset_refault_file",
-        "Refaults of files",
+        "File refaults",
         "pages",
         "Pages of files that were read again soon after they were dropped. Needs version 2 of control groups.",
     ),

@@ -73,7 +73,7 @@ _METRICS = (
         "lower",
         False,
         "Times a thread of a server slept in its windows because another one held a reader-writer semaphore of the "
-        "kernel. The lock of the address space (`mmap_lock`) is one; those of files and directories are others.",
+        "kernel. The address-space lock (`mmap_lock`) is one; file and directory locks are others.",
     ),
     Metric(
         "cpu-migrations",
@@ -162,7 +162,7 @@ _METRICS = (
             Kind.TIME,
             "lower",
             False,
-            f"The time within which {share} of the operations of a window were done, as the load generator says; the "
+            f"The time within which {share} of a window's operations were done, as the load generator reports it; the "
             "median of the windows.",
             views=MetricView.COMPARISON,
         )

@@ -41,12 +41,12 @@ class SameBytesCheck(Strict):
     @property
     def sentence(self) -> str:
         """What was counted before and now, for the metrics that differ; empty if none does."""
-        differ = (
+        differences = (
             f"{name} {self.expected[name]:,} at {self.commit[:10]}, {self._describe_new_count(name)} now"
             for name in self.expected
             if self.counted.get(name) != self.expected[name]
         )
-        return "; ".join(differ)
+        return "; ".join(differences)
 
     def _describe_new_count(self, name: str) -> str:
         return f"{self.counted[name]:,}" if name in self.counted else "no count that repeats"

@@ -77,6 +77,6 @@ def _has_runtime(settings: Mapping[str, str | None], runtime: str) -> bool:
 
 
 def _has_random_heap(go_setting: str) -> bool:
-    """Return whether a tool is a version of Go that has the option. The version may be in the tool's path."""
+    """Return whether this Go randomises the heap's address. The setting is a version, or a path that contains one."""
     versions = _GO_VERSION.findall(go_setting)
     return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP_VERSION

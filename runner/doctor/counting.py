@@ -77,7 +77,7 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
         release = host.tree.read_text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
-            what=f"perf is installed neither for the running kernel {release} nor for another kernel",
+            what=f"perf is not installed for the running kernel {release} or any other kernel",
             remedy="sudo apt install linux-tools-generic",
             is_missing=True,
         )

@@ -85,7 +85,7 @@ def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
         return make_ok("can be switched off for a process")
     return make_warning(
         'cannot be switched off for a process: huge_pages = "never" in a workload has no effect',
-        "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
+        "use kernel 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
     )
 
 

@@ -21,7 +21,7 @@ def check_governor(host: HostProbe) -> CheckResult:
     if value == "performance":
         return make_ok(value)
     return make_warning(
-        f"{value}: times depend on the work that ran before",
+        f"{value}: times depend on earlier work",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 

@@ -37,7 +37,7 @@ class Declaration(Struct, frozen=True):
 
 
 def load_declaration(file: Path | None = None) -> Declaration:
-    """Read the declaration of this host. Without a file, nothing is declared, unless the variable names one."""
+    """Read the declaration of this host. A missing file declares nothing; it is a problem if the variable names it."""
     configured = get_value(DECLARATION_VARIABLE)
     file = file or Path(configured or DEFAULT_DECLARATION_FILE)
     try:

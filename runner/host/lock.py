@@ -177,7 +177,7 @@ class HostTurn:
     def _stop_while_others_measure(
         self, context_has_ended: Event, other_children: Collection[int], clock: Clock | None
     ) -> None:
-        """Stop what the children of this process have started while others measure, but for some of the children."""
+        """Pause the descendants of this process's children while others measure, except those of ``other_children``."""
         while not context_has_ended.wait(_LOOK_SECONDS):
             if find_holder(self._lock):
                 with pause_descendants(list_children(os.getpid()) - set(other_children), clock):

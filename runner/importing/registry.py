@@ -45,6 +45,7 @@ class Format(Struct, frozen=True):
 def _make_result_format(
     name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]
 ) -> Format:
+    """Return a format whose parser yields single results, which are then grouped into runs."""
     return Format(name, recognises, lambda source, defaults: group_into_runs(parse(source), name, source, defaults))
 
 

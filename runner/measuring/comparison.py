@@ -81,9 +81,9 @@ class ComparisonResult(Struct, frozen=True):
     explanation: Explanation | None = None
     """Why head got worse; None if it did not, or if nobody asked."""
 
-    def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
+    def build_request(self, judging: Judging, n_cases: int = 1) -> ComparisonRequest:
         """Return the request that the service has decided."""
-        return _make_request(self.base, self.head, judging, cases=cases, max_pairs=self.max_pairs)
+        return _make_request(self.base, self.head, judging, n_cases=n_cases, max_pairs=self.max_pairs)
 
 
 def compare_interleaved(
@@ -92,7 +92,7 @@ def compare_interleaved(
     decide: Decide,
     *,
     pairs: Pairs,
-    cases: int = 1,
+    n_cases: int = 1,
     judging: Judging | None = None,
     build_further_trials: BuildFurtherTrials = lambda _: None,
     build_in_place: BuildInPlace | None = None,
@@ -108,7 +108,7 @@ def compare_interleaved(
     ----------
     decide
         Returns the decision of the service.
-    cases
+    n_cases
         How many cases are judged together: they share the error probability.
     judging
         Which metrics are decided, and how; by default as the workload says.
@@ -128,37 +128,39 @@ def compare_interleaved(
     FaultwatchError
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
-    trial = base
+    prepared_trial = base
     with raise_priority():
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
                 restore_tree(tree)
-            head.share_tree(base)
-            for trial in (base, head):
-                trial.warm_up()
+            head.share_restorer(base)
+            for prepared_trial in (base, head):
+                prepared_trial.warm_up()
                 progress()
         except (ExecutionFailure, SpoiledSession) as error:
-            return make_undecided(base, head, {trial: _report_failure(trial, error)})
+            return make_undecided(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
         judging = judging or base.workload.metrics.judging
         result = sample_interleaved(
-            base, head, decide, pairs=pairs, cases=cases, judging=judging, deadline=deadline, progress=progress
+            base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
         )
         if result.comparison and result.comparison.wants_renewal:
             try:
-                for trial in (base, head):
-                    trial.renew()
+                for prepared_trial in (base, head):
+                    prepared_trial.renew()
                     progress()
             except ExecutionFailure as error:
-                return make_undecided(base, head, {trial: _report_failure(trial, error)})
+                return make_undecided(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
             result = sample_interleaved(
-                base, head, decide, pairs=pairs, cases=cases, judging=judging, deadline=deadline, progress=progress
+                base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
             )
     if build_in_place:
         program_trees = base.answered_lookups.program_tree, head.answered_lookups.program_tree
         result = _compare_in_other_place(
-            result, build_in_place, program_trees, decide, cases=cases, judging=judging, progress=progress
+            result, build_in_place, program_trees, decide, n_cases=n_cases, judging=judging, progress=progress
         )
-    return compare_other_builds(result, build_further_trials, decide, cases=cases, judging=judging, progress=progress)
+    return compare_other_builds(
+        result, build_further_trials, decide, n_cases=n_cases, judging=judging, progress=progress
+    )
 
 
 def sample_interleaved(
@@ -167,29 +169,30 @@ def sample_interleaved(
     decide: Decide,
     *,
     pairs: Pairs,
-    cases: int,
+    n_cases: int,
     judging: Judging,
     deadline: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
     """Take pairs of samples until the service needs no more or the workload allows no more.
 
-    See :func:`compare_interleaved`.
+    ``decide`` returns the service's decision on the pairs so far, with how many more it needs. The other parameters are
+    those of :func:`compare_interleaved`.
     """
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
-    trial, target_pairs = base, pairs.min_pairs
+    executed_trial, target_pairs = base, pairs.min_pairs
     try:
         while True:
             for number in range(len(samples[base]), target_pairs):
                 if number >= pairs.min_pairs and _is_over(deadline):
                     break
                 order = (base, head) if number % 2 == 0 else (head, base)
-                for position, (trial, sample) in enumerate(_execute_pair(order)):
-                    samples[trial].append(sample.model_copy(update={"place": 2 * number + position}))
+                for position, (executed_trial, sample) in enumerate(_execute_pair(order)):
+                    samples[executed_trial].append(sample.model_copy(update={"place": 2 * number + position}))
                     progress()
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
-            request = _make_request(base_report, head_report, judging, cases=cases, max_pairs=pairs.max_pairs)
+            request = _make_request(base_report, head_report, judging, n_cases=n_cases, max_pairs=pairs.max_pairs)
             decision = decide(request)
             if decision.more == 0 or target_pairs >= pairs.max_pairs or _is_over(deadline):
                 return ComparisonResult(request.base, request.head, decision, max_pairs=pairs.max_pairs)
@@ -198,7 +201,7 @@ def sample_interleaved(
         if side_failure.trial is base and _can_run_alone(base):
             # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
             skipped = head.report_skipped(
-                f"base fails when head runs at the same time, but not alone: {side_failure.failure.message}",
+                f"base fails only when head runs at the same time: {side_failure.failure.message}",
                 temporary=True,
             )
             return make_undecided(base, head, {head: skipped})
@@ -206,7 +209,8 @@ def sample_interleaved(
             base, head, {side_failure.trial: _report_failure(side_failure.trial, side_failure.failure)}
         )
     except SpoiledSession as error:
-        return make_undecided(base, head, {trial: _report_failure(trial, error)})
+        # The last execution before the host spoiled the session is reported.
+        return make_undecided(base, head, {executed_trial: _report_failure(executed_trial, error)})
 
 
 class SideFailure(Exception):
@@ -287,7 +291,7 @@ def _compare_in_other_place(
     program_trees: tuple[ProgramTree, ProgramTree],
     decide: Decide,
     *,
-    cases: int,
+    n_cases: int,
     judging: Judging,
     progress: Callable[[], None],
 ) -> ComparisonResult:
@@ -310,7 +314,7 @@ def _compare_in_other_place(
     counted = {name: values for name in counts if (values := report.values(name))}
     other_place = OtherPlace(counted=counted, differences=tuple(differences))
     base = result.base.model_copy(update={"other_place": other_place})
-    request = _make_request(base, result.head, judging, cases=cases, max_pairs=result.max_pairs)
+    request = _make_request(base, result.head, judging, n_cases=n_cases, max_pairs=result.max_pairs)
     return replace(result, base=base, comparison=decide(request))
 
 
@@ -319,7 +323,7 @@ def compare_other_builds(
     build_further_trials: BuildFurtherTrials,
     decide: Decide,
     *,
-    cases: int,
+    n_cases: int,
     judging: Judging,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
@@ -339,7 +343,7 @@ def compare_other_builds(
             report.model_copy(update={"other_builds": (*report.other_builds, other_build)})
             for report, other_build in zip((result.base, result.head), builds, strict=True)
         )
-        request = _make_request(base, head, judging, cases=cases, max_pairs=result.max_pairs)
+        request = _make_request(base, head, judging, n_cases=n_cases, max_pairs=result.max_pairs)
         result = replace(result, base=base, head=head, comparison=decide(request))
     return result
 
@@ -368,7 +372,7 @@ def _compute_level(values: Sequence[Number]) -> Number:
 
 
 def _make_request(
-    base: Report, head: Report, judging: Judging, *, cases: int, max_pairs: int | None
+    base: Report, head: Report, judging: Judging, *, n_cases: int, max_pairs: int | None
 ) -> ComparisonRequest:
     """Return the request by which the service decides on the samples so far."""
     return ComparisonRequest(
@@ -377,7 +381,7 @@ def _make_request(
         judge=judging.judge,
         precision=judging.precision,
         budgets=judging.budgets,
-        cases=cases,
+        cases=n_cases,
         most=max_pairs,
     )
 

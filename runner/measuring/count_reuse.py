@@ -188,7 +188,7 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
         if max(low - expected_count, expected_count - high) > high - low:
             return []
         if low < high and counted.get(name) != expected_count:
-            clauses.append(f"{name} {expected_count:,} there, {low:,} – {high:,} here")
+            clauses.append(f"{name} {expected_count:,} at that commit, {low:,} – {high:,} now")
     return clauses
 
 

@@ -30,7 +30,7 @@ def compare_with_stored_base(
     decide: Decide,
     *,
     pairs: Pairs,
-    cases: int = 1,
+    n_cases: int = 1,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult | None:
     """Execute only head, and compare it with a stored run of base in the same environment.
@@ -51,7 +51,9 @@ def compare_with_stored_base(
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
                 report = head.report_measured(samples, session)
-                request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.max_pairs, base_stored=True)
+                request = ComparisonRequest(
+                    base=base, head=report, cases=n_cases, most=pairs.max_pairs, base_stored=True
+                )
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
                     return ComparisonResult(base, report, decision, base_stored=True, max_pairs=pairs.max_pairs)

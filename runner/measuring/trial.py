@@ -416,8 +416,8 @@ class Trial:
         """Return the trial of the same build and case as another workload runs it."""
         return Trial(workload, self.subject, self._bench, self._tree)
 
-    def share_tree(self, other_trial: "Trial") -> None:
-        """If another trial uses the same tree, undo before each execution also what that trial has changed."""
+    def share_restorer(self, other_trial: "Trial") -> None:
+        """If both trials use one tree, use one restorer: each execution also undoes what the other trial changed."""
         if self._tree == other_trial._tree:
             self._restorer = other_trial._restorer
 

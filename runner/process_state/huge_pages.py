@@ -38,7 +38,7 @@ class HugePages:
     def remedy(self) -> str:
         """How to allow the policy: for a single process with a newer kernel, for the host as root."""
         if self._policy == "never":
-            return "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
+            return "use kernel 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
         file = self._find_decisive_file()
         return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
 

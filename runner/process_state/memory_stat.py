@@ -53,7 +53,7 @@ def _read_counters(folder: Path) -> dict[str, int]:
 
 def _make_reading(count: int | None) -> Reading:
     if count is None:
-        return Reading(status=Status.NOT_SUPPORTED, reason="the control groups of this kernel do not count it")
+        return Reading(status=Status.NOT_SUPPORTED, reason="this kernel's control groups do not count it")
     return Reading(value=count)
 
 

@@ -102,7 +102,9 @@ class Collector(Struct):
         calls_file = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
         if calls_file:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
-            self.remarks.append(f"one fault in {period} was recorded, so it is unknown which pages were touched before")
+            self.remarks.append(
+                f"one fault in {period} was recorded, so it is unknown which pages had already been touched"
+            )
         strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         compiled_code = self._follow_compiled_code()
         sample = self._execute_recorded(plans, compiled_code, *([strace] if strace else []))

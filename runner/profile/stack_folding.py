@@ -145,9 +145,9 @@ class FrameTable(Struct):
                 if frame.module.startswith("/") and not is_compiled(frame.module):
                     offsets_by_module[frame.module].add(offset)
         return {
-            (module, offset): find_lines
+            (module, offset): lines
             for module, offsets in offsets_by_module.items()
-            for offset, find_lines in self.find_lines(module, offsets).items()
+            for offset, lines in self.find_lines(module, offsets).items()
         }
 
 

@@ -80,7 +80,7 @@ class StraceRecording:
             self._process.wait()
 
     def read_calls(self) -> Iterator[Traced]:
-        """Yield the calls in the order of time, which is that of ``CLOCK_MONOTONIC``."""
+        """Yield the calls in time order, with their times on the clock ``CLOCK_MONOTONIC``."""
         if self._output.exists():
             with self._output.open(encoding="utf-8", errors="replace") as lines:
                 yield from parse_calls(lines, time.time() - time.monotonic())

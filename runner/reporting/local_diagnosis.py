@@ -45,4 +45,4 @@ def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], N
     except ValidationError:
         lines = result.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
         message = lines[-1].removeprefix("faultwatch-service: ").strip()
-        raise FaultwatchError(f"there is no diagnosis: {message}") from None
+        raise FaultwatchError(f"the profile could not be diagnosed: {message}") from None

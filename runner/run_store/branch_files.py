@@ -64,7 +64,7 @@ class BranchFiles(Struct):
             marker = self._try_to_run("cat-file", "blob", f"{tip}:{MARKER}")
             if marker is None:
                 raise FaultwatchError(
-                    f"the branch {self.branch} is not a store of runs", "name a new branch, such as faultwatch-data"
+                    f"the branch {self.branch} is not a run store", "name a new branch, such as faultwatch-data"
                 )
             check_marker(marker.encode(), self.description)
 

@@ -44,9 +44,9 @@ class FolderFiles(Struct, frozen=True):
             has_other_files = self._has_other_files()
             if has_other_files or not may_be_new:
                 raise FaultwatchError(
-                    f"{self.folder} is not a store of runs"
+                    f"{self.folder} is not a run store"
                     if has_other_files
-                    else f"there is no store of runs in {self.folder}",
+                    else f"there is no run store in {self.folder}",
                     "name a new or an empty folder"
                     if may_be_new
                     else "create one with `faultwatch history --store FOLDER`",

@@ -1,4 +1,4 @@
-"""A store of runs: adds what a command measures, and reads back what is intact."""
+"""A run store: adds what a command measures, and reads back what is intact."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -39,11 +39,11 @@ class StoreFiles(Protocol):
         """Add a file."""
 
     def finish(self) -> None:
-        """Write what still waits."""
+        """Write the documents that are not written yet."""
 
 
 class RunStore(Struct, frozen=True):
-    """A store of runs in some place."""
+    """A run store in some place."""
 
     files: StoreFiles
     warn: Callable[[str], None]
@@ -90,7 +90,7 @@ class RunStore(Struct, frozen=True):
                 self.warn(f"{self.files.description}: {text} is damaged and was skipped; delete it or restore it")
 
     def finish(self) -> None:
-        """Write what still waits."""
+        """Write the documents that are not written yet."""
         self.files.finish()
 
     def _add(self, kind: Kind, subject: str, document: Strict) -> None:

@@ -331,7 +331,7 @@ class ServerExecution:
     def _wait_until_idle(self) -> None:
         """Wait until the server has done what the load left to it, such as closing connections.
 
-        On a busy machine it may have something to do and get no processor for it.
+        A server that waits for a processor is not idle, although it uses no CPU time.
         """
         deadline = time.monotonic() + _MAX_SETTLE_SECONDS
         interval_start, activity_at_start = time.monotonic(), read_activity(self._counted_program.list_processes())

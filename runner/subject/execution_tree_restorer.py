@@ -70,7 +70,7 @@ class TreeRestorer:
             return []
         except OSError as error:
             raise FaultwatchError(
-                f"the changes of an execution in {self._tree} cannot be undone: {error.strerror}"
+                f"the changes that an execution made in {self._tree} cannot be undone: {error.strerror}"
             ) from None
 
     def describe(self, missed: Iterable[str] = ()) -> str:
@@ -106,7 +106,7 @@ class TreeRestorer:
                 break
             restored.extend(self._undo(changes))
         else:
-            raise FaultwatchError(f"the changes of an execution in {self._tree} cannot be undone")
+            raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone")
         if not self.changes:  # only what stays anyway
             self._is_settled = True
             self._built_states = {}

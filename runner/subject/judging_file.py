@@ -8,7 +8,8 @@ from runner.errors import FaultwatchError
 from runner.subject.committed_workload import RequestedWorkload, load_committed_workload
 from runner.subject.merge_bases import GateEnds
 from runner.workload import Workload
-from runner.workload.gate_cases import WorkloadFiles, list_changes
+from runner.workload.gate_cases import WorkloadFiles
+from runner.workload.judge_changes import list_judge_changes
 
 
 def find_workload_files(
@@ -39,7 +40,7 @@ def find_workload_files(
     if judge is None:
         return WorkloadFiles(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
     files = WorkloadFiles(judge, base or judge, head)
-    return files, JudgeSource.TARGET, list_changes(files)
+    return files, JudgeSource.TARGET, list_judge_changes(files)
 
 
 def _find_head_workload(ends: GateEnds, requested: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:

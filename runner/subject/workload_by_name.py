@@ -27,7 +27,7 @@ def find_named_workload(name: str, repository: Repository | None, settings: Sett
         return find_workload(name)
     similar_names = get_close_matches(name, names, n=1)
     raise FaultwatchError(
-        f"{name}: no such file or folder, and {repository.name} has no workload of that name",
+        f"{name}: no such file or folder, and {repository.name} has no workload with that name",
         f"did you mean {similar_names[0]!r}?" if similar_names else f"its workloads: {', '.join(sorted(names))}",
     )
 

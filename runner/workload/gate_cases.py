@@ -1,27 +1,20 @@
-"""Pairs the cases of base and head in a gate, and lists what head changes in the workload file.
+"""Pairs the cases of base and head in a gate.
 
 The file of the target branch says how the gate judges, so that a pull request cannot weaken its own gate. Base and head
 are each built and run according to their own file.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.base import Parameter, format_parameter
-from runner.contract.gate import MAX_CASES, JudgeChange
+from runner.contract.base import Parameter
+from runner.contract.gate import MAX_CASES
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
-from runner.workload.parameter_matrix import choose_points, list_cases
+from runner.workload.parameter_matrix import choose_points, list_cases, make_point_key, map_points
 from runner.workload.workload_lookup import find_named_cases
-
-_MAX_CHARACTERS = 300
-_MAX_ITEMS = 100
-_MAX_CHANGES = 1000
-_DEFAULT_VALUE = "default"
-"""What a message calls a value that a file does not set."""
 
 
 class WorkloadFiles(Struct, frozen=True):
@@ -94,7 +87,7 @@ def list_case_pairs(
     """
     judge = files.judge
     base, head = combine_with_judging_file(files.base, judge), combine_with_judging_file(files.head, judge)
-    judge_points, base_points, head_points = (_map_points(list_cases(workload)) for workload in (judge, base, head))
+    judge_points, base_points, head_points = (map_points(list_cases(workload)) for workload in (judge, base, head))
     judged_points = {**base_points, **judge_points}
     case_pairs = [
         CasePair(base if key in base_points else judge, head if key in head_points else judge, point)
@@ -119,96 +112,11 @@ def _choose_case_pairs(
 ) -> list[CasePair]:
     """Return the pairs of cases that the options of the command select."""
     points = {
-        _make_key(point)
+        make_point_key(point)
         for point in choose_points(judge, [dict(case_pair.parameters) for case_pair in case_pairs], parameter_choices)
     }
-    case_pairs = [case_pair for case_pair in case_pairs if _make_key(case_pair.parameters) in points]
+    case_pairs = [case_pair for case_pair in case_pairs if make_point_key(case_pair.parameters) in points]
     case_names = {
         case.name for case in find_named_cases(judge, [case_pair.head_case for case_pair in case_pairs], names)
     }
     return [case_pair for case_pair in case_pairs if case_pair.head_case.name in case_names]
-
-
-def list_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
-    """Return the keys of the workload file that head changes: those that differ from base and from the judging file.
-
-    Changes of the target branch since base therefore do not count as changes of head.
-    """
-    documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
-    base_keys, judge_keys, head_keys = documents
-    keys = dict.fromkeys(key for document in documents for key in document)
-    changed = [
-        JudgeChange(
-            key=key[:_MAX_CHARACTERS], before=_list_items(judge_keys.get(key)), after=_list_items(head_keys.get(key))
-        )
-        for key in keys
-        if head_keys.get(key) not in (base_keys.get(key), judge_keys.get(key))
-    ]
-    points = [_map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
-    removed_points = [
-        _show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]
-    ]
-    added_points = [
-        _show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]
-    ]
-    if removed_points or added_points:
-        changed.append(JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points)))
-    if files.head.uses_own_folder and files.head.own_digest not in {
-        workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
-    }:
-        changed.append(JudgeChange(key="folder", before=(), after=()))
-    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
-
-
-_RECIPE_TABLES = ("build", "folder", "run")
-"""The tables that do not affect the judgement; their changes are listed last."""
-
-
-class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
-    """Points of a matrix, by their parameters as text."""
-
-
-def _map_points(cases: Sequence[Case]) -> _Points:
-    return _Points({_make_key(case.parameters): case.parameters for case in cases})
-
-
-def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
-    """Return a point of the matrix in a form that can be compared."""
-    return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
-
-
-def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
-    """Return the values that decide how a workload is judged, built and run, by key."""
-    general, metrics = workload.workload, workload.metrics
-    recipes = {
-        "run": workload.run.model_dump(mode="json"),
-        "build": workload.build.model_dump(mode="json", exclude={"needs", "timeout"}),
-    }
-    document: dict[str, str | list[str]] = {
-        "workload.samples": str(general.samples),
-        "workload.max_samples": _DEFAULT_VALUE if general.max_samples is None else str(general.max_samples),
-        "workload.unmeasured": general.unmeasured,
-        "workload.timeout": f"{general.timeout:g}",
-        "metrics.events": list(metrics.events),
-        "metrics.judge": list(metrics.judge),
-        **{f"metrics.precision.{name}": f"{percent:g} %" for name, percent in metrics.precision.items()},
-        **{f"metrics.budget.{name}": str(budget) for name, budget in metrics.budget.items()},
-    }
-    for table, keys in recipes.items():
-        for key, value in keys.items():
-            if isinstance(value, dict):
-                document |= {f"{table}.{key}.{name}": text for name, text in value.items()}
-            elif key == "command":
-                document[f"{table}.command"] = shlex.join(value or ())
-            elif value is not None:
-                document[f"{table}.{key}"] = list(value) if isinstance(value, list) else str(value)
-    return document
-
-
-def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
-
-
-def _show_value(point: Mapping[str, Parameter]) -> str:
-    return ",".join(f"{name}={format_parameter(value)}" for name, value in sorted(point.items())) or "the only case"

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from runner.contract.base import Parameter, format_parameter
 from runner.contract.report import Case
@@ -61,3 +61,17 @@ def _select_points(workload: Workload, points: list[dict[str, Parameter]], choic
     if unknown:
         raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
     return [point for point in points if name in point and format_parameter(point[name]) in chosen_values]
+
+
+class PointsByKey(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
+    """Points of a matrix, by the key of :func:`make_point_key`."""
+
+
+def map_points(cases: Sequence[Case]) -> PointsByKey:
+    """Return the points of cases by their keys."""
+    return PointsByKey({make_point_key(case.parameters): case.parameters for case in cases})
+
+
+def make_point_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of a point as text: points of two files are equal if their keys are."""
+    return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))

@@ -7,7 +7,7 @@ from runner.errors import FaultwatchError
 
 
 def locate_workload(path: Path) -> Path:
-    """Return the absolute path of a workload file; its own name is not replaced by that of a link's target.
+    """Return the absolute path of a workload file. For a link, it is the path of the link itself.
 
     The workload's folder is the one in which the file is found, so that a link cannot choose another one.
 

@@ -70,9 +70,10 @@ def maintain_database(database: Database) -> None:
 
 
 def _settle_events(database: Database, config: Config) -> None:
-    """Judge what another process has left, detect shifts of whole suites, settle what was merged, send notifications.
+    """Judge the remaining series, detect suite shifts, expect the drifts of accepted merges, and send notifications.
 
-    In this order, in one task: a message must neither list drifts that are one shift, nor what was accepted.
+    One task does all this in this order, because a message must list neither the single drifts of a suite shift nor
+    accepted drifts. Series remain if another process did not finish judging them.
     """
     judging_schedule.judge_or_defer_series(database)
     detect_suite_shifts.detect_shifts(database)

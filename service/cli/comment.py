@@ -19,7 +19,7 @@ _PUBLIC_API = "https://api.github.com"
 # ruff: noqa: PLC0415
 
 
-@click.command(short_help="Write the comment of a gate, in a job of GitHub Actions.")
+@click.command(short_help="Write a gate's comment, in a GitHub Actions job.")
 @click.argument("report", type=click.Path(path_type=Path))
 def comment(report: Path) -> None:
     """Write the comment of a gate on its pull request, or edit the one that an earlier job wrote.
@@ -42,26 +42,26 @@ def comment(report: Path) -> None:
         gate = GateReport.model_validate_json(_read_file(report, "Write the file with `faultwatch gate --report`."))
     except ValidationError as error:
         raise ServiceError(
-            f"{report} is not the report of a gate",
+            f"{report} is not a gate report",
             error.errors()[0]["msg"],
             "Write the file with `faultwatch gate --report`.",
         ) from None
     try:
         event = read_event(_read_event_file())
         if event is None:
-            click.echo("This job is not about a pull request, so there is no comment to write.")
+            click.echo("This job does not belong to a pull request, so there is no comment to write.")
             return
         repository = connect_repository(token, os.environ.get("GITHUB_API_URL") or _PUBLIC_API, name)
         address = write_job_comment(repository, name, event, gate)
     except JobCommentError as error:
-        raise ServiceError("The comment was not written", str(error), "The summary of the job has its text.") from None
+        raise ServiceError("The comment was not written", str(error), "The job summary contains its text.") from None
     click.echo(address or "The pull request is closed or has a newer head, so its comment was not changed.")
 
 
 def _read_variable(name: str) -> str:
     value = os.environ.get(name, "")
     if not value:
-        raise ServiceError(f"{name} is not set", "this is not a job of GitHub Actions", "Set it, or run this in a job.")
+        raise ServiceError(f"{name} is not set", "this is not a GitHub Actions job", "Set it, or run this in a job.")
     return value
 
 

@@ -147,8 +147,7 @@ def retain(
     With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
     metrics keep only the level.
     """
-    from service.store.maintenance.retention import RetentionRule, estimate_rule
-    from service.store.maintenance.retention import apply_rule as run
+    from service.store.maintenance.retention import RetentionRule, apply_rule, estimate_rule
 
     now = datetime.now(UTC)
     thin_before, reduce_before, delete_profiles_before = (
@@ -162,7 +161,7 @@ def retain(
         else:
             os.nice(_RETENTION_NICENESS)
             with show_progress("thinning reports") as report_progress:
-                result = run(database, rule, report_progress)
+                result = apply_rule(database, rule, report_progress)
             age_limits = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
             requested_limits = {name: age for name, age in age_limits.items() if age is not None}
             _record_in_audit_log(
@@ -228,7 +227,7 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
 
 
 def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
-    """Write what a command did to the audit log, in the name of this user."""
+    """Record an action of a command in the audit log, in the name of this user."""
     from service.store import audit
 
     with database.writing() as session:

@@ -35,7 +35,7 @@ def parse_address(address: str) -> URL:
         url = None
     if url is None or url.drivername not in _DRIVERS:
         raise ServiceError(
-            "This is not the address of a database of SQLite or PostgreSQL",
+            "This is not the address of an SQLite or PostgreSQL database",
             "DATABASE_URL",
             "Write sqlite:////path/to/file.db or postgresql://user:password@host/name, with %40 for @ in a password.",
         )

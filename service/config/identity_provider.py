@@ -51,14 +51,14 @@ def _check_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
     for domain in domains:
         if not re.fullmatch(r"[A-Za-z0-9.-]+\.[A-Za-z0-9-]+", domain):
             prefix = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
-            raise ServiceError("Not a domain", prefix, "Write the part behind the @: example.org.")
+            raise ServiceError("Not a domain", prefix, "Write the part after the @: example.org.")
     return tuple(domain.lower() for domain in domains)
 
 
 class IdentityProvider(Settings):
     """The identity provider at which people sign in, by OpenID Connect."""
 
-    heading, guide = "Sign-in of people", "Who may do what"
+    heading, guide = "User sign-in", "Who may do what"
     disabled_text = "People sign in with tokens: FAULTWATCH_OIDC_ISSUER is not set."
     switch: ClassVar[str] = "FAULTWATCH_OIDC_ISSUER"
 
@@ -113,10 +113,10 @@ class IdentityProvider(Settings):
         """Check that everything is set without which nobody could sign in."""
         if not self.address:
             remedy = "Set it to the address by which people reach this service; the provider sends them back there."
-            raise ServiceError("Sign-in of people needs an address", "FAULTWATCH_ADDRESS is not set", remedy)
+            raise ServiceError("Sign-in needs an address", "FAULTWATCH_ADDRESS is not set", remedy)
         if not self.client:
             remedy = "Set it to the client id that the identity provider shows for this service."
-            raise ServiceError("Sign-in of people needs a client id", "FAULTWATCH_OIDC_CLIENT is not set", remedy)
+            raise ServiceError("Sign-in needs a client id", "FAULTWATCH_OIDC_CLIENT is not set", remedy)
         if not self.groups:
             remedy = "Assign scopes to at least one group: group=read+triage."
             raise ServiceError("Nobody could sign in", "FAULTWATCH_OIDC_GROUPS is not set", remedy)

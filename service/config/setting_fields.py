@@ -81,7 +81,7 @@ def _read_file(file: Path | None, variable: str) -> str:
         except (OSError, ValueError) as error:
             reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
     remedy = "Set the variable to the path of the file."
-    raise ServiceError("A file of the settings cannot be read", f"{variable}: {reason}", remedy)
+    raise ServiceError("A settings file cannot be read", f"{variable}: {reason}", remedy)
 
 
 def _split_words(text: object) -> object:

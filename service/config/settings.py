@@ -109,7 +109,7 @@ class Config(Settings):
         "FAULTWATCH_ACCESS",
         "Access",
         None,
-        default_text="`tokens` if the service has a name other than loopback's, or people sign in",
+        default_text="`tokens` if other machines can reach the service, or people sign in",
         unit="`open` or `tokens`",
         format_shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
@@ -145,7 +145,7 @@ class Config(Settings):
     """The time for which a silent runner keeps its job."""
     narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = declare_setting(
         "FAULTWATCH_NARROWING_RUNS",
-        "Runs that narrow ranges",
+        "Runs for automatic bisects",
         NARROWING_RUNS,
         unit="a number, 1 to 100000",
         format_shown=lambda config: f"{config.narrowing_runs:,}",
@@ -196,7 +196,7 @@ class Config(Settings):
     def by_token(self) -> bool:
         """Whether callers have to sign in or present tokens; by default where others can reach the service.
 
-        That is where it has a name other than loopback's, or people sign in.
+        Others can reach it if it has a name other than loopback's, or people sign in.
         """
         if self.access is not None:
             return self.access is Access.TOKENS

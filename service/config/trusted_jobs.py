@@ -48,7 +48,7 @@ def _parse_assignment(word: str) -> tuple[str, str]:
 class TrustedJobs(Settings):
     """The jobs of GitHub Actions that may sign in."""
 
-    heading, guide = "Jobs of GitHub Actions", "Reporting to GitHub"
+    heading, guide = "GitHub Actions jobs", "Reporting to GitHub"
     disabled_text = "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set."
 
     address: str = ""
@@ -95,7 +95,7 @@ class TrustedJobs(Settings):
         """Check that an audience is set, which the ID tokens of jobs must name."""
         if not self.audience:
             remedy = "Set it to the address by which runners reach this service."
-            raise ServiceError("The ID tokens of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
+            raise ServiceError("Job ID tokens need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return self
 
     @classmethod

@@ -38,7 +38,7 @@ HELP = """\
 | :--- | :--- |
 | `/faultwatch rerun` | measures head and base again |
 | `/faultwatch bisect CASE` | finds the commit that changed a case |
-| `/faultwatch accept REASON` | accepts the change of this head, for a reason |
+| `/faultwatch accept REASON` | accepts the change in this head, with a reason |
 | `/faultwatch profile CASE` | records where the faults of a case come from |
 | `/faultwatch help` | shows this table |
 

@@ -59,8 +59,8 @@ def explain_faults(outcome: GateOutcome, links: Links) -> str:
     return (
         "<details><summary>What a page fault is</summary>\n\n"
         "The program uses an address to which no page of memory is mapped yet, and the kernel has to map one: because "
-        "the program touches the page for the first time, writes to a page that it shares, or has returned the page "
-        "to the kernel before. A minor fault costs about half a microsecond of system time. A major fault waits for "
+        "the program touches the page for the first time, writes to a page that it shares, or had returned the page "
+        "to the kernel. A minor fault costs about half a microsecond of system time. A major fault waits for "
         "storage. Base and head are executed interleaved on one host, so even one additional fault is detected if it "
         "repeats.\n\n</details>\n\n"
     )

@@ -96,7 +96,7 @@ def build_summary(outcome: GateOutcome, links: Links, max_bytes: int) -> str:
 def _describe_caveat(outcome: GateOutcome) -> str:
     """Return what the workload file says its numbers cannot say; empty if it says nothing."""
     caveat = outcome.report.caveat
-    return f"⚠ Caveat of the workload: {format_code(caveat, _MAX_CAVEAT_CHARACTERS)}\n\n" if caveat else ""
+    return f"⚠ Workload caveat: {format_code(caveat, _MAX_CAVEAT_CHARACTERS)}\n\n" if caveat else ""
 
 
 def _describe_judge(outcome: GateOutcome) -> str:

@@ -109,7 +109,7 @@ class Forge(Protocol):
         """Return what to do for a webhook; nothing where it is irrelevant or not as documented."""
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
-        """Do what only the forge can do, such as to answer a command."""
+        """Carry out an action that needs the forge's API, such as the answer to a command."""
 
     def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for an exception that is not a response of the forge."""

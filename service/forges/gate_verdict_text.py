@@ -85,7 +85,7 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
     """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
     table, _, key = change.key.partition(".")
     if table == "file":
-        return f"the workload file there cannot be read ({escape(' '.join(change.before))})"
+        return f"the workload file of the target branch cannot be read ({escape(' '.join(change.before))})"
     if table == "folder":
         return "the files of the workload's folder"
     if table == "matrix":

@@ -25,6 +25,7 @@ from service.forges.webhook_actions import (
     WebhookAction,
     decide_actions,
 )
+from service.text.markdown import break_quick_actions
 
 _GONE_STATUSES = frozenset({404, 410})
 
@@ -127,7 +128,7 @@ class NoteForge(ABC):
         marker = pull_request_note.build_reply_marker(action.comment_id)
         if pull_request_note.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
             reply = pull_request_note.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
-            self.client.create_note(pull, pull_request_note.break_quick_actions(f"{reply}\n\n{marker}"))
+            self.client.create_note(pull, break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
         """Create or update the note of a pull request; return its id."""

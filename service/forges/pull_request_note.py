@@ -5,7 +5,6 @@ GitLab and Forgejo know comments by their author alone, the user whose token the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,7 @@ from service.forges import comment_text
 from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers, Publication
 from service.forges.gate_verdict_text import describe_gate_verdict
-from service.text.markdown import format_code, make_plain
+from service.text.markdown import break_quick_actions, format_code, make_plain
 
 CONTEXT = "Faultwatch"
 """Name of the commit status."""
@@ -57,17 +56,6 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
         publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
     )
     return break_quick_actions(text)
-
-
-def break_quick_actions(text: str) -> str:
-    """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
-
-    Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
-    GitLab. With a space before the slash, it is no command in any of them. Fences inside of a log get one too.
-
-    Forgejo has no such commands, but bots on it may read them. The service's user has rights that a log must not use.
-    """
-    return re.sub(r"(?m)^(?=/)", " ", text)
 
 
 def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:

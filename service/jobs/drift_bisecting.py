@@ -44,12 +44,12 @@ class DriftBisector:
     _last_checks: dict[str, datetime] = field(default_factory=dict, init=False)
 
     def work(self) -> None:
-        """Give way to what people ordered, and order what is due."""
+        """Pause bisects in favour of jobs that people ordered, and order the bisects that are due."""
         self.preempt_bisects()
         self.order_bisects()
 
     def order_bisects(self) -> None:
-        """Order what is due, if a backend starts jobs and the host is not measuring."""
+        """Order the bisects that are due, if a backend starts jobs and the host is not measuring."""
         if not self.scheduler.starters:
             return
         now = self.scheduler.now()
@@ -62,7 +62,7 @@ class DriftBisector:
                 self._place_order(order)
 
     def preempt_bisects(self) -> None:
-        """Pause, resume and end the bisects that the service ordered by itself, as others want the hosts."""
+        """Pause, resume and end the bisects that the service itself ordered, depending on who else needs the hosts."""
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
             if not any(_is_ordered_by_service(row) for row in jobs.list_open_jobs(session)):

@@ -70,7 +70,7 @@ class ResultPoster(Protocol):
     """Posts results in the threads where the jobs were requested."""
 
     def post_result(self, job: Job, attempts: int) -> None:
-        """Post the result of a job, once, however often it is attempted.
+        """Post the result of a job. If it was already posted, a further call posts it no second time.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class JobScheduler:
     wake: Callable[[], None] = lambda: None
 
     def order(self, order: JobOrder, requester: Requester) -> tuple[Job, bool]:
-        """Take an order; return the job, and whether it is new. Of a job for each of several hosts, return the first.
+        """Take an order; return its job, and whether the job is new. If there is a job for each host, return the first.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class JobScheduler:
         return due_action
 
     def _apply_due_action(self, job_id: int) -> bool:
-        """Apply what is due for a job; return whether more may be due."""
+        """Apply the next due action of a job; return whether further actions may be due."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             due_action = self._find_due_action(row) if row else None

@@ -24,16 +24,16 @@ class LabArguments(BaseModel):
     case: str = Field(default="", max_length=1000)
     host: str = Field(default="", max_length=100)
     commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or a part of a hash.")
-    rows: str = Field(default="", max_length=400, description="Settings of the rows: names, separated by spaces.")
-    columns: str = Field(default="", max_length=400, description="Settings of the columns: names, separated by spaces.")
+    rows: str = Field(default="", max_length=400, description="Row settings: names, separated by spaces.")
+    columns: str = Field(default="", max_length=400, description="Column settings: names, separated by spaces.")
     set: str = Field(
         default="",
         max_length=8000,
         description="Values to measure, as `NAME=VALUE` with `|` between them: "
         "`allocator=jemalloc|process.huge_pages=never|variable.MALLOC_ARENA_MAX=1`.",
     )
-    environment: str = Field(default="", max_length=16, description="Hash of the environment of the default.")
-    pairs: str = Field(default="", max_length=4, description="The number of pairs of executions in each order.")
+    environment: str = Field(default="", max_length=16, description="Hash of the default cell's environment.")
+    pairs: str = Field(default="", max_length=4, description="The number of execution pairs in each order.")
 
 
 @bp.get("/settings-lab")

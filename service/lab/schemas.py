@@ -141,7 +141,7 @@ class SettingsLab(View):
     commit: str
     title: str
     environment: str
-    """Hash of the environment of the default."""
+    """Hash of the default cell's environment."""
     default_run: UUID
     """The run whose settings are the default."""
     default_commit: str

@@ -96,7 +96,7 @@ def show() -> Page:
             "workloads": workloads,
             "one_commit": query.one_commit,
             "unequal": any(cell.other_commit for cell in cells),
-            "labels": [_label_columns(part, settings) for part in grids],
+            "labels": [_label_columns(grid, settings) for grid in grids],
             "shade": _choose_shade,
             "nightly_run": nightly_run,
             "missed": missed,
@@ -182,7 +182,7 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
     name = requested or nightly_runs.find_newest(session)
     nightly_run = None if name is None else nightly_runs.find_nightly_run(session, name)
     if requested and nightly_run is None:
-        abort(404, "There is no nightly run of this name.")
+        abort(404, "There is no nightly run with this name.")
     return nightly_run
 
 
@@ -200,12 +200,12 @@ def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
     return oldest
 
 
-def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:
-    """Return for each column of a table how it differs from the other columns of its host there."""
+def _label_columns(grid: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:
+    """Return for each column of a grid how it differs from the other columns of the same host."""
     labels: list[ColumnLabel] = []
-    for _, columns_of_host in groupby(part.columns, key=lambda column: column.host):
+    for _, columns_of_host in groupby(grid.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in columns_of_host]
-        # What differs within a column tells its cases apart, not the columns.
+        # A setting that varies within a column distinguishes its cases, not the columns.
         varying_settings = {
             name
             for environments in columns

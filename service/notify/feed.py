@@ -29,7 +29,7 @@ def write_feed(events: Sequence[EventSummary], base_url: str, path: str) -> byte
     register_namespace("", ATOM)
     feed = Element(f"{{{ATOM}}}feed")
     _add_text(feed, "id", uuid.uuid5(NAMESPACE, "events").urn)
-    _add_text(feed, "title", "Faultwatch: events")
+    _add_text(feed, "title", "Faultwatch events")
     _add_text(feed, "updated", _format_time(max((event.changed_at for event in events), default=_TIME_OF_EMPTY_FEED)))
     _add_text(feed, "generator", "Faultwatch")
     _add_link(feed, "self", base_url.rstrip("/") + path, MEDIA_TYPE)

@@ -85,7 +85,7 @@ def _decide_next_step(
     if not isinstance(answer, Found):
         return answer
     culprits = tuple(
-        _prove_culprit(session, request.metric, question, culprit, observations) for culprit in answer.culprits
+        _add_proof(session, request.metric, question, culprit, observations) for culprit in answer.culprits
     )
     newly_refuted = {
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
@@ -103,16 +103,14 @@ def _decide_next_step(
     return culprit_proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
 
 
-def _prove_culprit(
+def _add_proof(
     session: Session, metric_name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
 ) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
     pair = culprit_proof.find_interleaved_runs(culprit, observations)
-    base, head = (
-        (runs.find_report(session, observation.run) if observation.run else None for observation in pair or ())
-        if pair
-        else (None, None)
-    )
+    if not pair:
+        return culprit
+    base, head = (runs.find_report(session, observation.run) if observation.run else None for observation in pair)
     if base is None or head is None:
         return culprit
     precision = culprit_proof.choose_precision(culprit, exact=question.exact)

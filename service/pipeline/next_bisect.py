@@ -102,7 +102,7 @@ def choose_drift_to_order(
             not busy_hosts & {None, drift.host}
             and is_idle(further_runs.find_last_seen(drift.host), now, min_idle_time)
             and _is_measurable(session, drift, further_runs)
-            and not _is_of_pull_request(session, drift)
+            and not _needs_unmerged_commits(session, drift)
         )
 
     # What may be one of several commits is narrowed down before only candidates are proven and suspicions settled.
@@ -157,7 +157,7 @@ def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) ->
     return further_runs.are_expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
 
 
-def _is_of_pull_request(session: Session, drift: Drift) -> bool:
+def _needs_unmerged_commits(session: Session, drift: Drift) -> bool:
     """Return whether a bisect would build the commits of a pull request that nobody has merged."""
     commits = {drift.good, drift.bad, *(candidate.commit for candidate in drift.candidates)}
     return bool(forge_queue.select_unmerged_heads(session, commits))

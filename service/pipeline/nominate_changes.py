@@ -57,7 +57,7 @@ def list_likely_changes(session: Session, series_filter: SeriesFilter) -> list[N
 def _rank_nominations(
     session: Session, rows: Sequence[Series], trends: Mapping[int, Trend]
 ) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
-    """Return all nominations in their order, and the measured points of each series."""
+    """Return all nominations by rank, and the measured points of each series."""
     ids = [row.id for row in rows]
     proofs_of_series = proofs.map_by_series(session, ids)
     stored_rows = drifts.map_rows_by_series(session, ids)
@@ -107,7 +107,10 @@ def _list_suspected_drifts(head: SeriesHead, drifts: list[Drift]) -> Iterator[_R
 def _list_worthwhile_changes(
     head: SeriesHead, drifts: list[Drift], measured_points: Points, known_proofs: list[Proof]
 ) -> Iterator[_RankedNomination]:
-    """Yield the change that is worth a comparison on the newest level of a noisy series, and the ends of that level."""
+    """Yield the pairs of commits on the newest level of a noisy series that are worth an interleaved comparison.
+
+    These are the exact steps, the most likely change, and the two ends of the level, unless proofs cover them already.
+    """
     first_runs = {str(drift.run_after) for drift in drifts}
     level_begin = max(
         (index for index, point in enumerate(measured_points) if str(point.run_id) in first_runs), default=0

@@ -39,7 +39,7 @@ def update_events(database: Database, subjects: Collection[str] | None = None) -
     """
     is_stale = False
     for subject_id, name in _find_changed_subjects(database, subjects):
-        _mark_unchanged(database, subject_id, name)
+        _assign_unchanged_drifts(database, subject_id, name)
         with database.writing([name]) as session:
             is_stale |= _update_subject(session, subject_id)
     return is_stale
@@ -80,7 +80,7 @@ def _find_founding_drifts(session: Session, event: Event) -> list[Drift]:
 
 
 def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
-    """Write what the list of events selects and sorts by."""
+    """Update the fields by which the list of events is filtered and sorted."""
     terms = importance.list_terms(drifts, proven=bool(event.document.get("culprits")))
     event.direction = headline.choose_leading_drift(drifts).direction
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
@@ -104,11 +104,11 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
             _update_rank(event, founding_drifts)
 
 
-def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
-    """Assign the drifts that were detected again without a change to their events.
+def _assign_unchanged_drifts(database: Database, subject_id: int, subject_name: str) -> None:
+    """Assign to their events the drifts that were detected again unchanged.
 
-    Most drifts are, and comparing them takes long. So they are compared outside of the write lock; the result holds
-    while the subject's version of the drifts stays the same.
+    Most drifts are unchanged, and comparing them takes long. So they are compared outside of the write lock; the result
+    holds while the version of the subject's drifts stays the same.
     """
     version_query = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
@@ -117,7 +117,7 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
             event_drifts.map_events_of_unchanged_drifts(session, subject_id),
         )
     for chunk in bulk.split_into_chunks(event_of_drift.items(), _DRIFTS_PER_TRANSACTION):
-        with database.writing([name]) as session:
+        with database.writing([subject_name]) as session:
             if session.scalar(version_query) != version_before:
                 return
             _store_event_of_drifts(session, dict(chunk))

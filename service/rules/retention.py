@@ -34,7 +34,7 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
     The points that are made of it have the same levels, and the same drifts are detected in them.
     """
-    thinned, remaining = thin_report(report), dict(_list_remaining(report))
+    thinned, remaining = thin_report(report), dict(_list_reduced_readings(report))
     samples = []
     for index, sample in enumerate(thinned.samples):
         remaining_readings = {name: reading for name, reading in sample.readings.items() if name not in remaining}
@@ -45,8 +45,8 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     return thinned.model_copy(update={"samples": tuple(samples)}), values
 
 
-def _list_remaining(report: Report) -> Iterator[tuple[str, list[Reading]]]:
-    """Yield the readings that remain of each metric that does not keep all."""
+def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]]:
+    """Yield each metric that loses readings, with the readings that it keeps."""
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
         status, level, samples = compute_run_level(readings)

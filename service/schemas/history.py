@@ -305,8 +305,8 @@ class Drift(View):
 
     @model_validator(mode="before")
     @classmethod
-    def _remove_uncertain_author(cls, values: Any) -> Any:
-        """Name a commit and its author only if it surely is the only candidate."""
+    def _decide_certainty_and_author(cls, values: Any) -> Any:
+        """Decide the certainty; show the title and author of a commit only if it is certainly the only candidate."""
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())

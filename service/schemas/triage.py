@@ -428,17 +428,19 @@ class EventSummary(View):
 
     @model_validator(mode="before")
     @classmethod
-    def _remove_uncertain_author(cls, values: Any) -> Any:
-        """Name a commit and its author only where one is the cause."""
+    def _decide_certainty_and_author(cls, values: Any) -> Any:
+        """Decide the certainty; show the title and the author of a commit only if this commit is the cause."""
         if not isinstance(values, dict):
             return values
-        cause, n, all_known = (
+        cause, n_candidates, all_known = (
             Cause(values["cause"]),
             values.get("n_candidates", 0),
             values.get("candidates_known", True),
         )
         culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
-        certainty_ = decide_certainty(cause, n, certain=values["confirmed"], all_known=all_known, proven=bool(culprits))
+        certainty_ = decide_certainty(
+            cause, n_candidates, certain=values["confirmed"], all_known=all_known, proven=bool(culprits)
+        )
         fields: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
             fields = {"title": culprits[0].title, "author": culprits[0].author}

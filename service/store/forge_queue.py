@@ -169,7 +169,7 @@ def stop_publishing(session: Session, repositories: tuple[str, ...]) -> None:
 
 
 def select_unmerged_heads(session: Session, commits: Collection[str]) -> set[str]:
-    """Return which commits are heads of pull requests that nobody has merged, as far as the forges said."""
+    """Return which commits are heads of pull requests that nobody has merged, as far as the forges have reported."""
     heads: set[str] = set()
     for chunk in bulk.split_into_chunks(sorted(commits), _HEADS_PER_QUERY):
         query = select(ForgeGate.head, ForgeGate.merged_at).where(ForgeGate.head.in_(chunk))

@@ -45,7 +45,7 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Mark it as UTC."""
+        """Convert the stored time to UTC; a time without a zone already is UTC."""
         return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
@@ -60,7 +60,7 @@ class Exact(TypeDecorator[Number]):
         return None if value is None else repr(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Number | None:
-        """Read it back."""
+        """Convert the stored text to the number."""
         if value is None:
             return None
         try:

@@ -162,7 +162,7 @@ def find_newest(session: Session, profile_filter: ProfileFilter, environment: st
     return session.scalar(chosen)
 
 
-def list_profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
+def list_profiled_cases(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
     """Return the case and the commit of every profile of these revisions."""
     rows = session.execute(
         select(Case.name, Revision.commit)

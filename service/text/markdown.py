@@ -1,8 +1,8 @@
-"""Writes untrusted text into Markdown, so that GitHub shows it as it is and never reads it as markup.
+"""Writes untrusted text into Markdown, so that forges show it as it is and never read it as markup or commands.
 
-Inside ``<code>`` GitHub links neither mentions nor issues nor commits, and nothing escapes from there, because each
-character that Markdown could interpret is written as an entity. Characters that are invisible, or that change the
-direction of the text around them, are written as their code points.
+Inside ``<code>`` GitHub, GitLab and Forgejo link neither mentions nor issues nor commits. Nothing escapes from there,
+because each character that Markdown could interpret is written as an entity. Characters that are invisible, or that
+change the direction of the text around them, are written as their code points.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def format_code(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
 
 
 def make_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
-    """Return a text on one line, for places where GitHub shows no markup: titles, annotations."""
+    """Return a text on one line, for places where forges show no markup: titles, annotations, statuses."""
     return _cut_text(escape_invisible_characters(" ".join(text.split())), max_characters)
 
 
@@ -36,6 +36,17 @@ def format_block(text: str, max_bytes: int) -> str:
     lines = visible.decode() if len(visible) <= max_bytes else f"…\n{visible[-max_bytes:].decode(errors='ignore')}"
     fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
     return f"{fence}text\n{lines}\n{fence}"
+
+
+def break_quick_actions(text: str) -> str:
+    """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
+
+    Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
+    GitLab. With a space before the slash, it is no command in any of them. Fences inside of a log get one too.
+
+    Forgejo has no such commands, but bots on it may read them. The service's user has rights that a log must not use.
+    """
+    return re.sub(r"(?m)^(?=/)", " ", text)
 
 
 def escape_invisible_characters(text: str) -> str:

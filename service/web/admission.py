@@ -76,7 +76,7 @@ class Admission:
         with self._lock:
             for name in names:
                 if self._n_requests_by_subject[name] >= self._max_requests_per_subject:
-                    raise _make_refusal(f"The service is receiving many reports of {name}.")
+                    raise _make_refusal(f"The service is receiving many reports about {name}.")
             self._n_requests_by_subject.update(names)
         try:
             yield

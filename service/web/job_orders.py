@@ -70,13 +70,13 @@ def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:
 
 @contextmanager
 def open_for_change(
-    job_id: int, *, own: bool = False, claiming: str | None = None
+    job_id: int, *, only_own_jobs: bool = False, claiming: str | None = None
 ) -> Iterator[tuple[Session, JobRow, datetime]]:
     """Open a job for a change; if its state does not allow the change, respond with a problem document.
 
     Parameters
     ----------
-    own
+    only_own_jobs
         Whether a job of GitHub Actions may change only the jobs that were dispatched to its own repository.
     claiming
         The host that wants to claim the job.
@@ -89,7 +89,7 @@ def open_for_change(
         caller_limits.require_access_to_subject(
             row.question["subject"], claiming or row.host or row.question.get("host")
         )
-        if own:
+        if only_own_jobs:
             caller_limits.require_own_job(row.github)
         try:
             yield session, row, now

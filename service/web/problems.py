@@ -137,7 +137,7 @@ def find_unavailability(error: Exception) -> ProblemError | None:
 
 
 def _answer_database_error(error: SQLAlchemyError) -> Response:
-    """Answer an error of the database: with 503 if it passes, otherwise with 500."""
+    """Answer an error of the database: with 503 if it is temporary, otherwise with 500."""
     if (problem := find_unavailability(error)) is not None:
         return answer_problem(problem)
     if not isinstance(error, OperationalError):

@@ -89,7 +89,7 @@ def test_an_empty_store_and_a_configured_service_are_refused(tmp_path: Path) -> 
     assert "--store and FAULTWATCH_URL both say where runs are kept" in messages
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "faultwatch-store.json").write_text('{"version": 1}')
-    for place, why in (("empty", "has no runs"), ("nowhere", "there is no store of runs")):
+    for place, why in (("empty", "has no runs"), ("nowhere", "there is no run store")):
         status, _, messages = faultwatch(tmp_path / "home", "publish", place, "--to", "site")
         assert status == 2
         assert why in messages

@@ -310,7 +310,7 @@ def test_7_what_needs_one_more_run_says_so(own: RunningService, opened: Opener) 
     (row,) = rows(page)
     assert "+5,000" in row["title"]
     assert "suspected" in row["meta"]
-    assert row["next"].endswith("No further run will confirm it: decide about the change, or dismiss it"), (
+    assert row["next"].endswith("No further run will confirm the change: decide about the change, or dismiss it"), (
         "its host has not measured for a year"
     )
     page.locator("a.title").click()
@@ -408,7 +408,7 @@ def test_9_the_range_and_the_cost_are_shown_first(own: RunningService, opened: O
     # Main 5 to Main 13 (nine) and ten of the main line and the branch that the merge brings, less Main 13 itself.
     assert text.startswith("15 commits after")
     assert "22,308 faults → 95,033 faults on lab-1" in text
-    assert "At most about 6 builds and measurements" in text
+    assert "at most about 6 builds and measurements" in text
     # Six builds of 40 s, eight measurements of 20 s.
     assert "about 7 min on lab-1" in text
     before = own.get("/api/v1/jobs")["total"]

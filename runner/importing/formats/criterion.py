@@ -54,7 +54,7 @@ def parse(source: Source) -> list[Result]:
     text = source.read_neighbour("benchmark.json")
     if text is None:
         raise FaultwatchError(
-            f"there is no benchmark.json beside {source.name}", "import the whole folder target/criterion"
+            f"there is no benchmark.json next to {source.name}", "import the whole folder target/criterion"
         )
     folder = source.folders[0] if source.folders else ""
     if folder == "base":  # a copy of "new", or an older measurement whose revision is unknown

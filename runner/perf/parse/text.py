@@ -147,7 +147,7 @@ def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
         for number in numbers:
             if number.may_be_grouped and not number.separator and len(number.groups[0]) > 3:
                 raise number.line.make_error(
-                    "the digits of this number are not grouped, but those of another number are"
+                    "the digits of this number are not grouped, but the digits of another number are"
                 )
     return ["".join(number.groups) + number.fraction for number in numbers]
 
@@ -222,6 +222,6 @@ def _parse_metric(line: Line, text: str, decimal_point: str) -> tuple[str, str]:
     match = _METRIC.fullmatch(text)
     if not match or (match["value"] and is_decimal(match["value"]) and decimal_point not in match["value"]):
         raise line.make_error(
-            "the text after # is not a number with a unit, in the number format of the times at the end"
+            "the text after # is not a number with a unit, or has another decimal point than the times at the end"
         )
     return match["value"] or "", (match["unit"] or "").strip()

@@ -87,7 +87,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
         if default_value is not None and cell_value is not None
     ]
     if not pairs:
-        return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
+        return entry.model_copy(update={"sentence": "No pair of samples has a value on both sides."})
     is_exact = metric(entry.metric).exact and default.counted and cell.counted
     decision = decide_count(pairs, alpha) if is_exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
     certainty = LabCertainty.EXACT if is_exact else LabCertainty.INTERVAL

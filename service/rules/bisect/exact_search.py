@@ -88,7 +88,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
     for name, end in (("good", question.good), ("bad", question.bad)):
         if end in failed:
             return Refused(
-                sentence=f"The {name} end, {end[:10]}, could not be built or measured, or has no such metric."
+                sentence=f"The {name} end, {end[:10]}, could not be built or measured, or lacks this metric."
             )
     return None
 

@@ -115,7 +115,11 @@ class _Measurements:
         return len(self.data.values) // RUNS_PER_WAVE
 
     def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
-        """Return the group of each test: its side of each culprit, and the older commits that it contains."""
+        """Return the group number of each test.
+
+        The tests of a group are on the same side of every culprit and contain the same older commits, so one level is
+        expected of them.
+        """
         # Commits on branches that started before the range may have another level, whatever the culprits did.
         groups = self.graph.origins
         for culprit in culprits:
@@ -301,7 +305,10 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
 def _find_certain_hypothesis(
     probabilities: Floats, representatives: npt.NDArray[np.intp], confidence: float
 ) -> int | None:
-    """Return the hypothesis that is probable enough; None if no hypothesis is."""
+    """Return the hypothesis that is probable enough; None if no hypothesis is.
+
+    Hypotheses that the measurements cannot distinguish share one representative, and their probabilities are added.
+    """
     masses = np.bincount(representatives, weights=probabilities, minlength=len(representatives))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None

@@ -110,7 +110,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         before, after = get_level(frozenset()), get_level(all_settings)
         if before is None or after is None:
             side = "before" if before is None else "after"
-            return Refused(sentence=f"The environment {side} could not be measured.")
+            return Refused(sentence=f"The environment {side} the change could not be measured.")
         if before == after or abs(after - before) < question.least:
             both_ends = [
                 format_quantity(*sides).strip()
@@ -231,7 +231,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         (side for side, end in (("before", before_test), ("after", after_test)) if end in failed_tests), None
     )
     if failed_side is not None:
-        return Refused(sentence=f"The environment {failed_side} could not be measured.")
+        return Refused(sentence=f"The environment {failed_side} the change could not be measured.")
     end_to_measure = next((end for end in (before_test, after_test) if data.counts[end] < MIN_RUNS_PER_END), None)
     if end_to_measure is not None:
         return _build_measure_step(question, tests[end_to_measure])

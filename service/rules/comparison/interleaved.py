@@ -147,7 +147,7 @@ def _list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:
 def _decide_missing_value(name: str, missing_sides: Sequence[str], request: ComparisonRequest) -> MetricDecision:
     """Return the decision that a value is missing. One more pair may help only if each side has had a value."""
     if not missing_sides:
-        sentence = "In no pair of samples do both sides have a value."
+        sentence = "No pair of samples has a value on both sides."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, remaining_pairs=1)
     reports = [getattr(request, side) for side in missing_sides]
     reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]

@@ -89,7 +89,7 @@ def find_newest_change(
             length = _extend_to_older_points(recent, length, level)
             reference_points = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
             level = compute_median(reference_points)
-        length = _drop_points_still_at_level(recent, length, level, cautious_sigma)
+        length = _exclude_points_before_step(recent, length, level, cautious_sigma)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
@@ -170,10 +170,10 @@ def _extend_to_older_points(recent: Sequence[float], length: int, level: float) 
     return len(recent) - begin
 
 
-def _drop_points_still_at_level(recent: Sequence[float], length: int, level: float, sigma: float) -> int:
-    """Return how many of the newest points left the level, without those before a large step that hardly left it.
+def _exclude_points_before_step(recent: Sequence[float], length: int, level: float, sigma: float) -> int:
+    """Return how many of the newest points are off the level, without points before a large step that hardly left it.
 
-    An outlier just before a large step would otherwise belong to it.
+    An outlier just before a large step would otherwise be taken for a part of the step.
     """
     after = compute_median(recent[-length:])
     while (

@@ -53,7 +53,8 @@ class Partition:
         min_cost = min(costs)
         best = costs.index(min_cost)
         cost_with_change = min_cost + self.penalty
-        self.previous.append(self._candidates[best][4])
+        *_, best_node = self._candidates[best]
+        self.previous.append(best_node)
         self.position.append(position)
         if len(costs) > MAX_UNPRUNED:
             first_kept = MAX_CANDIDATES // 4 if len(costs) >= MAX_CANDIDATES else 0
@@ -67,7 +68,8 @@ class Partition:
     def find_last(self, position: int, total: float, squares: float) -> int:
         """Return the node at which the last segment begins if the series ends at ``position``."""
         costs = self._compute_costs(position, total, squares)
-        return self._candidates[costs.index(min(costs))][4]
+        *_, node = self._candidates[costs.index(min(costs))]
+        return node
 
     def save_state(self) -> tuple[list[_Candidate], int]:
         """Return the state, so that :meth:`restore_state` can undo provisional candidates."""

@@ -388,8 +388,7 @@ class RepeatingSeries:
                 measured_runs, self._level, n_points, n_outliers, exact=exact, n_far_outliers=n_far_outliers
             ):
                 reason = (
-                    f"{len(measured_runs)} measurements agree on a value that differs from the level that "
-                    "repeated before"
+                    f"{len(measured_runs)} measurements agree on a value that differs from the previous repeating level"
                 )
                 return [*self.confirmed_changes, self._make_change(runs, self._choose_rule(runs), reason)]
             if runs and (

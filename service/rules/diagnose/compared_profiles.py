@@ -100,7 +100,7 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
-        *([f"calls of madvise with {_ADVICE}: {advice[0]:,} → {advice[1]:,}"] if advice[0] != advice[1] else []),
+        *([f"calls to madvise with {_ADVICE}: {advice[0]:,} → {advice[1]:,}"] if advice[0] != advice[1] else []),
         *(
             f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
             for name in _HUGE_PAGE_SETTINGS

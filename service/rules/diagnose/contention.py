@@ -52,8 +52,8 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     """Return as evidence how long threads waited for the mmap lock, and which calls compete for it."""
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
-        f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
-        f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
+        f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock "
+        f"and used {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         f"competing for the lock: {calls}"
         if calls
         else f"calls that map and unmap take {facts.memory_call_share:.0%} of the CPU time",
@@ -106,7 +106,7 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
     processors_clause = f" on {processors} processors" if processors else ""
     return (
         f"each of {facts.profile.processes} processes{processors_clause} has {facts.faults:,} faults, "
-        "as one process alone has; "
+        "as many as one process alone; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_format_system_share(facts)}",
         *facts.top_function,

@@ -117,7 +117,7 @@ class Facts:
 
     @property
     def page_size(self) -> int:
-        """Bytes of a page of the host that was profiled."""
+        """The page size of the profiled host in bytes; the usual size if it is unknown."""
         size = self.profile.environment.settings.get("memory.page_size", "")
         return int(size) if size.isdecimal() and len(size) <= _DIGITS else _PAGE_SIZE
 

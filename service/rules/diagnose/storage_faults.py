@@ -149,7 +149,7 @@ def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
     advice = facts.count_advice(_ADVICE)
     return (
         f"{before}{major:,} major faults in {', '.join(files)}",
-        *([f"{advice:,} calls of madvise with MADV_RANDOM, which switches read-ahead off"] if advice else []),
+        *([f"{advice:,} calls to madvise with MADV_RANDOM, which switches read-ahead off"] if advice else []),
         f"faults waited {format_quantity(facts.fault_storage_wait, 's')} for storage",
         *facts.describe_top_major_site(),
     )

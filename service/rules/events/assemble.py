@@ -81,22 +81,22 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     # Groups of stored events.
     for group, event in zip(groups, returned_events, strict=True):
         if event is not None:
-            _add_event(assembled, event, group, returned=True)
+            _assign_group(assembled, event, group, has_returned=True)
     for group, event in zip(unassigned_groups, matching.events, strict=True):
         if event is not None:
-            _add_event(assembled, event, group)
+            _assign_group(assembled, event, group)
     # Other groups: an event that comes back, or a new one.
     for index, group in enumerate(unassigned_groups):
         if matching.events[index] is not None:
             continue
         event = _find_returning_event(group, assembled, resolutions, stored_events)
         if event is not None:
-            _add_event(assembled, event, group, returned=True)
+            _assign_group(assembled, event, group, has_returned=True)
             continue
         event = _make_name(group, {*stored_events, *assembled.new_events})
         assembled.new_events.append(event)
         assembled.origins[event] = matching.origins.get(index, [])
-        _add_event(assembled, event, group)
+        _assign_group(assembled, event, group)
 
     # The transitions of each event.
     for event, members in assembled.members.items():
@@ -105,12 +105,12 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     return assembled
 
 
-def _add_event(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
-    """Add a group of drifts to an event, which may return by them."""
+def _assign_group(assembled: AssembledEvents, event: str, group: DriftGroup, *, has_returned: bool = False) -> None:
+    """Assign a group of drifts to an event; ``has_returned`` if the drifts have brought back a settled event."""
     assembled.members[event] += group
     for drift in group:
         assembled.events_of_series[drift.series][event] = None
-    if returned:
+    if has_returned:
         assembled.returned_drifts |= {drift.drift_id for drift in group}
 
 

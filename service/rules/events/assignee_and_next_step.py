@@ -39,9 +39,9 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
         return ""
     if event.certainty is Certainty.PROVISIONAL:
         return (
-            "Wait: further runs decide"
+            "Wait: further runs will decide"
             if can_be_confirmed
-            else "No further run will confirm it: decide about the change, or dismiss it"
+            else "No further run will confirm the change: decide about the change, or dismiss it"
         )
     if event.only_builds is not None or event.cause is Cause.UNKNOWN:
         return (

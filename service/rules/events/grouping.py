@@ -124,7 +124,7 @@ def is_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
 
 
 def carries_same_patch(drift: LocatedDrift, former: LocatedDrift) -> bool:
-    """Return whether a drift is a former one of its series whose commit has another hash and the same patch id.
+    """Return whether a drift repeats a former drift of its series: the commits have different hashes, but one patch id.
 
     This is surer than :func:`is_rewritten`: several commits of a branch can have one title, and an amend changes it.
     """

@@ -23,10 +23,10 @@ def is_per_run(name: str) -> bool:
 
 
 def explain_objection(name: str, value: str | None) -> str:
-    """Return why no job may set a setting to a value; an empty text if one may.
+    """Return why no job may set a setting to a value; an empty text if jobs may.
 
-    A caller who may send reports or make a link chooses names and values, so a person's click must not load
-    their library.
+    A stranger's report or link can fill in the names and values of an order. A person who clicks must not thereby load
+    the stranger's library on a host.
     """
     if not is_per_run(name) or (name not in {HUGE_PAGES, MEMORY_LIMIT} and not _NAME.fullmatch(name)):
         return f"{name} belongs to the host: only its administrator can set it"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from service.rules.series.candidate_commits import collect_contained
+from service.rules.series.candidate_commits import collect_with_ancestors
 from service.rules.series.point_order import PathPoint, Points, Trend, arrange_trend
 
 
@@ -59,12 +59,12 @@ class Branches:
         """Return the commits of the newest measured branch, then those of each other living branch."""
         last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
         tips = sorted(self._find_tips(last_measurement), key=lambda commit: -last_measurement[commit])
-        main_history = collect_contained(self._parents, [tips[0]])
-        living = main_history | collect_contained(self._parents, self._refs)
+        main_history = collect_with_ancestors(self._parents, [tips[0]])
+        living = main_history | collect_with_ancestors(self._parents, self._refs)
         branches = []
         main_branch = main_history
         for tip in tips[1:]:
-            ancestors = collect_contained(self._parents, [tip])
+            ancestors = collect_with_ancestors(self._parents, [tip])
             if not ancestors & main_history:
                 main_branch |= ancestors  # a part of the history between them is unknown
             elif tip in living or not self._refs:

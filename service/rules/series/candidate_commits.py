@@ -13,13 +13,13 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    excluded = collect_contained(parents, [before], frozenset())
-    return collect_contained(parents, [after], excluded)
+    excluded = collect_with_ancestors(parents, [before], frozenset())
+    return collect_with_ancestors(parents, [after], excluded)
 
 
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
     """Return whether a known commit is an ancestor of another one."""
-    return older != newer and older in collect_contained(parents, [newer], frozenset())
+    return older != newer and older in collect_with_ancestors(parents, [newer], frozenset())
 
 
 def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -> bool | None:
@@ -36,7 +36,7 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     """
     if newer not in parents or older not in parents:
         return True if newer == older else None
-    contained = collect_contained(parents, [newer])
+    contained = collect_with_ancestors(parents, [newer])
     if older in contained:
         return True
     oldest_on_main_line = newer
@@ -52,8 +52,8 @@ def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str)
 
     Commits that were imported without their repository have no known parents: nothing connects them.
     """
-    return not collect_contained(parents, [first], frozenset()).isdisjoint(
-        collect_contained(parents, [second], frozenset())
+    return not collect_with_ancestors(parents, [first], frozenset()).isdisjoint(
+        collect_with_ancestors(parents, [second], frozenset())
     )
 
 
@@ -67,10 +67,10 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
     return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)
 
 
-def collect_contained(
+def collect_with_ancestors(
     parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str] = frozenset()
 ) -> frozenset[str]:
-    """Return some commits with all their known ancestors, without those that are excluded and what only these lead to.
+    """Return commits with all their known ancestors, except excluded commits and those reached only through them.
 
     Parameters
     ----------

@@ -94,10 +94,10 @@ def unify_proofs(proofs: Iterable[Proof], stand_ins: Mapping[str, str]) -> list[
 
 
 def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend) -> list[SeriesDrift]:
-    """Return the drifts of a series as the pairs of its commits have proven, narrowed or refuted them.
+    """Return the drifts of a series after the interleaved pairs of its commits have proven, narrowed or refuted them.
 
-    A nomination within pairs that do not differ is dropped, and a drift that the runs show all the same has no commit
-    as its cause. Pairs that differ where the runs show nothing are a drift as well.
+    A nominated drift is dropped if the pairs of its commits do not differ. If the runs show it nevertheless, it stays,
+    but no commit is its cause. Pairs that differ where the runs show nothing become a drift as well.
     """
     points = trend.measured
     proof_ranges = _locate_proofs(proofs, points)

@@ -115,13 +115,13 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
         return (
-            f"Later runs contradict it: {_list_runs(later_points)} after it, at {_format_level(later_points)}. The "
-            f"level before it was {format_level(drift.before)}."
+            f"Later runs contradict the drift: {_list_runs(later_points)} after it, at {_format_level(later_points)}. "
+            f"The level before the drift was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Later runs contradict it: {_list_runs(runs_between)} between the two sides, at {levels}."
+        return f"Later runs contradict the drift: {_list_runs(runs_between)} between the two sides, at {levels}."
     return (
         f"With {len(points):,} runs, the series varies too much to show the change: "
         f"{_format_range(old_points)} before it, {_format_range(new_points)} after it."

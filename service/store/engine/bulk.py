@@ -153,7 +153,7 @@ def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], coun
 
 
 def remember_last_numbers(session: Session) -> None:
-    """Remember the numbers of runs and series that were given, before some of them are deleted."""
+    """Remember the highest numbers of runs and series before a deletion, so that no number is given a second time."""
     rows = [
         {"kind": column.class_.__tablename__, "number": _allocate_numbers(session, column, 1)[0] - 1}
         for column in (Run.number, Series.id)

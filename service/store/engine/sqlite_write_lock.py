@@ -25,7 +25,7 @@ class WriteLock:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Wait for the lock, and hold it. The kernel releases it when the process ends, however it ends."""
+        """Hold the lock, or proceed without it after the longest wait. The kernel releases it when the process ends."""
         deadline = time.monotonic() + self._max_seconds
         is_acquired = self._thread_lock.acquire(timeout=self._max_seconds)
         try:

@@ -194,7 +194,7 @@ def _make_folder(database: Database) -> None:
             make_private(Path(name))
     except OSError as error:
         raise ServiceError(
-            "The folder of the database cannot be created",
+            "The database folder cannot be created",
             f"{folder} ({error.strerror})",
             "Set FAULTWATCH_HOME to a folder that this user may write to.",
         ) from error

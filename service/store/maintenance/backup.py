@@ -151,7 +151,7 @@ def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
         runs = _count_runs_exclusively(connection, target)
     if runs is None and not replace:
         raise ServiceError(
-            "The file is not a database of Faultwatch",
+            "The file is not a Faultwatch database",
             str(target),
             "Repeat the command with --replace to overwrite it.",
         )

@@ -99,7 +99,13 @@ class _ShrunkReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _ShrinkStep:
-    """A way to make reports smaller: for reports from before a time whose ``flag`` is not set."""
+    """A way to make reports smaller, for reports from before a time.
+
+    Attributes
+    ----------
+    flag
+        The column that marks the reports already shrunk in this way.
+    """
 
     before: datetime
     flag: InstrumentedAttribute[bool]
@@ -116,7 +122,7 @@ class _ShrinkStep:
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
-        """What selects the reports."""
+        """The conditions for the reports to shrink, which are in the time range and not yet flagged as shrunk."""
         since = [] if self.since is None else [Run.started_at >= self.since]
         return (Run.started_at < self.before, *since, self.flag.is_(False))
 
@@ -137,7 +143,7 @@ def apply_rule(
 
 @contextmanager
 def hold_retention_lock(database: Database) -> Iterator[None]:
-    """Change what old runs have left, in one process at a time.
+    """Allow only one process at a time to shrink or delete old runs.
 
     Raises
     ------

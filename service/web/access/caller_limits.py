@@ -70,7 +70,7 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
         _require_coverage("subject", [subject], limits.subjects)
     if host is None and limits.hosts is not None:
         allowed = " ".join(limits.hosts)
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {allowed}: specify the host of the job.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {allowed}: specify the job's host.")
     _require_coverage("host", [host] if host is not None else [], limits.hosts)
 
 

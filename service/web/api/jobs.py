@@ -109,7 +109,7 @@ def log(job_id: int) -> ResponseReturnValue:
 def claim(job_id: int, json_data: Claim) -> Lease:
     """Claim a job. The runner keeps it as long as it reports progress; a host has one job at a time."""
     lease = find_scheduler().lease
-    with job_orders.open_for_change(job_id, own=True, claiming=json_data.host) as (session, row, now):
+    with job_orders.open_for_change(job_id, only_own_jobs=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'no reason given'}")
         secret = lease_jobs.claim_job(session, row, json_data, lease, now, holder=find_caller().holder)
@@ -123,7 +123,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the response says whether to continue."""
-    with job_orders.open_for_change(job_id, own=True) as (session, row, now):
+    with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
         return lease_jobs.record_progress(
             session, row, json_data, find_scheduler().lease, now, holder=find_caller().holder
         )
@@ -134,7 +134,7 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 @bp.output(Job)
 def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
-    with job_orders.open_for_change(job_id, own=True) as (session, row, now):
+    with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
         lease_jobs.finish_job(session, row, json_data, now, holder=find_caller().holder)
         drift = row.question.get("drift") or bisect_results.find_explained_drift(session, row)
         if row.state is State.DONE and drift:

@@ -27,7 +27,7 @@ from service.text.numbers import Number, Scale, choose_scale, format_difference,
 from service.web.charts.axis_slots import Slots
 from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
-Links = Callable[[UUID], str]
+MakeRunUrl = Callable[[UUID], str]
 
 
 class AxisPlace(TypedDict):
@@ -129,7 +129,7 @@ class Chart(TypedDict):
 
 def build_chart(  # noqa: PLR0917 - what a chart is made of
     series: SeriesDetail,
-    run_url: Links,
+    run_url: MakeRunUrl,
     window: Window | None = None,
     overlaid: Iterable[SeriesDetail] = (),
     get_plot: Callable[[SeriesDetail], Plot] = build_plot,
@@ -211,7 +211,7 @@ def scale_value(value: Number, scale: Scale) -> Number:
 
 
 def _describe_overlaid_series(
-    series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
+    series: SeriesDetail, slots: Slots, run_url: MakeRunUrl, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
     """Return another series as the chart overlays it, on its own or a shared scale."""
     drawn_points = DrawnPoints([point for point in series.points if point.on_path and point.value is not None], slots)
@@ -257,7 +257,7 @@ class OverlaidPlot(NamedTuple):
 class _DotMaker:
     """Turns points of one series into the dots of its chart."""
 
-    def __init__(self, unit: str, scale: Scale, plot: Plot | OverlaidPlot, run_url: Links) -> None:
+    def __init__(self, unit: str, scale: Scale, plot: Plot | OverlaidPlot, run_url: MakeRunUrl) -> None:
         self._unit, self._scale, self._plot, self._run_url = unit, scale, plot, run_url
 
     def __call__(self, point: SeriesPoint) -> Dot:
@@ -284,9 +284,9 @@ class _DotMaker:
             return ""
         before, value = path.values[index - 1], path.values[index]
         if value == before:
-            return "as the run before"
+            return "same as the previous run"
         share = f" ({format_percent(100 * (value - before) / abs(before))})" if before else ""
-        return f"{format_difference(value - before, self._unit)}{share} from the run before"
+        return f"{format_difference(value - before, self._unit)}{share} from the previous run"
 
 
 def _describe_remark(point: SeriesPoint) -> str:
@@ -310,7 +310,7 @@ def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
     }
 
 
-def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links) -> list[Gap]:
+def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: MakeRunUrl) -> list[Gap]:
     """Return the failed runs of a series as gaps in its chart."""
     return [
         {
@@ -325,7 +325,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links
     ]
 
 
-def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
+def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl) -> list[Gap]:
     """Return the points without a value as gaps in the chart."""
     return [
         {

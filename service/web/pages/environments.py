@@ -34,13 +34,13 @@ def index() -> Page:
 
 @page(bp, "/environments/<environment>")
 def show(environment: str) -> Page:
-    """Show the settings of one environment, beside those of another: by default of the one before it on its host."""
+    """Show the settings of an environment, compared with another one: by default, the previous one on its host."""
     with get_database().reading() as session:
         entry = environments.find_environment(session, environment)
         if entry is None:
             abort(404, "No environment has this hash, or several hashes begin with these letters.")
-        other = request.args.get("against") or environments.find_environment_before(session, entry)
-        against = environments.find_environment(session, other) if other else None
+        other_hash = request.args.get("against") or environments.find_environment_before(session, entry)
+        against = environments.find_environment(session, other_hash) if other_hash else None
         if "against" in request.args and against is None:
             abort(404, "The environment to compare with does not exist.")
         other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]

@@ -70,7 +70,7 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
 def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
     profiled_pairs: list[tuple[Pair, UUID, UUID]] = []
-    profiled_cases = profiles.list_profiled(
+    profiled_cases = profiles.list_profiled_cases(
         session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])}
     )
     complete_pairs = [

@@ -34,7 +34,7 @@ def show(name: str) -> Page:
         environment_list = environments.list_environments(session, name) if host_list else []
         newest = runs.list_page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
     if not host_list:
-        abort(404, "No host of this name has reported anything yet.")
+        abort(404, "No host with this name has reported anything yet.")
     (host,) = host_list
     return Page(
         "host.html",

@@ -96,7 +96,7 @@ def _list_workloads(name: str | None) -> Page:
     with get_database().reading() as session:
         entries = cases.list_cases(session, name)
     if name is not None and not entries:
-        abort(404, "No workload of this name has been measured yet.")
+        abort(404, "No workload with this name has been measured yet.")
     groups = [(key, list(group)) for key, group in groupby(entries, lambda entry: entry.workload)]
     return Page(
         "workloads.html",

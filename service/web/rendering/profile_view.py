@@ -27,7 +27,7 @@ _MAX_PLACES = 12
 _MAX_STACKS = 15
 _MAX_FRAMES = 7
 """Frames of a stack that a table shows, from the innermost on."""
-_TITLES = {"by_memory": "Kind of memory", "by_touch": "State of the page before", "by_access": "Kind of access"}
+_TITLES = {"by_memory": "Kind of memory", "by_touch": "Page state before the fault", "by_access": "Kind of access"}
 UNITS = {StackKind.FAULTS: "faults", StackKind.ON_CPU: "ns", StackKind.OFF_CPU: "ns"}
 
 

@@ -6,7 +6,7 @@ def test_a_slow_program_is_told_what_it_costs_and_what_to_change() -> None:
     assert "An execution takes 11 s, so measuring one commit takes 34 s or more" in said
     assert "a gate takes about 8 min" in said
     assert "`command` in [run]" in said
-    assert "a gate takes about 16 min" in describe_slowness(11.2, cases=2)
+    assert "a gate takes about 16 min" in describe_slowness(11.2, n_cases=2)
 
 
 def test_nothing_is_said_of_a_quick_one() -> None:

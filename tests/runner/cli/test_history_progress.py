@@ -53,7 +53,7 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
     assert lines[1].split()[2:5] == ["1,000", "minor", "faults"]
     assert lines[2].strip() == (
         f"{commit(2)[:10]} copy[mib=8]  1,001 minor faults, 1,002 minor faults  "
-        "3 times measured again to confirm a change of level"
+        "3 times measured again to confirm a level change"
     )
 
 
@@ -75,7 +75,7 @@ def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> 
     assert bar._activity.time_left == "about 8 min left"
     clock.now = 120
     bar.on_report(report(2, 1000), 0)
-    assert "about 8 min left, not counting reruns of a level in doubt" in stream.getvalue()
+    assert "about 8 min left, not counting reruns of an uncertain level" in stream.getvalue()
     for _ in range(2):
         bar.on_plan([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
         clock.now += 3

@@ -89,7 +89,7 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
     assert done.comparison is None
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.head.failure
-    assert "base fails when head runs at the same time, but not alone" in done.head.failure.message
+    assert "base fails only when head runs at the same time" in done.head.failure.message
 
 
 def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Pat
     log = tmp_path / "log"
     base = compare_interleaved(trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)).base
     service = Decides(Verdict.NEEDS_MORE_RUNS, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
-    done = compare_with_stored_base(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), cases=3)
+    done = compare_with_stored_base(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), n_cases=3)
     assert done is not None
     assert done.base_stored
     assert [len(request.head.samples) for request in service.asked] == [2, 3, 4]

@@ -106,8 +106,8 @@ def test_only_certain_counts_are_taken_over(changes: dict[str, Any], tmp_path: P
         ((100, 100), False, ""),
         ((100, 101, 100), False, ""),
         ((101, 101), True, ""),
-        ((101, 103, 103), False, "minor-faults 100 there, 101 – 103 here"),
-        ((99, 101, 101), False, "minor-faults 100 there, 99 – 101 here"),
+        ((101, 103, 103), False, "minor-faults 100 at that commit, 101 – 103 now"),
+        ((99, 101, 101), False, "minor-faults 100 at that commit, 99 – 101 now"),
         ((110, 112, 112), True, ""),
     ],
 )

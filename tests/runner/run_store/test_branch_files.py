@@ -97,7 +97,7 @@ def test_the_branch_of_the_project_is_refused(tmp_path: Path, git: Git) -> None:
     with pytest.raises(FaultwatchError, match="is checked out in"):
         opened(tmp_path / "subject", "main")
     git("branch", "other")
-    with pytest.raises(FaultwatchError, match="the branch other is not a store of runs"):
+    with pytest.raises(FaultwatchError, match="the branch other is not a run store"):
         opened(tmp_path / "subject", "other")
 
 

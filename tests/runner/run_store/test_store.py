@@ -152,7 +152,7 @@ def test_the_store_of_a_newer_version_is_refused(tmp_path: Path, repository: Rep
 
 
 def test_a_folder_with_other_files_is_no_store(tmp_path: Path, repository: Repository) -> None:
-    with pytest.raises(FaultwatchError, match="is not a store of runs"):
+    with pytest.raises(FaultwatchError, match="is not a run store"):
         opened(str(tmp_path / "subject"), repository)
     assert not (tmp_path / "subject" / MARKER).exists()
 

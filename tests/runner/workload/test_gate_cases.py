@@ -2,24 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.gate import JudgeChange
 from runner.errors import FaultwatchError
-from runner.workload import Workload, load_workload
-from runner.workload.gate_cases import WorkloadFiles, list_case_pairs, list_changes
-
-GENERAL = '[workload]\nname = "w"\n'
-RUN = '[run]\ncommand = ["./prog", "{n}"]\n'
-MATRIX = "[matrix]\nn = [1, 9]\n"
-
-
-def load(folder: Path, text: str) -> Workload:
-    file = folder / f"{len(list(folder.iterdir()))}.toml"
-    file.write_text(text)
-    return load_workload(file)
-
-
-def files(folder: Path, judge: str, base: str, head: str) -> WorkloadFiles:
-    return WorkloadFiles(*(load(folder, text) for text in (judge, base, head)))
+from runner.workload.gate_cases import list_case_pairs
+from tests.runner.workload.workload_texts import GENERAL, MATRIX, RUN, files
 
 
 def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: Path) -> None:
@@ -62,12 +47,10 @@ def test_base_does_not_run_cases_with_parameters_that_head_adds(tmp_path: Path) 
     assert [one.head.run.command for one in found[:2]] == [("./prog", "{n}")] * 2
 
 
-def test_a_branch_that_is_behind_adds_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_branch_that_is_behind_adds_no_case(tmp_path: Path) -> None:
     old, new = GENERAL + RUN + MATRIX, GENERAL + "samples = 5\n" + RUN + MATRIX.replace("9", "5")
     behind = files(tmp_path, new, old, old)
-    assert list_changes(behind) == ()
     assert [(one.parameters["n"], one.added) for one in list_case_pairs(behind)] == [(1, False), (5, False)]
-    assert list_changes(files(tmp_path, new, old, new)) == ()
 
 
 def test_cases_can_be_chosen_also_those_that_head_adds(tmp_path: Path) -> None:
@@ -87,59 +70,3 @@ def test_more_cases_than_a_gate_may_have_are_refused(tmp_path: Path) -> None:
     many = base.replace("[1, 9]", str(list(range(1200))))
     with pytest.raises(FaultwatchError, match="a gate measures 1,000 at most"):
         list_case_pairs(files(tmp_path, base, base, many))
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "change"),
-    [
-        (
-            "max_samples = 40\n",
-            "max_samples = 2\n",
-            JudgeChange(key="workload.max_samples", before=("40",), after=("2",)),
-        ),
-        ("", "max_samples = 2\n", JudgeChange(key="workload.max_samples", before=("default",), after=("2",))),
-        ("", 'unmeasured = "pass"\n', JudgeChange(key="workload.unmeasured", before=("fail",), after=("pass",))),
-        ("", "timeout = 0.5\n", JudgeChange(key="workload.timeout", before=("60",), after=("0.5",))),
-        ("samples = 9\n", "", JudgeChange(key="workload.samples", before=("9",), after=("2",))),
-        ("", 'description = "x"\n', None),
-    ],
-)
-def test_a_key_that_judges_is_named_with_what_it_was(
-    tmp_path: Path, before: str, after: str, change: JudgeChange | None
-) -> None:
-    base, head = (GENERAL + keys + RUN + MATRIX for keys in (before, after))
-    assert list_changes(files(tmp_path, base, base, head)) == ((change,) if change else ())
-
-
-def test_every_table_is_compared(tmp_path: Path) -> None:
-    judged = '[metrics]\nevents = ["cycles"]\njudge = ["cycles"]\n[metrics.budget]\nminor-faults = 1\n'
-    base = GENERAL + RUN + MATRIX + judged
-    head = (
-        f'{GENERAL}[build]\ncommand = "make"\nneeds = ["cc"]\n[run]\ncommand = ["true"]\nhuge_pages = "never"\n'
-        '[run.environment]\nA = "1"\n[metrics.budget]\nminor-faults = "2 %"\n[metrics.precision]\nminor-faults = 50\n'
-    )
-    found = {change.key: (change.before, change.after) for change in list_changes(files(tmp_path, base, base, head))}
-    assert found == {
-        "metrics.events": (("cycles",), ()),
-        "metrics.judge": (("cycles",), ()),
-        "metrics.budget.minor-faults": (("1",), ("2 %",)),
-        "metrics.precision.minor-faults": ((), ("50 %",)),
-        "matrix": (("n=1", "n=9"), ("the only case",)),
-        "run.command": (("./prog '{n}'",), ("true",)),
-        "run.huge_pages": (("host",), ("never",)),
-        "run.environment.A": ((), ("1",)),
-        "build.command": (("",), ("make",)),
-    }
-
-
-def test_other_files_of_the_folder_count_where_they_are_used(tmp_path: Path) -> None:
-    text = f'{GENERAL}[build]\ndirectory = "workload"\ncommand = "true"\n[run]\ncommand = ["./prog"]\n'
-    sides = []
-    for number, source in enumerate(("one", "one", "two")):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "workload.toml").write_text(text)
-        (folder / "prog.c").write_text(source)
-        sides.append(load_workload(folder))
-    assert [change.key for change in list_changes(WorkloadFiles(*sides))] == ["folder"]
-    assert list_changes(WorkloadFiles(sides[0], sides[0], sides[1])) == ()

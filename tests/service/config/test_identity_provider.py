@@ -98,7 +98,7 @@ def test_an_issuer_on_this_machine_needs_no_tls(environment: dict[str, str]) -> 
 def test_the_settings_are_shown_without_the_secret(environment: dict[str, str]) -> None:
     config = Config.from_environment(environment)
     assert "client-secret" not in repr(config)
-    (group,) = [group for group in list_settings(config, [], environment, "") if group.title == "Sign-in of people"]
+    (group,) = [group for group in list_settings(config, [], environment, "") if group.title == "User sign-in"]
     shown = {setting.variable: setting.value for setting in group.settings}
     assert shown["FAULTWATCH_OIDC_GROUPS"] == "/perf=read+triage, a=b=admin"
     assert shown["FAULTWATCH_OIDC_SECRET_FILE"] == "set, and never shown"

@@ -85,7 +85,7 @@ def skipped_for_head(mib: int = 4) -> GateCase:
 
 def added(mib: int = 64) -> GateCase:
     """Return a case that head adds, and that base cannot run."""
-    made = _without_base("head adds this case, and the base cannot run it", mib)
+    made = _without_base("head adds this case, and base cannot run it", mib)
     return made.model_copy(update={"added": True})
 
 

@@ -217,7 +217,7 @@ def test_an_event_of_builds_that_differ_by_themselves_is_folded(app: APIFlask, c
     end_with(client, job, refused)
     found = event(client)
     assert (found["below_floor"], found["culprits"]) == (True, [])
-    assert "builds of the same commit differ by as much" in read(client, f"/events/{found['id']}")
+    assert "builds of the same commit differ just as much" in read(client, f"/events/{found['id']}")
     work(app)
     assert len(bisects(client)) == 1
 

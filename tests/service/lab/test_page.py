@@ -44,9 +44,9 @@ def cells(client: FlaskClient, address: str = "/lab.json?subject=demo") -> dict[
 def test_the_cells_show_faults_times_and_memory_and_how_sure_the_difference_is(read_only: FlaskClient) -> None:
     text = plain(read(read_only, LAB))
     assert "Settings lab of copy[mib=4]" in text
-    assert "best 400 faults ▼ surely better −60 % exact" in text
-    assert "sys 11.2 ms ▼ surely better −50 % −50 % to −50 %" in text
-    assert "700 faults ▼ surely better −30 % exact" in text
+    assert "best 400 faults ▼ certainly better −60 % exact" in text
+    assert "sys 11.2 ms ▼ certainly better −50 % −50 % to −50 %" in text
+    assert "700 faults ▼ certainly better −30 % exact" in text
     assert "apart" in text, "a time of another session shows nothing"
     assert "Best: Huge pages never, 600 faults fewer than the default (−60 %)." in text
 

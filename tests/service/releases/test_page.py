@@ -51,7 +51,7 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
     plain = text.replace("\xa0", " ").replace("\u202f", " ")
     assert "1 of 2 series is worse, 0 better, 1 the same. The largest: ▲ +37 faults (+37 %) in copy" in plain
     assert plain.index("+50 faults") > plain.index("and 2 more"), "the drifts unfold"
-    assert "not measured; the levels are those of" in text
+    assert "not measured; the levels come from" in text
     assert "| +50" in text.replace("\xa0", " ") or "Change 4" in text
     assert released.get("/releases/v1.1...v1.1.json").json["changes"] == []
     assert len(released.get("/releases/v1.0...v1.1.csv").text.splitlines()) == 4

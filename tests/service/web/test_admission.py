@@ -55,7 +55,7 @@ def test_who_would_take_all_threads_comes_later(
         refused = send(90, "demo")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
         assert refused.json is not None
-        assert "many reports of demo" in refused.json["detail"]
+        assert "many reports about demo" in refused.json["detail"]
         under_way.append(pool.submit(send, 1, "other"))
         assert waiting.acquire(timeout=30), "another subject waits for none of them"
         assert send(91, "third").status_code == 503

@@ -98,7 +98,7 @@ PROBLEMS: Mapping[int, str] = {
     401: "No token, or one that is unknown, expired or revoked",
     403: "The token lacks the scope, or may not do this for this subject, host or repository",
     404: "There is nothing with this id or name",
-    409: "It conflicts with what is stored",
+    409: "The request conflicts with stored data",
     413: "The body is too large",
     422: "A field has a wrong value; `errors` names each",
     429: "Too many wrong tokens: Retry-After says when to try again",

@@ -100,7 +100,7 @@ function start(profiles) {
     view.kind = kind;
     const node = find(tree(), key);
     if (node < 0) {
-      part("reading").textContent = "The stack of this address is not in this profile.";
+      part("reading").textContent = "This profile does not contain the stack in the address.";
       return false;
     }
     // What is not there on one side is looked at on the other.

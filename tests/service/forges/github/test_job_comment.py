@@ -112,14 +112,14 @@ def test_a_token_that_may_not_write_says_which_permission_it_needs(run: Comment,
 def test_a_push_has_no_comment(run: Comment, hub: stand_in.GitHub) -> None:
     result = run(WORSE, {"ref": "refs/heads/main"})
     assert (result.exit_code, hub.comments) == (0, {})
-    assert "not about a pull request" in result.output
+    assert "does not belong to a pull request" in result.output
 
 
 @pytest.mark.parametrize(
     ("report", "variables", "words"),
     [
-        ("{}", {}, "is not the report of a gate"),
-        ("\x00", {}, "is not the report of a gate"),
+        ("{}", {}, "is not a gate report"),
+        ("\x00", {}, "is not a gate report"),
         (WORSE, {"GITHUB_TOKEN": ""}, "GITHUB_TOKEN is not set"),
         (WORSE, {"GITHUB_EVENT_PATH": "/nowhere"}, "/nowhere cannot be read"),
         (WORSE, {"GITHUB_EVENT_PATH": "/dev/null"}, "GITHUB_EVENT_PATH does not name an event"),

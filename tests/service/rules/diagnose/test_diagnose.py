@@ -117,7 +117,7 @@ def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
     assert finding.rule == "file-windows"
     assert finding.price == pytest.approx(0.8 * 0.99)
     assert "9,900 faults on pages of /srv/data.db" in finding.evidence[0]
-    assert "50 calls of munmap" in finding.evidence[1]
+    assert "50 calls to munmap" in finding.evidence[1]
 
 
 def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
@@ -298,7 +298,7 @@ def test_huge_pages_are_lost_without_a_counter_where_an_area_of_the_same_size_fa
 def test_advice_that_is_gone_loses_huge_pages() -> None:
     (finding,) = findings(touched_by_pages(16_384, size=1 << 27), touched_by_pages(32, advice=1, cost=0.1))
     assert finding.rule == "huge-pages"
-    assert "calls of madvise with MADV_HUGEPAGE: 1 → 0" in finding.evidence
+    assert "calls to madvise with MADV_HUGEPAGE: 1 → 0" in finding.evidence
 
 
 def test_more_huge_pages_are_not_lost_even_if_the_faults_grew() -> None:

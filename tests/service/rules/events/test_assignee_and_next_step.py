@@ -27,13 +27,13 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
             "Cy",
             "Fix the regression, or accept the new level",
         ),
-        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: further runs decide"),
+        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: further runs will decide"),
         # A change that may be none has no author yet.
-        ({"confirmed": False, "n_candidates": 1, "authors": ["Ada"]}, "", "Wait: further runs decide"),
+        ({"confirmed": False, "n_candidates": 1, "authors": ["Ada"]}, "", "Wait: further runs will decide"),
         (
             {"confirmed": False, "n_candidates": 1, "authors": ["Ada"], "assignee": "Di"},
             "Di",
-            "Wait: further runs decide",
+            "Wait: further runs will decide",
         ),
         ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept the change"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
@@ -59,5 +59,5 @@ def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
     assert (
         describe_next_step(made, can_be_confirmed=False)
-        == "No further run will confirm it: decide about the change, or dismiss it"
+        == "No further run will confirm the change: decide about the change, or dismiss it"
     )

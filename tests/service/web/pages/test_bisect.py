@@ -141,7 +141,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
         answer = client.put(f"/api/v1/profiles/{one.profile_id}", json=one.model_dump(mode="json"))
         assert answer.status_code == 201, answer.text
     text = read(client, address)
-    assert "Why it drifted Both profiles in full" in text
+    assert "Why it drifted Full profiles" in text
     assert told not in text
 
 
@@ -258,7 +258,7 @@ def test_the_range_and_its_cost_are_shown_before_anything_is_queued(client: Flas
     assert "4 of them were measured before" in text
     assert "2,239 faults → 18,624 faults on lab-1" in text
     # Both ends and four in between; a build took 1.25 s, a measurement 2 s: 6 × 3.25 s, and 4 s for the proof.
-    assert "At most about 6 builds and measurements" in text
+    assert "at most about 6 builds and measurements" in text
     assert "about 24 s on lab-1" in text.replace("\xa0", " ")
     assert client.get("/api/v1/jobs").json["total"] == 0
 
@@ -280,9 +280,9 @@ def test_a_preview_promises_no_cost_for_a_count_that_varies(client: FlaskClient)
     history.send(client, [history.with_faults(report, (607, 613, 610)) for report in varied])
     text = read(client, "/bisects?" + urlencode({name: value for name, value in FORM.items() if name != "least"}))
     assert "This count varies by ±3 faults between executions of one commit" in text
-    assert "if 10 runs of each end cannot tell them apart" in text
+    assert "if 10 runs of each end cannot tell the ends apart" in text
     assert "OMP_NUM_THREADS=1" in text
-    assert "At most about" not in text
+    assert "at most about" not in text
 
 
 def test_a_preview_warns_of_ends_that_do_not_differ(client: FlaskClient) -> None:

@@ -62,7 +62,7 @@ def test_a_drift_is_bisected_by_its_button_and_followed(client: FlaskClient) -> 
     assert f"/runs/{runs[0]}" in page(client, answer.location)
     drift_page = page(client, f"/drifts/{drift['id']}")
     assert "Bisect this" not in drift_page
-    assert f"Being bisected by job {job['id']}" in drift_page
+    assert f"Job {job['id']} bisects this drift" in drift_page
     assert "1 open job" in read(client, "/")
     assert "Which commit moved minor faults?" in read(client, "/jobs")
     with client.application.app_context():

@@ -1,0 +1,86 @@
+"""Lists what head changes in the workload file: a change of how the gate judges needs somebody's consent."""
+
+import shlex
+from collections.abc import Mapping
+
+from runner.contract.base import Parameter, format_parameter
+from runner.contract.gate import JudgeChange
+from runner.workload.definition import Workload
+from runner.workload.gate_cases import WorkloadFiles
+from runner.workload.parameter_matrix import list_cases, map_points
+
+_MAX_CHARACTERS = 300
+_MAX_ITEMS = 100
+_MAX_CHANGES = 1000
+_DEFAULT_VALUE = "default"
+"""What a message calls a value that a file does not set."""
+_RECIPE_TABLES = ("build", "folder", "run")
+"""The tables that do not affect the judgement; their changes are listed last."""
+
+
+def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
+    """Return the keys of the workload file that head changes: those that differ from base and from the judging file.
+
+    Changes of the target branch since base therefore do not count as changes of head.
+    """
+    documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
+    base_keys, judge_keys, head_keys = documents
+    keys = dict.fromkeys(key for document in documents for key in document)
+    changed = [
+        JudgeChange(
+            key=key[:_MAX_CHARACTERS], before=_list_items(judge_keys.get(key)), after=_list_items(head_keys.get(key))
+        )
+        for key in keys
+        if head_keys.get(key) not in (base_keys.get(key), judge_keys.get(key))
+    ]
+    points = [map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
+    removed_points = [
+        _show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]
+    ]
+    added_points = [
+        _show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]
+    ]
+    if removed_points or added_points:
+        changed.append(JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points)))
+    if files.head.uses_own_folder and files.head.own_digest not in {
+        workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
+    }:
+        changed.append(JudgeChange(key="folder", before=(), after=()))
+    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
+
+
+def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
+    """Return the values that decide how a workload is judged, built and run, by key."""
+    general, metrics = workload.workload, workload.metrics
+    recipes = {
+        "run": workload.run.model_dump(mode="json"),
+        "build": workload.build.model_dump(mode="json", exclude={"needs", "timeout"}),
+    }
+    document: dict[str, str | list[str]] = {
+        "workload.samples": str(general.samples),
+        "workload.max_samples": _DEFAULT_VALUE if general.max_samples is None else str(general.max_samples),
+        "workload.unmeasured": general.unmeasured,
+        "workload.timeout": f"{general.timeout:g}",
+        "metrics.events": list(metrics.events),
+        "metrics.judge": list(metrics.judge),
+        **{f"metrics.precision.{name}": f"{percent:g} %" for name, percent in metrics.precision.items()},
+        **{f"metrics.budget.{name}": str(budget) for name, budget in metrics.budget.items()},
+    }
+    for table, keys in recipes.items():
+        for key, value in keys.items():
+            if isinstance(value, dict):
+                document |= {f"{table}.{key}.{name}": text for name, text in value.items()}
+            elif key == "command":
+                document[f"{table}.command"] = shlex.join(value or ())
+            elif value is not None:
+                document[f"{table}.{key}"] = list(value) if isinstance(value, list) else str(value)
+    return document
+
+
+def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
+
+
+def _show_value(point: Mapping[str, Parameter]) -> str:
+    return ",".join(f"{name}={format_parameter(value)}" for name, value in sorted(point.items())) or "the only case"
