@@ -23,7 +23,7 @@ run: system .venv/.run ## Measure the demo history and serve it; FAULTWATCH_PORT
 	@exec .venv/bin/faultwatch demo --serve
 
 # Each file is one process's; they are given out in the order of tests/conftest.py.
-SIDE_BY_SIDE = --numprocesses 3 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE = --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Runs tests beside the checks of style and types; both must pass.
 beside-lint = $(MAKE) --no-print-directory lint & checks=$$!; $(1); tests=$$?; wait $$checks && exit $$tests
