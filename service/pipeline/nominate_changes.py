@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,9 +13,10 @@ from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.find_drifts import nominate_newest
-from service.rules.series.point_order import Points
+from service.rules.series.point_order import Points, Trend
 from service.rules.series.proofs import Proof, is_covered, unify_proofs
 from service.schemas.history import Drift, SeriesHead
+from service.store.models import Series
 from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
 
@@ -23,6 +24,8 @@ MAX_NOMINATIONS = 1000
 """Most nominations in one answer."""
 MAX_EXACT_STEPS = 10
 """Most steps between neighbours that are worth a comparison."""
+MAX_LIKELY_POINTS = 256
+"""Newest points of a series in which a page looks for likely changes: more than are judged for one."""
 
 
 class _RankedNomination(NamedTuple):
@@ -33,24 +36,30 @@ class _RankedNomination(NamedTuple):
 
 def list_nominations(session: Session, series_filter: SeriesFilter) -> NominationList:
     """Return the nominations of the judged series that a filter selects, the most likely and largest first."""
-    ranked, paths = _rank_nominations(session, series_filter)
+    rows = series.list_judged(session, series_filter)
+    ranked, paths = _rank_nominations(session, rows, points.arrange_trends(session, [row.id for row in rows]))
     items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
 def list_likely_changes(session: Session, series_filter: SeriesFilter) -> list[Nomination]:
-    """Return those nominations that are likelier than not, without what a comparison of the series can find."""
-    ranked, _ = _rank_nominations(session, series_filter)
+    """Return those nominations that are likelier than not, among the newest points of each series."""
+    rows = series.list_judged(session, series_filter)
+    trends: dict[int, Trend] = {}
+    for row in rows:
+        trends |= points.arrange_trends(
+            session, [row.id], points.find_newest_window(session, row.id, MAX_LIKELY_POINTS)
+        )
+    ranked, _ = _rank_nominations(session, rows, trends)
     return [entry.nomination for entry in ranked if entry.nomination.likely]
 
 
 def _rank_nominations(
-    session: Session, series_filter: SeriesFilter
+    session: Session, rows: Sequence[Series], trends: Mapping[int, Trend]
 ) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
     """Return all nominations by rank, and the measured points of each series."""
-    rows = series.list_judged(session, series_filter)
     ids = [row.id for row in rows]
-    trends, proofs_of_series = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
+    proofs_of_series = proofs.map_by_series(session, ids)
     stored_rows = drifts.map_rows_by_series(session, ids)
     ranked: list[_RankedNomination] = []
     paths: list[tuple[SeriesHead, Points]] = []

@@ -174,6 +174,18 @@ def find_history_window(session: Session, subject_id: int, host_id: int, revisio
     return HistoryWindow(position, first or 0)
 
 
+def find_newest_window(session: Session, series_id: int, max_points: int) -> HistoryWindow | None:
+    """Return the newest part of the history in which a series has at most so many points; None if it has no more."""
+    newest = select(Revision.position, Run.number).join(Run, Run.revision_id == Revision.id)
+    newest = newest.join(Point, Point.run_number == Run.number).where(Point.series_id == series_id)
+    rows = session.connection().execute(newest.order_by(Revision.position.desc()).limit(max_points + 1)).all()
+    if len(rows) <= max_points:
+        return None
+    # Of the oldest revision that was read, there may be further runs: it is left out.
+    inside = [(position, number) for position, number in rows if position > rows[-1].position]
+    return HistoryWindow(inside[-1][0], min(number for _, number in inside)) if inside else None
+
+
 def arrange_trends(
     session: Session, series_ids: Collection[int], window: HistoryWindow | None = None
 ) -> dict[int, point_order.Trend]:
