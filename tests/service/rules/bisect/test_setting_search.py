@@ -91,7 +91,7 @@ def test_environments_that_do_not_differ_are_refused():
 def test_an_environment_that_cannot_be_measured_is_refused():
     answer, _ = lead(SettingQuestion(settings=SETTINGS), lambda changed: None if len(changed) == 10 else 1)
     assert isinstance(answer, Refused)
-    assert "after could not be measured" in answer.sentence
+    assert "after the change could not be measured" in answer.sentence
 
 
 @settings(max_examples=60)

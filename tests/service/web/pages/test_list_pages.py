@@ -25,13 +25,13 @@ def test_hosts_tell_when_they_were_seen_and_whether_they_count_right(client: Fla
     text = read(client, "/hosts/lab-1")
     assert "15 runs" in text
     assert "it is not known whether this host counts correctly" in text
-    assert "No host of this name" in read(client, "/hosts/nobody", 404)
+    assert "No host with this name" in read(client, "/hosts/nobody", 404)
 
 
 def test_an_environment_is_set_against_the_one_before_it(client: FlaskClient) -> None:
     assert read(client, "/environments").index(history.NEW.hash[:8]) < len(read(client, "/environments"))
     text = read(client, f"/environments/{history.NEW.hash[:6]}")
-    assert f"Against {history.OLD.hash[:8]}" in text
+    assert f"Compared with {history.OLD.hash[:8]}" in text
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
     assert "first environment of its host" in read(client, f"/environments/{history.OLD.hash}")
     text = read(client, f"/environments/{history.OLD.hash}?against={history.NEW.hash}")
