@@ -7,14 +7,12 @@ from importlib import resources
 from msgspec import Struct
 
 from runner import ci
+from runner.adoption.action_reference import PLACEHOLDER, REPLACE_PLACEHOLDER, find_action
 from runner.adoption.sources import Sources
 from runner.ci.registry import CI_SYSTEMS, NO_CI
 from runner.ci.shell import SHELL
 from runner.ci.system import find_marked_file
 from runner.errors import FaultwatchError
-
-ACTION = "OWNER/faultwatch@v1"
-"""The action of the repository that has Faultwatch, and its version."""
 
 
 class CiFile(Struct, frozen=True):
@@ -50,7 +48,13 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
 
 
 def render_ci_file(
-    name: str, sources: Sources, *, workload: str = "workload.toml", branch: str = "main", readable: Sequence[str] = ()
+    name: str,
+    sources: Sources,
+    *,
+    workload: str = "workload.toml",
+    branch: str = "main",
+    readable: Sequence[str] = (),
+    action: str = "",
 ) -> CiFile | None:
     """Return the file for a CI system; None for :data:`NO_CI`.
 
@@ -64,6 +68,9 @@ def render_ci_file(
         The branch into which changes are merged.
     readable
         Folders that the gate's sandbox has to show, beside those of the system.
+    action
+        The action that the workflow for GitHub's own machines uses; by default, that of the repository from which this
+        Faultwatch was installed.
 
     Raises
     ------
@@ -73,19 +80,23 @@ def render_ci_file(
     if name == NO_CI:
         return None
     system = CI_SYSTEMS[name]
+    action = action or find_action()
     location = system.choose_location(sources.files)
     text = _read_template(system.template)
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
-    values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable), "ACTION": ACTION}
+    values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable), "ACTION": action}
     second = None
     if system.second_file:
         second = CiFile(system.second_file.path, _fill_template(_read_template(system.second_file.template), values))
-    return CiFile(location.path, _fill_template(text, values), system.is_program, location.remark, second)
+    uses_placeholder = "@ACTION@" in text and action == PLACEHOLDER
+    remark = f"{REPLACE_PLACEHOLDER}; {location.remark}" if uses_placeholder else location.remark
+    return CiFile(location.path, _fill_template(text, values), system.is_program, remark, second)
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)
+_PLACEHOLDER_STEP = re.compile(rf"^( *)- uses: {PLACEHOLDER}$", re.MULTILINE)
 _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 
 
@@ -105,4 +116,4 @@ def _fill_template(template: str, values: dict[str, str]) -> str:
                 "use only letters, digits and ._/+~:@- in this name, or pass --ci none",
             )
         template = template.replace(f"@{name}@", value)
-    return template
+    return _PLACEHOLDER_STEP.sub(rf"\1# TODO: {REPLACE_PLACEHOLDER}.\n\g<0>", template)

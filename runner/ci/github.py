@@ -15,10 +15,9 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
 
 
 def _choose_hosted_location(_: Collection[str]) -> FileLocation:
-    """Return where the workflow for GitHub's own machines is written, and what is to be replaced in it."""
+    """Return where the workflow for GitHub's own machines is written, and what there is instead."""
     return FileLocation(
         _WORKFLOW,
-        "replace OWNER by the owner of the repository that has Faultwatch, and its tag by the commit that you trust; "
         "`faultwatch init --ci github` writes the workflow for a machine of your own",
     )
 

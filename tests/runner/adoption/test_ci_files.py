@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.adoption.ci_files import ACTION, detect_ci, render_ci_file
+from runner.adoption.action_reference import PLACEHOLDER
+from runner.adoption.ci_files import detect_ci, render_ci_file
 from runner.ci.registry import CI_SYSTEMS
 from runner.errors import FaultwatchError
 from tests.runner.adoption.listings import listing
@@ -50,6 +51,26 @@ def test_of_two_files_the_address_decides() -> None:
     assert detect_ci(both, "https://example.org/a/b") == "github-hosted"
 
 
+def test_who_has_to_replace_the_owner_of_the_action_is_told_in_the_files_and_the_terminal() -> None:
+    file = render_ci_file("github-hosted", listing({}), action=PLACEHOLDER)
+    assert file
+    assert file.second
+    for text in (file.text, file.second.text):
+        assert "      # TODO: replace OWNER by" in text.partition("      - uses: OWNER/faultwatch@v1\n")[0]
+    assert file.remark.startswith("replace OWNER by ")
+
+
+def test_an_action_that_is_known_stands_in_both_files() -> None:
+    action = "example/faultwatch@" + "1" * 40
+    file = render_ci_file("github-hosted", listing({}), action=action)
+    assert file
+    assert file.second
+    for text in (file.text, file.second.text, file.remark):
+        assert "OWNER" not in text
+    assert f"- uses: {action}\n" in file.text
+    assert f"- uses: {action}\n" in file.second.text
+
+
 @pytest.mark.parametrize("ci", [name for name in CI_SYSTEMS if name != "github-hosted"])
 def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
     file = render_ci_file(ci, listing({}), workload="faultwatch/workload.toml", branch="trunk")
@@ -64,20 +85,20 @@ def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
 
 
 def test_on_a_machine_of_github_the_action_measures_and_a_second_workflow_comments_on_forks() -> None:
-    file = render_ci_file("github-hosted", listing({}), workload="faultwatch/workload.toml")
+    file = render_ci_file("github-hosted", listing({}), workload="faultwatch/workload.toml", action=PLACEHOLDER)
     assert file
     assert file.second
     gate, comment = (yaml.safe_load(text) for text in (file.text, file.second.text))
     measured, written = gate["jobs"]["gate"], comment["jobs"]["comment"]
     assert measured["runs-on"] == "ubuntu-latest"
-    assert measured["steps"][-1]["uses"] == written["steps"][-1]["uses"] == ACTION
+    assert measured["steps"][-1]["uses"] == written["steps"][-1]["uses"] == PLACEHOLDER
     assert measured["steps"][-1]["with"] == {"workload": "faultwatch/workload.toml"}
     # To YAML 1.1 the key "on" is a truth.
     assert comment[True]["workflow_run"]["workflows"] == [gate["name"]]
 
 
 def test_the_comment_on_a_fork_runs_nothing_of_it_and_may_do_nothing_else() -> None:
-    second = render_ci_file("github-hosted", listing({})).second
+    second = render_ci_file("github-hosted", listing({}), action=PLACEHOLDER).second
     workflow = yaml.safe_load(second.text)
     (job,) = workflow["jobs"].values()
     assert workflow["permissions"] == {}

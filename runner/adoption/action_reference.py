@@ -1,0 +1,38 @@
+"""Names the action of the repository from which this Faultwatch was installed, for the workflows that ``init`` writes.
+
+An installer writes down where a package came from if that is a repository (PEP 610, ``direct_url.json``). From an index
+or a folder, nothing is known of a repository, and people have to replace a placeholder.
+"""
+
+import json
+import re
+from importlib import metadata
+
+PLACEHOLDER = "OWNER/faultwatch@v1"
+"""Stands for the action where its repository is not known."""
+REPLACE_PLACEHOLDER = (
+    "replace OWNER by the owner of the repository that has Faultwatch, and its tag by the commit that you trust"
+)
+_REPOSITORY = re.compile(
+    r"(?:https://|ssh://)(?:[^@/]*@)?github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?", re.IGNORECASE
+)
+
+
+def find_action() -> str:
+    """Return the action of the repository from which this Faultwatch was installed, at its commit, or a placeholder."""
+    try:
+        return read_action(metadata.distribution("faultwatch").read_text("direct_url.json") or "")
+    except metadata.PackageNotFoundError:
+        return PLACEHOLDER
+
+
+def read_action(direct_url: str) -> str:
+    """Return the action that the text of a ``direct_url.json`` names; a placeholder if it names none on GitHub."""
+    try:
+        document = json.loads(direct_url)
+        repository, commit = _REPOSITORY.fullmatch(document["url"]), document["vcs_info"]["commit_id"]
+    except (ValueError, KeyError, TypeError):
+        return PLACEHOLDER
+    if repository is None or not re.fullmatch(r"[0-9a-f]{40}", str(commit)):
+        return PLACEHOLDER
+    return f"{repository[1]}@{commit}"
