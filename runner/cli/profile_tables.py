@@ -11,6 +11,7 @@ from runner.cli.formatting import escape_text
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.function_names import shorten_name
+from runner.contract.own_frame import find_own_line
 from runner.contract.profile import (
     PROFILE_SCOPES,
     Access,
@@ -23,7 +24,6 @@ from runner.contract.profile import (
     StackProfile,
     Touch,
 )
-from runner.contract.profile_difference import find_own_line
 
 Label = TypeVar("Label", Memory, Touch, Access)
 Suggest = Callable[[Sequence[str]], str]

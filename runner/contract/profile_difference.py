@@ -1,17 +1,11 @@
 """Compares two profiles: which functions, lines and stacks fault more or less than before."""
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from runner.contract.function_names import shorten_name
-from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, UNKNOWN_FUNCTION, Frame, Profile, StackProfile
-
-_SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[", RUNTIME_MODULE)
-"""Prefixes of modules that do not belong to the subject."""
-_FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
-"""Source files of the system, of a toolchain, or of packages."""
+from runner.contract.own_frame import find_own_frame
+from runner.contract.profile import Frame, Profile, StackProfile
 
 
 class FunctionKey(NamedTuple):
@@ -109,41 +103,6 @@ def _compute_resolution(profile: Profile, kind: str) -> int:
 def _get_stacks(profile: Profile, kind: str) -> StackProfile | None:
     stacks: StackProfile | None = getattr(profile, kind.replace("-", "_"))
     return stacks
-
-
-def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the subject's own code; None if there are only frames of the kernel.
-
-    Without own code, it is the innermost frame outside the system's libraries, or else outside the kernel.
-
-    A program also contains foreign code: templates of C++, and libraries of Rust and Go. The paths of source files tell
-    them apart: those of the subject are relative to its work tree, and a driver is beside its workload.
-    """
-    user_frames = [frame for frame in frames if not frame.module.startswith("[")]
-    own_frames = [frame for frame in user_frames if not frame.module.startswith(_SYSTEM_PREFIXES)]
-    return next(reversed([frame for frame in own_frames if _is_own_source(frame)] or own_frames or user_frames), None)
-
-
-def is_own_frame(frame: Frame) -> bool:
-    """Return whether a frame belongs to the subject's own code, as far as its module and its source file show."""
-    return not frame.module.startswith(_SYSTEM_PREFIXES) and not (frame.file and _FOREIGN_SOURCE.search(frame.file))
-
-
-def find_own_line(frames: Sequence[Frame]) -> str:
-    """Return the subject's innermost function in a stack, and its line; empty if unknown."""
-    own_frame = find_own_frame(frames)
-    if own_frame is None:
-        return ""
-    if own_frame.module == COMPILED_MODULE and own_frame.function != UNKNOWN_FUNCTION and not own_frame.line:
-        return shorten_name(own_frame.function)
-    if not own_frame.line or not _is_own_source(own_frame):
-        return ""
-    file = own_frame.file.rpartition("/")[2] if own_frame.file.startswith("/") else own_frame.file
-    return f"{shorten_name(own_frame.function)} at {file}:{own_frame.line}"
-
-
-def _is_own_source(frame: Frame) -> bool:
-    return bool(frame.file) and not _FOREIGN_SOURCE.search(frame.file)
 
 
 def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[FunctionKey, Counter[int]]:

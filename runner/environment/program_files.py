@@ -136,7 +136,7 @@ def _describe_tool(name: str, path: str) -> str | None:
         return f"{_identify_program(file)}, {version}"
     # All of Rust's tools are then hard or symbolic links to the same program.
     is_proxy = proxy.exists() and proxy.samefile(file)
-    return _resolve_rust_toolchain(proxy, name) if is_proxy else _identify_program(file)
+    return _identify_rustup_program(proxy, name) if is_proxy else _identify_program(file)
 
 
 def _read_go_version(file: Path) -> str:
@@ -149,17 +149,17 @@ def _read_go_version(file: Path) -> str:
     return match[0] if match else ""
 
 
-def _resolve_rust_toolchain(proxy: Path, name: str) -> str | None:
-    """Return the identity of the program in rustup's default toolchain, which its proxy starts."""
-    home = proxy.parents[2] / ".rustup"
+def _identify_rustup_program(proxy: Path, name: str) -> str | None:
+    """Return the identity of the program that rustup's proxy starts; that of the proxy if the toolchain is unknown."""
+    rustup_home = proxy.parents[2] / ".rustup"
     try:
-        settings = tomllib.loads(read_regular(home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
+        settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
     except (OSError, ValueError):
         return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
     is_valid_name = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
     return (
-        _identify_program(home / "toolchains" / toolchain / "bin" / name) if is_valid_name else None
+        _identify_program(rustup_home / "toolchains" / toolchain / "bin" / name) if is_valid_name else None
     ) or _identify_program(proxy)
 
 

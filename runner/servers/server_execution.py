@@ -287,7 +287,7 @@ class ServerExecution:
             outlived := self._counted_program.launch.describe_outlived()
         ):
             problem = outlived
-        elif self._counted_program.launch.ending is not None and self._is_expected_end(
+        elif self._counted_program.launch.ending is not None and self._is_expected_exit_status(
             self._counted_program.launch.ending.status
         ):
             problem = ""
@@ -440,10 +440,13 @@ class ServerExecution:
             return failure
         raise AssertionError(problem)
 
-    def _is_expected_end(self, status: int) -> bool:
-        """Return whether a server that was asked to stop may end so: well, by the signal, or as shells say it."""
-        number = signal.Signals[self._server.stop_signal]
-        return status in {0, -number, 128 + number}
+    def _is_expected_exit_status(self, status: int) -> bool:
+        """Return whether a server that was asked to stop exited as expected.
+
+        That is with 0, by the stop signal, or with 128 plus the signal's number, as shells report it.
+        """
+        signal_number = signal.Signals[self._server.stop_signal]
+        return status in {0, -signal_number, 128 + signal_number}
 
     def _make_sample(self) -> Sample:
         whole_life, _ = self._counted_program.read_readings()

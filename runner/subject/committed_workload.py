@@ -107,6 +107,7 @@ class _CommitTree(Struct, frozen=True):
         workload = self._load_workload(path)
         if not workload.uses_own_folder:
             return workload
+        # The work tree has the same folder, so nothing has to be written out.
         if path == requested.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": requested.workload.path})
         return load_workload(self._read_folder() / path)
@@ -148,7 +149,7 @@ class _CommitTree(Struct, frozen=True):
             raise FaultwatchError(message, error.remedy) from None
 
     def _has_same_folder(self, file: str) -> bool:
-        """Return whether the folder of a workload file is the same in the commit that is checked out."""
+        """Return whether the folder of a workload file is the same in this commit as in the one that is checked out."""
         folder = PurePosixPath(file).parent.as_posix()
         if folder == ".":
             # The folder is the whole tree, so its links lead to the same files.

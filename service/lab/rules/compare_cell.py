@@ -117,7 +117,7 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
     if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
         sentence = (
             "Measured in a different session from the default. Even with the same settings, the counts of two sessions "
-            f"can differ by {noise_floor.MAX_FLOOR_FAULTS}."
+            f"can differ by up to {noise_floor.MAX_FLOOR_FAULTS} faults."
         )
         return entry.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(entry.metric, change) if change else Effect.SAME

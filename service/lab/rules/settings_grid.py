@@ -150,7 +150,7 @@ def find_settings(
     parameters = [name for name in values_of if name.startswith(PARAMETER)]
     settings_of_parameter = {name: _list_dependent_settings(runs, name, values_of, added_values) for name in parameters}
     implied_names = {name for names_of_parameter in settings_of_parameter.values() for name in names_of_parameter}
-    if PRELOAD in values_of or ALLOCATOR in implied_names:
+    if PRELOAD in values_of:  # the preloaded library determines the allocator
         implied_names.add(ALLOCATOR)
     settings = [
         Setting(name, _sort_values(values, default.get(name)), settings_of_parameter.get(name, ()))

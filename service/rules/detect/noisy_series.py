@@ -246,13 +246,13 @@ class NoisySeries:
         """Return whether a change is so large that the runs on both sides may have another noise."""
         return not change.in_doubt and is_jump(abs(change.after - change.before), self.noise)
 
-    def _compute_margin(self, shape: Shape, levels: tuple[int, int], start: int, stop: int) -> float:
-        """Return the margin of a change over wander in the runs from ``start`` on and before ``stop``.
+    def _compute_margin(self, shape: Shape, span: tuple[int, int], start: int, stop: int) -> float:
+        """Return by how much a change explains the runs in [start, stop) better than wander.
 
-        ``levels`` are the begin of the level before it and the end of the one after: the other changes lie there and
-        outside.
+        ``span`` is where the level before the change starts and where the level after it ends: only changes there and
+        outside count as other changes.
         """
-        begin, end = levels
+        begin, end = span
         other_changes = [
             change
             for change in self._list_measured_changes(start + 1, stop)

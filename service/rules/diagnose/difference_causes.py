@@ -15,14 +15,13 @@ from msgspec import Struct
 
 from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
 from runner.contract.function_names import shorten_name
+from runner.contract.own_frame import find_own_frame, is_own_frame
 from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, FaultKind, Frame, Memory, Profile, Site, Touch
 from runner.contract.profile_difference import (
     FunctionKey,
     FunctionLine,
     WeightChange,
-    find_own_frame,
     identify_function,
-    is_own_frame,
     pair_function_lines,
 )
 from service.rules.diagnose.compared_profiles import compare_huge_pages

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from runner.contract.diagnosis import Remedy
+from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Stack, StackProfile
-from runner.contract.profile_difference import find_own_line
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 

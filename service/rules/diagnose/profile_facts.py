@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract.function_names import shorten_name
+from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Anatomy, Area, Memory, Profile, Site, StackProfile, Touch
-from runner.contract.profile_difference import find_own_line
 from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity
 

@@ -33,9 +33,10 @@ def _is_start_cold(facts: Facts) -> bool:
 
 
 def _estimate_warm_start_saving(facts: Facts) -> float | None:
-    """Return the share of time that a warm start saves, if it was spent on storage.
+    """Return the share of the elapsed time that a warm start saves.
 
-    Both are measured once, so one alone can be chance: another program's work, or the wait for a processor.
+    This is the smaller of the measured saving and the share spent waiting for storage. Each comes from a single
+    execution, so either alone could be chance: another program's work, or a wait for a processor.
     """
     warm_seconds, cold_seconds = _read_warm(facts, "elapsed"), facts.profile.value("elapsed")
     if not warm_seconds or not cold_seconds:

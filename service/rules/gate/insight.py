@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.function_names import shorten_name
+from runner.contract.own_frame import find_own_line
 from runner.contract.profile import Frame, Profile
-from runner.contract.profile_difference import compare_by_stack, find_own_line
+from runner.contract.profile_difference import compare_by_stack
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change

@@ -100,7 +100,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     )
     if profile is None or stacks is None:
         kinds = ", ".join(StackKind)
-        raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
+        raise make_not_found(f"profile {profile_id} with {kind} stacks (valid kinds: {kinds})")
     suffix, mimetype = _DOWNLOADS[form]
     headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
     return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)

@@ -1,5 +1,7 @@
 """What the trend chart draws: a series put on the axis of the page.
 
+The *path* is the sequence of points along which the trend is drawn and judged; other points lie beside it.
+
 Each point of the path has a *slot* of its own, in path order, so that a configuration change lies between two
 points even where both measured the same commit. Revisions that could not be measured have slots, too.
 
@@ -135,7 +137,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     get_plot: Callable[[SeriesDetail], Plot] = build_plot,
     standings: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
-    """Lay a series out.
+    """Build what the trend chart draws of a series.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from runner.contract import Case
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
+from runner.contract.own_frame import find_own_frame
 from runner.contract.profile import Frame, Profile, StackKind
 from runner.contract.profile_difference import (
     FunctionLine,
@@ -16,7 +17,6 @@ from runner.contract.profile_difference import (
     WeightChange,
     compare_by_line,
     compare_by_stack,
-    find_own_frame,
 )
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.profile_without_stacks import summarise_profile

@@ -1,13 +1,7 @@
 """Two profiles side by side."""
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
-from runner.contract.profile_difference import (
-    WeightChange,
-    compare_by_line,
-    compare_by_stack,
-    find_own_frame,
-    find_own_line,
-)
+from runner.contract.profile_difference import WeightChange, compare_by_line, compare_by_stack
 from tests.runner.sample_reports import profile
 
 LIBC = "/usr/lib/libc.so.6"
@@ -84,21 +78,3 @@ def test_what_can_be_chance_of_the_recording_is_no_change() -> None:
     sampled = [one.faults.model_copy(update={"period": 25, "samples": 40}) for one in sides if one.faults]
     assert told(*(one.model_copy(update={"faults": faults}) for one, faults in zip(sides, sampled, strict=True))) == []
     assert told(*sides) == [("a", 2, 40)]
-
-
-def test_a_template_of_the_standard_library_in_the_program_is_not_the_projects_code() -> None:
-    def frame(function: str, file: str, module: str = "/builds/a/program") -> Frame:
-        return Frame(function=function, module=module, file=file, line=7 if file else 0)
-
-    header = "/usr/include/c++/12/bits/stl_vector.h"
-    own = frame("Index::Add", "src/index.cc")
-    template = frame("std::vector<int>::_M_realloc_insert", header)
-    stack = [frame("main", "src/main.cc"), own, template, frame("memcpy", "", LIBC), frame("fault", "", "[kernel]")]
-    assert find_own_frame(stack) == own
-    assert find_own_line(stack) == "Index::Add at src/index.cc:7"
-    driver = frame("main", "/home/ada/bench/driver.cc")
-    assert find_own_frame([driver, template]) == driver
-    assert find_own_line(stack[2:]) == "", "that would not be a line of the project"
-    assert find_own_frame(stack[2:]) == template
-    assert find_own_frame(stack[3:]) == stack[3]
-    assert find_own_frame(stack[4:]) is None

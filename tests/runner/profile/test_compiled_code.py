@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.own_frame import find_own_frame
 from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, Frame
-from runner.contract.profile_difference import find_own_frame
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.execution.sandbox import create_sandbox

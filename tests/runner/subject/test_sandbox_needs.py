@@ -11,8 +11,8 @@ from runner.subject.sandbox_needs import describe_sandbox_failure, list_masked_c
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 MEASURE = (
-    "fill it with `faultwatch measure WORKLOAD` on this host as this user, which builds outside of the sandbox, with a "
-    "network"
+    "to fill it, run `faultwatch measure WORKLOAD` on this host as this user: that builds outside the sandbox, with "
+    "network access"
 )
 LOGS = {
     "pip": "ERROR: Could not install packages due to an OSError: Could not find a suitable TLS CA certificate bundle",

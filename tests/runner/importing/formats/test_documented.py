@@ -153,7 +153,7 @@ def test_a_damaged_file_is_refused_in_one_line(name: str, damage: tuple[str, str
 
 
 def test_a_sample_of_criterion_needs_its_description(tmp_path: Path) -> None:
-    with pytest.raises(FaultwatchError, match=r"no benchmark\.json beside"):
+    with pytest.raises(FaultwatchError, match=r"no benchmark\.json next to"):
         imported(tmp_path, (DATA / "criterion/sum/new/sample.json").read_text())
 
 

@@ -49,6 +49,9 @@ def test_only_what_lets_people_in_needs_nothing(app: APIFlask) -> None:
         "access.form",
         "access.sign_in",
         "access.sign_out",
+        "definitions.show",
+        "definitions.show_csv",
+        "definitions.show_json",
         "api.actions.sign_in",
         "webhooks.receive",
     }

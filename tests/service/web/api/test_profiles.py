@@ -73,7 +73,7 @@ def test_stacks_are_downloaded_for_other_tools(client: FlaskClient, form: str, b
     assert answer.headers["Content-Disposition"].startswith("attachment")
     missing = client.get(f"/api/v1/profiles/{sent.profile_id}/waiting.{form}")
     assert missing.status_code == 404
-    assert "kinds are faults, on-cpu, off-cpu" in missing.text
+    assert "valid kinds: faults, on-cpu, off-cpu" in missing.text
 
 
 def test_a_profile_that_is_too_large_is_refused_with_what_to_do(

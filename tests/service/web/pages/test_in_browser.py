@@ -395,7 +395,7 @@ def test_the_nearest_run_is_told_of_wherever_the_pointer_is(measured: Watched) -
     assert comes_true(page, f"({TOLD}).length > 0")
     told = [line.replace("\xa0", " ").replace("\N{NARROW NO-BREAK SPACE}", " ") for line in page.evaluate(TOLD)]
     assert told[1].endswith(", on lab-1")
-    assert "+16,384 faults (+732 %) from the run before" in told
+    assert "+16,384 faults (+732 %) from the previous run" in told
     assert any(line.startswith("regression") for line in told)
     assert sum(history.commit(history.REGRESSION)[:10] in line for line in told) == 1, "the commit is told once"
     measured.assert_quiet()
