@@ -249,15 +249,14 @@ def collect_profile(
     # Count once without recording, for the expected numbers and the references.
     started_at = datetime.now(UTC)
     permissions = detect_recording_permissions()
-    progress("counting")
     restore_tree(trial.tree)
-    if not trial.is_cold:
-        trial.warm_up()
-    counted_sample = trial.execute()
+    if counted is None:
+        progress("counting")
+        if not trial.is_cold:
+            trial.warm_up()
+        counted = trial.execute()
     references = _measure_references(trial, progress)
-    expected = compute_expected_counts(
-        counted_sample.processes[0] if counted_sample.processes else counted_sample.readings
-    )
+    expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
     # Record: the faults, then the CPU time and the waiting.
     chosen_graph, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
     with make_scratch_folder() as folder, ExitStack() as cleanup:
@@ -290,10 +289,10 @@ def collect_profile(
         finished_at=datetime.now(UTC),
         scope=_get_scope(trial.workload),
         processes=trial.processes,
-        operations=_compute_operations(counted_sample.readings),
-        readings=counted_sample.readings,
+        operations=_compute_operations(counted.readings),
+        readings=counted.readings,
         references=references,
-        overhead_percent=_compute_overhead_percent(counted_sample.readings, recorded_sample.readings),
+        overhead_percent=_compute_overhead_percent(counted.readings, recorded_sample.readings),
         frames=frames,
         faults=faults,
         on_cpu=on_cpu,

@@ -46,6 +46,15 @@ def test_the_profile_counts_what_the_counter_counts(profile: Profile) -> None:
     assert abs(profile.anatomy.counted - (profile.value("page-faults") or 0)) <= 2  # of another execution
 
 
+def test_a_sample_that_was_just_taken_saves_counting_again(
+    trial: Trial, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert profile.anatomy is not None  # the trial is warmed up
+    sample = trial.execute()
+    monkeypatch.setattr(Trial, "warm_up", lambda _: pytest.fail("it was warmed up again"))
+    assert collect_profile(trial, with_times=False, counted=sample).readings == sample.readings
+
+
 def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> None:
     assert profile.anatomy is not None
     # Three rounds of eight pages: touched, advised away, touched again, unmapped.
