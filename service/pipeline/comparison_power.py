@@ -16,8 +16,6 @@ from service.store.series import points
 
 RUNS_FOR_POWER = 6
 """Newest runs whose samples show how a count varies."""
-_POINTS_FOR_POWER = 64
-"""Newest points that are read for them: some are of other branches, and some were not measured again."""
 MAX_LEVEL_DIFFERENCE = 0.25
 """Share of the newest level by which samples may differ from it: others are of another level."""
 
@@ -61,10 +59,3 @@ def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Pow
         **power._asdict(),
         sentence=describe_power(power),
     )
-
-
-def read_power_of_series(session: Session, head: SeriesHead) -> Power | None:
-    """Return what a comparison of a series' case can find; see :func:`read_powers`."""
-    window = points.find_newest_window(session, head.id, _POINTS_FOR_POWER)
-    path = points.arrange_trends(session, [head.id], window)[head.id].path
-    return next(iter(read_powers(session, [(head, tuple(point for point in path if not point.is_reused))])), None)

@@ -42,16 +42,17 @@ def list_nominations(session: Session, series_filter: SeriesFilter) -> Nominatio
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
-def list_likely_changes(session: Session, series_filter: SeriesFilter) -> list[Nomination]:
-    """Return those nominations that are likelier than not, among the newest points of each series."""
+def list_likely_changes(session: Session, series_filter: SeriesFilter) -> NominationList:
+    """Return those nominations that are likelier than not, among the newest points of each series; and its power."""
     rows = series.list_judged(session, series_filter)
     trends: dict[int, Trend] = {}
     for row in rows:
         trends |= points.arrange_trends(
             session, [row.id], points.find_newest_window(session, row.id, MAX_LIKELY_POINTS)
         )
-    ranked, _ = _rank_nominations(session, rows, trends)
-    return [entry.nomination for entry in ranked if entry.nomination.likely]
+    ranked, paths = _rank_nominations(session, rows, trends)
+    likely = tuple(entry.nomination for entry in ranked if entry.nomination.likely)
+    return NominationList(items=likely, powers=tuple(read_powers(session, paths)))
 
 
 def _rank_nominations(

@@ -36,10 +36,19 @@ def list_case_drifts(session: Session, case_key: str, limit: int) -> CaseDriftLi
     )
 
 
-def list_case_events(session: Session, case_key: str) -> list[str]:
-    """Return the ids of the events in which a drift of a case was found."""
-    of_case = EventDriftRow.series_id.in_(_select_series(case_key))
-    return list(session.scalars(select(EventDriftRow.event_id).where(of_case, EventDriftRow.found).distinct()))
+def list_case_events(session: Session, case_key: str, limit: int) -> tuple[list[str], int]:
+    """Return the ids of the events in which a drift of a case was found, and how many such events there are.
+
+    Open ones come first, those below the floor after others, then the most important; at most ``limit`` ids.
+    """
+    in_case = select(EventDriftRow.event_id).where(
+        EventDriftRow.series_id.in_(_select_series(case_key)), EventDriftRow.found
+    )
+    of_case = Event.id.in_(in_case)
+    total = session.scalar(select(func.count()).select_from(Event).where(of_case)) or 0
+    is_closed = when((Event.state.in_(CLOSED), 1), else_=0)
+    order = is_closed, Event.below_floor, Event.importance.desc(), Event.found_at.desc(), Event.id.desc()
+    return list(session.scalars(select(Event.id).where(of_case).order_by(*order).limit(limit))), total
 
 
 def _select_series(case_key: str) -> Select[int]:

@@ -142,8 +142,7 @@ def list_page(  # noqa: PLR0917 - a page of a list
     ids = session.scalars(
         select(Event.id).where(*conditions).order_by(*_ORDERS[order]).limit(limit).offset(offset)
     ).all()
-    items = {summary.id: summary for summary in list_summaries(session, ids)}
-    return triage.EventList(items=[items[name] for name in ids], total=total, limit=limit, offset=offset)
+    return triage.EventList(items=list_in_order(session, ids), total=total, limit=limit, offset=offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +194,13 @@ def list_most_important(session: Session, event_ids: Sequence[str]) -> list[tria
     """Return events in the order of the first page: the most important first, those below their floors last."""
     order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
+    return list_in_order(session, list(ids))
+
+
+def list_in_order(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+    """Return the summaries of events in the order of ``event_ids``; every one must exist."""
     by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
-    return [by_id[name] for name in ids]
+    return [by_id[event_id] for event_id in event_ids]
 
 
 def list_summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:

@@ -10,7 +10,6 @@ from flask.typing import ResponseReturnValue
 
 from runner.contract import Kind, metric
 from runner.contract.nomination import Nomination
-from service.pipeline.comparison_power import read_power_of_series
 from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.nominate_changes import list_likely_changes
 from service.rules.series.level_variation import describe_level_variation
@@ -47,6 +46,7 @@ def show(series_id: int) -> Page:
     overlaid = list_overlaid(series)
     drawing = draw_chart(series, overlaid)
     can_draw = drawing["path"] or drawing["beside"]
+    suspected, power = _find_likely_changes(series)
     return Page(
         "series.html",
         {
@@ -59,8 +59,8 @@ def show(series_id: int) -> Page:
             "points": points,
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
-            "suspected": _list_suspected(series),
-            "power": _describe_power(series),
+            "suspected": suspected,
+            "power": power,
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
@@ -96,24 +96,19 @@ def _explain_variation(series: SeriesDetail) -> str:
     return describe_level_variation([point.value for point in path[start:] if point.value is not None])
 
 
-def _list_suspected(series: SeriesDetail) -> list[Nomination]:
-    """Return the likely changes that no pairs have proven or refuted, and that are no drifts."""
+def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
+    """Return the likely changes that no pairs have proven or refuted, and how many pairs would prove a rise.
+
+    Changes that are drifts already are left out. The sentence is empty where no comparison can say.
+    """
     if not series.judged:
-        return []
+        return [], ""
     selected = SeriesFilter(series.subject, series.case, series.metric, series.host, series.definition)
     with get_database().reading() as session:
-        nominations = list_likely_changes(session, selected)
-    known = {drift.revision for drift in series.drifts}
-    return [nomination for nomination in nominations if nomination.head not in known]
-
-
-def _describe_power(series: SeriesDetail) -> str:
-    """Return how many pairs would prove a rise of a judged count; empty where no comparison can say."""
-    if not series.judged:
-        return ""
-    with get_database().reading() as session:
-        power = read_power_of_series(session, series)
-    return power.sentence if power else ""
+        likely = list_likely_changes(session, selected)
+    flagged = {drift.revision for drift in series.drifts}
+    suspected = [nomination for nomination in likely.items if nomination.head not in flagged]
+    return suspected, next((power.sentence for power in likely.powers), "")
 
 
 def _list_siblings(series: SeriesDetail) -> list[Sibling]:

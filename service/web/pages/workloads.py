@@ -66,9 +66,8 @@ def case(key: str) -> Page:
         groups = _group_series_by_host(summaries)
         lines = sparklines.read_sparklines(session, [summary.id for group in groups for summary in group.charted])
         drifts = redact_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
-        all_events = events.list_most_important(session, case_drifts.list_case_events(session, key))
-        all_events.sort(key=lambda event: not event.open)
-        listed = redact_for_caller(all_events[:_MAX_EVENTS])
+        event_ids, n_events = case_drifts.list_case_events(session, key, _MAX_EVENTS)
+        listed = redact_for_caller(events.list_in_order(session, event_ids))
         rows = inbox.build_rows(session, listed)
     return Page(
         "case.html",
@@ -78,7 +77,7 @@ def case(key: str) -> Page:
             "lines": lines,
             "drifts": drifts,
             "events": rows,
-            "n_events": len(all_events),
+            "n_events": n_events,
             "n_runs": max((summary.n_points for summary in summaries), default=0),
         },
         document=lambda: {"case": entry, "series": summaries, "drifts": drifts.items, "events": listed},

@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract import Case
+from service.web.pages import workloads
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -52,6 +53,19 @@ def test_what_waits_for_a_decision_comes_first(own: FlaskClient) -> None:
     assert [drift["state"] for drift in document["drifts"]] == ["new", "new", "false_alarm", "fixed"]
     assert {event["state"] for event in document["events"][:2]} == {"new"}
     assert "% false alarm" in read(own, address(own))
+
+
+def test_of_many_events_the_most_important_are_listed(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [event["id"] for event in client.get(f"{address(client)}.json").json["events"]]
+    assert len(listed) == 4
+    monkeypatch.setattr(workloads, "_MAX_EVENTS", 2)
+    assert [event["id"] for event in client.get(f"{address(client)}.json?fewer").json["events"]] == listed[:2]
+    text = read(client, f"{address(client)}?fewer")
+    assert "4 events" in text
+    assert "2 of 4; all events of this case" in text
+    (link,) = re.findall(r'href="(/events[^"]*)">all events of this case', page(client, f"{address(client)}?fewer"))
+    path, _, query = link.replace("&amp;", "&").partition("?")
+    assert client.get(f"{path}.json?{query}").json["total"] == 4
 
 
 def test_small_charts_lead_to_the_series(client: FlaskClient) -> None:
