@@ -66,7 +66,32 @@ runs:
   using: composite
   steps: [{shell: bash, run: "true"}]
 """
-_STAND_INS = {"checkout": _CHECKOUT, "upload-artifact": _UPLOAD, "download-artifact": _DOWNLOAD, "cache": _CACHE}
+_UPLOAD_PAGES = """
+name: upload-pages-artifact
+description: Keeps the pages of a site.
+inputs: {path: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {FOLDER: "${{ inputs.path }}"}
+      run: cp -r "$FOLDER" "$KEPT/site"
+"""
+_DEPLOY_PAGES = """
+name: deploy-pages
+description: Says that the site is there.
+runs:
+  using: composite
+  steps: [{shell: bash, run: touch "$KEPT/deployed"}]
+"""
+_STAND_INS = {
+    "checkout": _CHECKOUT,
+    "upload-artifact": _UPLOAD,
+    "download-artifact": _DOWNLOAD,
+    "cache": _CACHE,
+    "upload-pages-artifact": _UPLOAD_PAGES,
+    "deploy-pages": _DEPLOY_PAGES,
+}
 
 
 @dataclass(frozen=True)
@@ -109,7 +134,10 @@ def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **en
     kept.mkdir(exist_ok=True)
     templates = (ROOT / "runner/ci/templates").glob("github*.yml")
     files = [ROOT / ".github/workflows/gate.yml", ROOT / "action.yml", *templates]
-    pins = dict(re.findall(r"uses: (actions/\S+)@([0-9a-f]{40})", "".join(file.read_text() for file in files)))
+    texts = "".join(file.read_text() for file in files)
+    # By a hash in the files that are kept, by a version in those that documents show.
+    pins = set(re.findall(r"uses: (actions/[\w-]+)@([0-9a-f]{40})", texts))
+    pins |= set(re.findall(r"uses: (actions/[\w-]+)@(v\d+)\b", (subject / ".github/workflows" / workflow).read_text()))
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
     told = {"SUBJECT": str(subject), "KEPT": str(kept), "PYTHONPATH": str(ROOT)}
     told |= {"GITHUB_REPOSITORY": "example/copy-service", "FAULTWATCH_HOST_LOCK": os.environ["FAULTWATCH_HOST_LOCK"]}
@@ -119,7 +147,7 @@ def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **en
             *(str(TOOLS / "act"), event, "-W", f".github/workflows/{workflow}", "-P", "self-hosted=-self-hosted"),
             *(
                 part
-                for name, pin in pins.items()
+                for name, pin in sorted(pins)
                 for part in ("--local-repository", f"{name}@{pin}={_at(folder, name)}")
             ),
             *(part for name, value in told.items() for part in ("--env", f"{name}={value}")),
