@@ -76,7 +76,7 @@ VARIABLES = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_USER",
-        "The user as which a program in the sandbox runs, if the runner is root.",
+        "The user that runs programs in the sandbox, if the runner is root.",
         "`nobody`",
     ),
     Variable(

@@ -6,10 +6,10 @@ import signal
 import threading
 
 
-def stop_with_parent(process: int) -> None:
+def stop_with_parent(parent_pid: int) -> None:
     """Stop this process when another one ends, or at once if that one has ended."""
     try:
-        handle = os.pidfd_open(process)
+        handle = os.pidfd_open(parent_pid)
     except ProcessLookupError:
         os.kill(os.getpid(), signal.SIGTERM)
         return

@@ -119,12 +119,12 @@ def _draw(chance: random.Random) -> list[str]:
     ]
     moved = set()
     for drift in find_drifts(trend, is_exact=True):
-        candidates = list_commits_between(subject.parents, *drift.suspects)
+        candidates = list_commits_between(subject.parents, *drift.outer_revisions)
         moved |= {commit for commit in candidates if subject.effects[commit]}
-        if not {*drift.suspects} <= living:
-            wrong.append(f"a drift names {drift.suspects}")
+        if not {*drift.outer_revisions} <= living:
+            wrong.append(f"a drift names {drift.outer_revisions}")
         if not any(subject.effects[commit] for commit in candidates):
-            wrong.append(f"a drift at {drift.suspects} without a change")
+            wrong.append(f"a drift at {drift.outer_revisions} without a change")
     missed = {commit for commit in living if subject.effects[commit]} - moved
     return wrong + [f"{commit} is not found" for commit in missed]
 

@@ -182,7 +182,7 @@ class LiveRecording:
         return addresses, sampled, stacks, switches
 
     def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> TimedRecording:
-        """Record one in some faults with its address until a moment, or until so many faults have happened."""
+        """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened."""
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         started_at, before = time.monotonic(), self._read_figures()

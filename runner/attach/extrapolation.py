@@ -9,29 +9,31 @@ from runner.profile.stack_folding import divide_by_weights
 Entry = TypeVar("Entry", Site, FaultKind)
 _TOUCHES_OF_COMPLETE_RECORDINGS = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
 """The touches of pages that were not given back: only a recording of all faults tells them apart."""
+_ELSEWHERE = -1
+"""The key of the faults that belong to no site, among the indices of the sites."""
 
 
-def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
+def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
     """Return an anatomy whose tables add up to another number of faults."""
-    if not anatomy.counted or anatomy.counted == counted:
+    if not anatomy.counted or anatomy.counted == n_faults:
         return anatomy
-    factor = counted / anatomy.counted
+    factor = n_faults / anatomy.counted
     faults_by_site = divide_by_weights(
-        {-1: anatomy.elsewhere, **{index: site.faults for index, site in enumerate(anatomy.sites)}}, counted
+        {_ELSEWHERE: anatomy.elsewhere, **{index: site.faults for index, site in enumerate(anatomy.sites)}}, n_faults
     )
-    kinds = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, counted)
+    kinds = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
     return anatomy.model_copy(
         update={
-            "counted": counted,
-            "recorded": counted,
+            "counted": n_faults,
+            "recorded": n_faults,
             "unplaced": 0,
             "pages": round(anatomy.pages * factor),
             "forks": round(anatomy.forks * factor),
             "threads": round(anatomy.threads * factor),
             "shared_pages": round(anatomy.shared_pages * factor),
-            "by_memory": divide_by_weights(anatomy.by_memory, counted),
-            "by_touch": divide_by_weights(anatomy.by_touch, counted),
-            "by_access": divide_by_weights(anatomy.by_access, counted),
+            "by_memory": divide_by_weights(anatomy.by_memory, n_faults),
+            "by_touch": divide_by_weights(anatomy.by_touch, n_faults),
+            "by_access": divide_by_weights(anatomy.by_access, n_faults),
             **_scale_major_faults(anatomy, factor),
             "kinds": tuple(
                 kind.model_copy(update={"faults": kinds[index]}) for index, kind in enumerate(anatomy.kinds) if kinds
@@ -39,7 +41,7 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "sites": tuple(
                 site.model_copy(update={"faults": faults_by_site[index]}) for index, site in enumerate(anatomy.sites)
             ),
-            "elsewhere": faults_by_site[-1],
+            "elsewhere": faults_by_site[_ELSEWHERE],
             "areas": tuple(area.model_copy(update={"faults": round(area.faults * factor)}) for area in anatomy.areas),
         }
     )

@@ -85,7 +85,7 @@ class LiveProgram(Struct, frozen=True):
 
     @property
     def has_own_files(self) -> bool:
-        """Whether it sees other files than this host's, as in a container."""
+        """Whether its files are not this host's, as in a container."""
         return self.root != "/"
 
     @property
@@ -198,7 +198,7 @@ def read_modification_time(program: LiveProgram) -> datetime:
 
 
 def _has_own_files(pid: int) -> bool:
-    """Return whether a process sees other files than this one: another root, or another file as its program."""
+    """Return whether a process sees different files than this one: another root, or another file as its program."""
     try:
         roots = [Path(f"/proc/{process}/root").stat() for process in ("self", pid)]
         program = Path(f"/proc/{pid}/exe")

@@ -16,7 +16,7 @@ _BUFFER_PAGES = 512
 """Pages of each processor's buffer: two MiB, on a host that works for others."""
 _MAX_BYTES = "512M"
 _MAX_ATTEMPTS = 8
-"""How often perf is attached: it gives up if a thread ends meanwhile, such as that of a connection."""
+"""How many times attaching is tried: perf gives up if a thread, such as that of a connection, ends meanwhile."""
 _NICENESS = 19
 _SET_DEATH_SIGNAL = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -76,7 +76,8 @@ class LiveRecorder:
                     raise
                 self._start()
             else:
-                # Only now: while it attaches, threads may end, and it would give up.
+                # Lower the priority only now: the longer perf takes to attach, the likelier a thread ends meanwhile,
+                # and perf gives up.
                 with suppress(OSError):
                     os.setpriority(os.PRIO_PROCESS, self._recorder.pid, _NICENESS)
                 return

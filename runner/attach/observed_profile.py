@@ -222,7 +222,7 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
-    """Count the stacks of a recording of several events, by event; lost records count for the first."""
+    """Count the stacks of a recording of page faults and CPU time, by event; lost records count as page faults."""
     events_by_name: dict[str, list[Event]] = {"page-faults": [], "cpu-clock": []}
     for event in events:
         if isinstance(event, Stacked) and event.event in events_by_name:

@@ -41,17 +41,18 @@ class RecordingBudget(Struct, frozen=True):
     max_faults
         After how many faults that ends, if they become more than expected.
     sampled_seconds, sampled_period
-        For how long then only one in so many faults is recorded with its address, with all of the calls: what is given
-        back seldom, as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each fault can be
-        recorded for long enough.
+        For how long, afterwards, only one in ``sampled_period`` faults is recorded with its address, but all calls are:
+        what is given back seldom, as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each
+        fault can be recorded for long enough.
     stack_seconds
         For how long stacks are recorded, afterwards.
     fault_period, clock_period
-        One in so many faults, and nanoseconds of CPU time, is recorded with its stack.
+        One in ``fault_period`` faults is recorded with its stack, and the stack is sampled once in ``clock_period``
+        nanoseconds of CPU time.
     switch_seconds
         For how long threads are recorded as they leave and enter processors.
     switch_period
-        One in so many switches is recorded with its stack.
+        One in this many switches is recorded with its stack.
     """
 
     address_seconds: float

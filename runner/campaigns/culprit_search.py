@@ -122,7 +122,9 @@ class CulpritSearcher(Struct, frozen=True):
             return by_commit.get(commit) or self.repository.get_revision(commit)
 
         unused_runs, previous_runs = 0, -1
-        with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
+        with BuildAhead(
+            self.builder, self.repository, self.workload, (), self.build_jobs, start_at_once=True
+        ) as builds:
             while True:
                 # Ask what to measure next, and give up if the answers ignore the measurements.
                 state = self.service.search(request)

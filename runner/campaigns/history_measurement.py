@@ -11,7 +11,7 @@ from runner.contract.level import Number
 from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.count_reuse import SameBytes
+from runner.measuring.count_reuse import CountReuse
 from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
@@ -199,7 +199,7 @@ class HistoryMeasurement(Struct, frozen=True):
     ) -> Iterator[tuple[Report, int]]:
         """Yield the report of each planned run and the number of its executions; build each revision once."""
         by_commit = {revision.commit: revision for revision in revisions}
-        same_bytes = None if self.measure_all else SameBytes(self.workload, self.bench)
+        count_reuse = None if self.measure_all else CountReuse(self.workload, self.bench)
         commits = [run.revision for run in planned]
         newest = revisions[-1].commit if revisions else ""
         reused_runs: dict[str, tuple[Revision, PlannedRun, Report]] = {}
@@ -219,7 +219,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 ]
                 doubted_runs = []
                 measured_runs = self._measure_revision(
-                    revision, builds, runs, observer, same_bytes, may_reuse=commit != newest
+                    revision, builds, runs, observer, count_reuse, may_reuse=commit != newest
                 )
                 for run, report, executions in measured_runs:
                     yield report, executions
@@ -270,7 +270,7 @@ class HistoryMeasurement(Struct, frozen=True):
         builds: BuildAhead,
         runs: Sequence[PlannedRun],
         observer: HistoryObserver,
-        same_bytes: SameBytes | None,
+        count_reuse: CountReuse | None,
         *,
         may_reuse: bool = True,
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
@@ -293,10 +293,10 @@ class HistoryMeasurement(Struct, frozen=True):
         for run in runs:
             observer.on_run_start(revision, run.case)
             # A run with any other reason is planned because a count is uncertain, so it is never reused.
-            source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
-            if same_bytes and source and may_reuse:
+            source = count_reuse.find_source(run.case, tree) if count_reuse and run.reason is Reason.MISSING else None
+            if count_reuse and source and may_reuse:
                 with builds.pause_builds():
-                    reused = same_bytes.reuse_counts(source, revision, build, tree)
+                    reused = count_reuse.reuse_counts(source, revision, build, tree)
                 if reused:
                     yield run, reused, 0
                     continue
@@ -317,9 +317,9 @@ class HistoryMeasurement(Struct, frozen=True):
                     sampling=sampling.sample_all_unless_expected() if source else sampling,
                     progress=executions,
                 )
-            if same_bytes:
-                report = same_bytes.attach_check(report, source) if source else report
-                same_bytes.remember_source(report)
+            if count_reuse:
+                report = count_reuse.attach_check(report, source) if source else report
+                count_reuse.remember_source(report)
             reports.append(add_scaling_efficiency(report, reports, self.workload))
             yield run, reports[-1], executions.count
 

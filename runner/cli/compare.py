@@ -42,7 +42,7 @@ from runner.measuring.comparison import (
     make_undecided,
 )
 from runner.measuring.preflight import Workbench, is_sandbox_needed
-from runner.measuring.stored_base import build_base_query, compare_with_stored_base
+from runner.measuring.stored_base import MIN_SAMPLES, build_base_query, compare_with_stored_base
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
@@ -55,6 +55,9 @@ from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
+
+_WARM_UP_EXECUTIONS = 1
+"""Each side's first execution warms the caches and is no sample."""
 
 
 @click.command(name="compare")
@@ -316,7 +319,7 @@ class _Session(Struct):
     def begin(self, case: Case, remaining_cases: int) -> None:
         """Begin a case; ``remaining_cases`` follow."""
         self.title = f"comparing {case.name}"
-        self.later_executions = remaining_cases * (2 + 2 * self.pairs.min_pairs)
+        self.later_executions = remaining_cases * 2 * (_WARM_UP_EXECUTIONS + self.pairs.min_pairs)
 
     def start_executing(self, executions: int) -> None:
         """Show how many executions precede the first decision about the case."""
@@ -347,7 +350,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     stored = session.service.find_stored_base(build_base_query(base.revision.commit, trial))
     if stored is None:
         return None
-    session.start_executing(1 + max(2, session.pairs.min_pairs))
+    session.start_executing(_WARM_UP_EXECUTIONS + max(MIN_SAMPLES, session.pairs.min_pairs))
     return compare_with_stored_base(
         stored, trial, session.decide, pairs=session.pairs, n_cases=session.n_cases, progress=session.activity.advance
     )
@@ -384,25 +387,28 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
     if failure_reports:
         return make_undecided(base, head, failure_reports)
 
-    def build_other_trials(number: int) -> tuple[Trial, Trial] | None:
+    def build_further_trials(number: int) -> tuple[Trial, Trial] | None:
+        """Return the trials of both sides' further build ``number``; None if one does not build."""
         from runner.subject.build import BuildFailure
 
         try:
-            base, head = (side.build_further_trial(case, number) for side, case in zip(sides, cases, strict=True))
+            base_trial, head_trial = (
+                side.build_further_trial(case, number) for side, case in zip(sides, cases, strict=True)
+            )
         except BuildFailure:
             return None
-        session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
-        return base, head
+        session.start_executing(2 * (_WARM_UP_EXECUTIONS + SAMPLES_PER_FURTHER_BUILD))
+        return base_trial, head_trial
 
     # Measure both sides interleaved.
-    session.start_executing(2 + 2 * session.pairs.min_pairs)
+    session.start_executing(2 * (_WARM_UP_EXECUTIONS + session.pairs.min_pairs))
     return compare_interleaved(
         base,
         head,
         session.decide,
         pairs=session.pairs,
         n_cases=session.n_cases,
-        build_further_trials=build_other_trials,
+        build_further_trials=build_further_trials,
         build_in_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].build_result.tree),
         progress=session.activity.advance,
     )

@@ -119,15 +119,15 @@ def command(
 ) -> None:
     """Measure every commit of a RANGE, A..B, that is not stored yet, oldest first, and A itself.
 
-    If B does not descend from A, the range begins where B left it. Without a RANGE, the whole history up to --revision
-    is measured. A revision that does not build is recorded with its log, and the command continues. It also continues
-    if the service fails; unsent reports wait on disk (see `faultwatch spool`). A measurement that failed because of the
-    host, such as a full disk or a time-out, is repeated up to three times. A revision is not measured if its program
-    finds the same files as in the revision measured before: its counts are reused. The last revision, and the last one
-    before a different count, are always measured. A revision that changes only files that the last build did not read
-    uses that build.
+    If B does not descend from A, the range begins at their merge base. Without a RANGE, the whole history up to
+    --revision is measured. A revision that does not build is recorded with its log, and the command continues. It also
+    continues if the service fails; unsent reports wait on disk (see `faultwatch spool`). A measurement that failed
+    because of the host, such as a full disk or a time-out, is repeated up to three times. A revision is not measured if
+    its program finds the same files as in the revision measured before: its counts are reused. The last revision, and
+    the last one before a different count, are always measured. A revision that changes only files that the last build
+    did not read uses that build.
 
-    What the runs make likely is then proven or refuted: the two commits are measured interleaved, as a gate does. Exit
+    Likely changes are then proven or refuted: the two commits of each are measured interleaved, as in a gate. Exit
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
     from runner.cli.page_address import is_served
@@ -376,7 +376,7 @@ def prepare_history(
 
 
 def _find_revision_before_range(repository: Repository, commit_range: str) -> Revision | None:
-    """Return the commit that a range begins after: A of A..B, or where B left it; None without a range."""
+    """Return the commit that a range begins after: A of A..B, or their merge base; None without a range."""
     if not is_range(commit_range):
         return None
     bases = repository.find_merge_bases(*parse_range(commit_range))

@@ -100,7 +100,7 @@ def describe_skipped_commits(commits: int) -> str:
     verb = "is" if commits == 1 else "are"
     return (
         f"{format_count(commits, 'commit')} of merged branches {verb} left out, because a history follows the "
-        "first parents. --all-parents measures them, too."
+        "first parents. --all-parents measures them as well."
     )
 
 

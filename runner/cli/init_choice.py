@@ -57,7 +57,7 @@ def choose_build_and_run(
     run: str | None = None,
     missing_submodules: tuple[str, ...] = (),
 ) -> BuildAndRunChoice:
-    """Choose how to build the project and which command to measure.
+    """Choose how to build the project and which command to measure. A command without faults could not be executed.
 
     If no program of a build works, the next build may install what the programs need, and another build system may
     build other programs. If the programs only print a version or their usage, another build may provide benchmarks.
@@ -103,15 +103,15 @@ def choose_build_and_run(
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
-        repeats = "repeats" if len(set(stable_command.faults)) == 1 else "varies less"
-        print_message(f"  with {variables}: {_format_range(stable_command.faults)} minor faults; the count {repeats}")
+        behaviour = "repeats" if len(set(stable_command.faults)) == 1 else "varies less"
+        print_message(f"  with {variables}: {_format_range(stable_command.faults)} minor faults; the count {behaviour}")
     elif len(set(chosen_command.faults)) > 1:
-        names = dict.fromkeys(
+        tried_assignments = dict.fromkeys(
             f"{name}={value}"
             for variables in first_measurement.list_variables(proposal, chosen_command.run)
             for name, value in variables.items()
         )
-        print_message(f"  with {' '.join(names)}: the count still varies")
+        print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), count_start_faults(chosen_command, tried))
 
 

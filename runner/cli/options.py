@@ -41,7 +41,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Number of executions or pairs to measure. Default: enough to prove the counts.",
+    help="Number of executions or pairs to measure. Default: as many as a certain result takes.",
 )
 again_option = click.option(
     "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped earlier."

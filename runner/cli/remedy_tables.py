@@ -12,7 +12,7 @@ from runner.measuring.comparison import ComparisonResult
 
 
 def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
-    """Print the metrics without and with the remedy."""
+    """Print the metrics without and with the remedy, which sets `settings`; or why a side could not be measured."""
     console = Console()
     console.print(
         f"[bold]{escape_text(result.base.case.name)}[/] with {escape_text(' '.join(settings))}", highlight=False
@@ -30,10 +30,16 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
         before, after = result.base.values(name), result.head.values(name)
         if not before or not after:
             continue
-        low, high = median(before), median(after)
-        change = format_percent(100 * (high - low) / low) if low else format_value(name, high - low, sign=True)
+        before_median, after_median = median(before), median(after)
+        change = (
+            format_percent(100 * (after_median - before_median) / before_median)
+            if before_median
+            else format_value(name, after_median - before_median, sign=True)
+        )
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
-        table.add_row(metric(name).title, format_value(name, low), format_value(name, high), change, verdict)
+        table.add_row(
+            metric(name).title, format_value(name, before_median), format_value(name, after_median), change, verdict
+        )
     console.print(table)
     console.print(f"{format_count(len(result.base.samples), 'pair')}, interleaved A/B. Nothing is stored.", style="dim")
 

@@ -17,7 +17,7 @@ from runner.settings import Settings, load_settings
 def command(flush: bool, as_json: bool) -> None:
     """Show the reports that wait on disk, and those that the service refused, with the reasons.
 
-    Every `history` sends the waiting reports, too. A refused report is stored as RUN.refused; rename it to RUN.json to
+    Every `history` also sends the waiting reports. A refused report is stored as RUN.refused; rename it to RUN.json to
     send it again. Exit code of --flush: 0 if no report is waiting, 1 if a report is still waiting or was refused.
     """
     settings = load_settings()

@@ -41,7 +41,7 @@ def open_history_store(settings: Settings, location: str | None, repository: Rep
         return None
     if settings.url:
         raise FaultwatchError(
-            "--store and FAULTWATCH_URL both say where runs are kept", "unset FAULTWATCH_URL, or leave --store out"
+            "--store and FAULTWATCH_URL both say where runs are kept", "unset FAULTWATCH_URL, or omit --store"
         )
     if is_branch(location) and repository.path.is_relative_to(settings.clones):
         raise FaultwatchError(

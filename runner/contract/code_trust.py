@@ -17,14 +17,14 @@ class CodeOrigin(StrEnum):
     PULL_REQUEST = "pull request"
     """The head of a change that nobody has reviewed."""
     ORDERED = "ordered"
-    """From a job that somebody else could have ordered: a service that requires tokens has other callers than its
+    """From a job that somebody else could have ordered: a service that requires tokens has callers other than its
     owner."""
 
 
 class BuildStore(StrEnum):
     """Where builds are kept.
 
-    No program is executed from another store than the one for which it was built. The names have one length,
+    A program is executed only from the store for which it was built. The names have the same length,
     because programs contain the name of the folder in which they were built.
     """
 

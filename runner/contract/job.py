@@ -97,7 +97,7 @@ class _Question(Strict):
     )
     """Variables that are added to the environment of the measured process."""
     samples: int | None = Field(default=None, ge=1, le=1000)
-    """Number of executions of each run. By default, enough to prove the counts."""
+    """Number of executions of each run. By default, as many as a certain result takes."""
 
 
 class MeasureQuestion(_Question):

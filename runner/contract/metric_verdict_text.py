@@ -8,7 +8,7 @@ from runner.contract.metrics import metric
 from runner.contract.number_text import format_move, format_quantity
 
 _MIN_SPLITS = 10_000
-"""The samples of both sides can be split into two sides in at least so many ways. A split without overlap is then not
+"""The samples of both sides can be split into two sides in at least this many ways. A split without overlap is then not
 taken for chance. Eight samples a side suffice."""
 MIN_CLEAR_PERCENT = 10.0
 """The change from which a metric that is not judged is pointed out."""

@@ -89,6 +89,6 @@ def describe_power(power: PowerEstimate) -> str:
     rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} interleaved pairs."
-    minutes, rest = divmod(round(power.seconds), 60)
-    time = f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    return f"{rise.capitalize()} would be proven in about {power.pairs} interleaved pairs, {time}."
+    minutes, seconds = divmod(round(power.seconds), 60)
+    duration = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    return f"{rise.capitalize()} would be proven in about {power.pairs} interleaved pairs ({duration})."

@@ -76,7 +76,7 @@ class Reading(Strict):
 
     @model_validator(mode="after")
     def _check_value_fits_status(self) -> Self:
-        """Check that a reading has a value exactly if its status says so."""
+        """Check that a reading has a value if and only if its status says so."""
         has_value = self.status is Status.COUNTED or self.status is Status.MULTIPLEXED
         if has_value != (self.value is not None):
             raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")

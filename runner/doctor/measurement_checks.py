@@ -19,7 +19,7 @@ def check_perf(host: HostProbe) -> CheckResult:
 
 
 def check_permission(host: HostProbe) -> CheckResult:
-    """Check that counting is allowed, also inside the kernel."""
+    """Check that counting is allowed, including inside the kernel."""
     counting = try_counting(host)
     level = host.tree.read_text(PARANOID_SETTING) or "unknown"
     setting = f"kernel.perf_event_paranoid is {level}"

@@ -32,7 +32,7 @@ _SETTINGS_FILES = (
 )
 _LANGUAGE_FOLDERS = ("java*", "python3*", "R")
 """The visible part of ``/etc``: what programs need to start, and compilers to find each other; and what ``/usr`` links
-to, such as ``sitecustomize.py``, without which an interpreter would count other faults than outside of the sandbox."""
+to, such as ``sitecustomize.py``, without which an interpreter would take different faults than outside the sandbox."""
 NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",

@@ -1,7 +1,7 @@
 """Prepares the files that a trial's program maps, before it is measured, and describes them for the report.
 
-The paths come from the program, which may be untrusted and may see other files than the runner. A file is opened only
-if the sandbox shows the same file to the program.
+The paths come from the program, which may be untrusted and may see different files than the runner. A file is opened
+only if the sandbox shows the same file to the program.
 """
 
 import os

@@ -36,7 +36,7 @@ FIRST_PAIRS_OF_PROOF = 16
 SAMPLES_PER_FURTHER_BUILD = 5
 """Samples of a further build, of which the level is taken."""
 SAMPLES_IN_OTHER_PLACE = 20
-"""Samples of base in the place of head: equal ones exclude a change as surely as so many equal pairs."""
+"""Samples of base in the place of head: equal ones exclude a change as surely as this many equal pairs."""
 
 
 class Pairs(Struct, frozen=True):

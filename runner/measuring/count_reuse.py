@@ -55,14 +55,18 @@ class _ReusableRun(Struct, frozen=True):
     agreeing_runs: int
 
 
-class SameBytes:
-    """Finds runs that need no measurement, by the bytes of programs; remembers the newest measured run of each case."""
+class CountReuse:
+    """Finds runs that need no measurement, by the answers to the file lookups of their programs.
+
+    It remembers the newest measured run of each case.
+    """
 
     def __init__(self, workload: Workload, bench: Bench) -> None:
         self._workload = workload
         self._bench = bench
-        # Counts that depend on time or on other cases can differ at each measurement.
-        self._is_usable = str(workload.run.processes) == "1" and all(
+        # Noisy metrics, and counts of processes that run at once, can differ at each measurement.
+        # A placeholder for the number of processes is not looked up here: it counts as more than one.
+        self._can_reuse = workload.run.processes in {1, "1"} and all(
             metric(name).exact for name in workload.metrics.judge
         )
         self._newest_runs: dict[str, _ReusableRun] = {}
@@ -131,7 +135,7 @@ class SameBytes:
             return
         name = report.case.name
         previous_run, answered_lookups = self._newest_runs.pop(name, None), self._bench.known_files.answered.get(name)
-        if self._is_usable and answered_lookups and _are_counts_certain(report):
+        if self._can_reuse and answered_lookups and _are_counts_certain(report):
             previous_agreeing_runs = (
                 previous_run.agreeing_runs
                 if previous_run and _collect_exact_counts(previous_run.report) == _collect_exact_counts(report)

@@ -40,7 +40,7 @@ def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
 
 
 def _combine_values(name: str, values: Sequence[int | float]) -> int | float:
-    """Return the largest value of times and sizes, the mean of ratios, and the sum of all others."""
+    """Return the largest elapsed time or size, the mean of ratios, and the sum of all others, CPU times included."""
     kind = metric(name).kind
     if name == "elapsed" or kind is Kind.SIZE:
         return max(values)

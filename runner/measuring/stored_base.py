@@ -12,6 +12,9 @@ from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.session_tree_restorer import restore_tree
 
+MIN_SAMPLES = 2
+"""The smallest number of samples of head: a single one does not show whether its counts repeat."""
+
 
 def build_base_query(base_commit: str, head: Trial) -> BaseQuery:
     """Return the query for a stored run of base with the case, the host and the environment of head."""
@@ -40,7 +43,7 @@ def compare_with_stored_base(
     """
     session = uuid.uuid4()
     samples: list[Sample] = []
-    target_pairs = max(2, pairs.min_pairs)
+    target_pairs = max(MIN_SAMPLES, pairs.min_pairs)
     with raise_priority():
         try:
             restore_tree(head.tree)

@@ -463,7 +463,8 @@ class Trial:
     def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
         """Return the report of this revision with counts of a run with the same bytes, which is not executed again.
 
-        None if the environment has changed since that run, or if it depends on the state of a file.
+        None if the environment has changed since that run, or for a cold case, whose files are evicted before each
+        execution.
         """
         if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
             return None

@@ -223,7 +223,9 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResu
         problem = "succeeded, although one of its processes was killed because memory ran out"
     if problem:
         was_killed = has_lost_process or "SIGKILL" in problem
-        limit_text = f" (memory limit {group.show()} bytes)" if was_killed and group.show() != "none" else ""
+        limit_text = (
+            f" (memory limit {group.read_value()} bytes)" if was_killed and group.read_value() != "none" else ""
+        )
         message = f"`{shlex.join(command)}` {problem}{limit_text}"
         was_stopped = bool(limit_text or finished.explanation) or finished.timed_out
         log = _format_log(finished.output, finished.error)

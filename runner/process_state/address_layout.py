@@ -22,7 +22,7 @@ class Layout:
         self._tree = tree or Tree()
         self._previous_flags = 0
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
         flags = system_calls.get_personality()
         is_off = flags & system_calls.ADDR_NO_RANDOMIZE

@@ -23,7 +23,7 @@ class Affinity:
         """The processors as a list of ranges."""
         return format_cpus(self._cpus)
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the processors that this thread may use, as a list of ranges."""
         status = self._tree.read_text("proc/thread-self/status") or ""
         match = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
@@ -34,7 +34,7 @@ class Affinity:
         previous_cpus = os.sched_getaffinity(0)
         if not self._cpus <= previous_cpus:
             raise PermissionError(
-                f"only the processors {format_cpus(previous_cpus)} can be used, not all of {self.target}"
+                f"only processors {format_cpus(previous_cpus)} are available, but {self.target} are needed"
             )
         os.sched_setaffinity(0, self._cpus)
         self._previous_cpus = previous_cpus

@@ -26,11 +26,11 @@ class HostSetting:
     def __init__(self, name: str, tree: Tree) -> None:
         self._name = name
         self._tree = tree
-        self._lock: int | None = None
+        self._lock_descriptor: int | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._previous_value = ""
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the current choice; empty if the host has no such setting."""
         return self._tree.read_choice(self._name) or ""
 
@@ -45,17 +45,17 @@ class HostSetting:
             Another session holds a different value for too long.
         """
         file = self._tree.path(self._name)
-        self._lock = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        self._lock_descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._acquire_lock(fcntl.LOCK_SH)
-            if self.show() == value:
+            if self.read_value() == value:
                 return
             if not os.access(file, os.W_OK):
                 raise PermissionError(f"{file} is not writable")
             self._acquire_lock(fcntl.LOCK_EX)
-            self._previous_value = self.show()
+            self._previous_value = self.read_value()
             with file.open("w", encoding="ascii") as writer:
-                self._guard = _start_guard(self._previous_value, file, self._lock)
+                self._guard = _start_guard(self._previous_value, file, self._lock_descriptor)
                 writer.write(value)
         except BaseException:
             self.restore()
@@ -64,7 +64,7 @@ class HostSetting:
     def restore(self) -> None:
         """Let the guard restore the previous value, and release the lock."""
         guard, self._guard = self._guard, None
-        lock, self._lock = self._lock, None
+        descriptor, self._lock_descriptor = self._lock_descriptor, None
         try:
             if guard and guard.stdin:
                 guard.stdin.close()
@@ -74,21 +74,21 @@ class HostSetting:
                         f"restore it yourself: echo {self._previous_value} >/{self._name}",
                     )
         finally:
-            if lock is not None:
-                os.close(lock)
+            if descriptor is not None:
+                os.close(descriptor)
 
-    def _acquire_lock(self, kind: int) -> None:
+    def _acquire_lock(self, operation: int) -> None:
         """Lock the setting, and wait for sessions that use another value of it."""
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
-                fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
+                fcntl.flock(self._lock_descriptor or -1, operation | fcntl.LOCK_NB)
                 return
             time.sleep(0.02)
         raise FaultwatchError(f"another session is using a different value of /{self._name}", "wait until it ends")
 
 
-def _start_guard(previous_value: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
+def _start_guard(previous_value: str, file: Path, lock_descriptor: int) -> subprocess.Popen[bytes]:
     """Start the guard, which restores the value when its standard input ends and keeps the lock until then."""
     return subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "guard", previous_value, str(file)],
@@ -97,5 +97,5 @@ def _start_guard(previous_value: str, file: Path, lock: int) -> subprocess.Popen
         stderr=subprocess.DEVNULL,
         env={},
         start_new_session=True,
-        pass_fds=[lock],
+        pass_fds=[lock_descriptor],
     )

@@ -42,7 +42,7 @@ class HugePages:
         file = self._find_decisive_file()
         return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the effective policy: that of the host, unless the process has a stricter one."""
         host = self._tree.read_choice(self._find_decisive_file()) or "never"
         mode = system_calls.get_huge_page_refusal()

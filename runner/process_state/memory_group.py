@@ -66,7 +66,7 @@ class MemoryGroup:
                 for folder in folders:
                     (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the group's limit in bytes, or ``none``."""
         if self.folder is None or self._limit is None:
             return "none"

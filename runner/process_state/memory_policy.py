@@ -16,7 +16,7 @@ class MemoryPolicy:
     def __init__(self) -> None:
         self._previous_policy: system_calls.NodePolicy | None = None
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the name of the policy of this thread. If the kernel does not say, none can have been set."""
         try:
             mode = system_calls.get_memory_policy().mode & 0xFF

@@ -22,7 +22,7 @@ class Niceness:
         """The nice value."""
         return str(self._value)
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the nice value of this thread."""
         # The program's name is in parentheses and may itself contain parentheses.
         fields = (self._tree.read_text("proc/thread-self/stat") or "").rpartition(")")[2].split()

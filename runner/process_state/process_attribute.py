@@ -18,7 +18,7 @@ class Attribute(Protocol):
     def remedy(self) -> str:
         """How to allow the attribute on a host that forbids it."""
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the current value, read from the kernel."""
 
     def apply(self) -> None:
@@ -41,6 +41,6 @@ def can_apply(attribute: Attribute) -> bool:
     except OSError:
         return False
     try:
-        return attribute.show() == attribute.target
+        return attribute.read_value() == attribute.target
     finally:
         attribute.undo()

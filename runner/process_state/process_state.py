@@ -47,7 +47,7 @@ class ProcessState(Struct, frozen=True):
     def read_settings(self) -> dict[str, str]:
         """Return this state as settings of the run's environment: the actual values while it is applied."""
         with self._apply_attributes() as attributes:
-            applied_settings = {attribute.setting: attribute.show() for attribute in attributes}
+            applied_settings = {attribute.setting: attribute.read_value() for attribute in attributes}
         fixed_settings = {
             "process.start_size": str(START_BLOCK_BYTES),
             "process.limits": format_limits(),
@@ -59,7 +59,7 @@ class ProcessState(Struct, frozen=True):
     def list_remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
         with self._apply_attributes() as attributes:
-            values = [(attribute, attribute.show()) for attribute in attributes]
+            values = [(attribute, attribute.read_value()) for attribute in attributes]
         return tuple(
             f"{attribute.setting} is {value}, not {attribute.target}: {attribute.remedy}"
             for attribute, value in values

@@ -17,7 +17,7 @@ class RoundRobin:
     def __init__(self) -> None:
         self._previous_policy = (os.SCHED_OTHER, os.sched_param(0))
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return ``round-robin``, or ``ordinary``."""
         return "round-robin" if os.sched_getscheduler(0) == os.SCHED_RR else "ordinary"
 

@@ -24,7 +24,7 @@ class StackLimit:
         """The size in bytes."""
         return str(self._size)
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the soft limit in bytes, or ``unlimited``."""
         lines = self._tree.read_lines("proc/self/limits")
         limit = next((line.split()[3] for line in lines if line.startswith("Max stack size")), None)

@@ -17,7 +17,7 @@ class FileMask:
         self._tree = tree or Tree()
         self._previous_umask = 0
 
-    def show(self) -> str:
+    def read_value(self) -> str:
         """Return the umask in octal."""
         match = re.search(r"^Umask:\s+(\d+)", self._tree.read_text("proc/self/status") or "", re.MULTILINE)
         return match[1] if match else self.target

@@ -50,6 +50,7 @@ def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list
     """Return where some processes listen, ports first. Others in their network are left out."""
     sockets = {inode for pid in processes for inode in _list_sockets(proc / str(pid) / "fd")}
     listeners = set()
+    # All of them share one network, so the lists of the first show the sockets of all.
     for pid in processes[:1]:
         for name in ("tcp", "tcp6"):
             for line in _read_lines(proc / str(pid) / "net" / name):

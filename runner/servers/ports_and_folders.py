@@ -27,7 +27,8 @@ _MAX_ATTEMPTS = 100
 def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerResources]:
     """Yield the port, the socket's path and the data folder of one start.
 
-    Each text has the same length at each start, because the server keeps it in memory.
+    Each of these texts has the same length at every start: a server keeps them in memory, so a different length could
+    change its fault count.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
             sandbox.change_owner(data)
     except OSError as error:
         raise FaultwatchError(f"the folder {data} of the server cannot be created: {error.strerror}") from None
-    # A path of a socket is limited to 107 bytes, so it cannot lie in the tree.
+    # The path of a socket is limited to 107 bytes, so the socket cannot lie in the tree, whose path may be longer.
     folder = None if sandbox else Path(tempfile.mkdtemp(prefix="faultwatch-"))
     try:
         port = _SANDBOX_PORT if sandbox else _find_free_port()
@@ -54,11 +55,12 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
             _remove_path(data)
 
 
-def _remove_path(folder: Path) -> None:
-    if folder.is_symlink() or folder.is_file():
-        folder.unlink()
-    elif folder.exists():
-        remove_tree(folder)
+def _remove_path(path: Path) -> None:
+    """Remove whatever is at a path: a server may have replaced the folder by a link or a file."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        remove_tree(path)
 
 
 def _find_free_port() -> int:

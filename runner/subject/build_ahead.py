@@ -56,7 +56,7 @@ class BuildAhead:
         jobs: int,
         *,
         build_all: bool = True,
-        at_once: bool = False,
+        start_at_once: bool = False,
     ) -> None:
         """Prepare to build commits; nothing starts before :meth:`build`.
 
@@ -68,8 +68,8 @@ class BuildAhead:
             How many builds to run at once; with 0 or 1, none runs ahead.
         build_all
             Build also the commits whose build would be the same as the last one.
-        at_once
-            Build the first commits side by side, too, before it is known whether that is worthwhile.
+        start_at_once
+            Also build the first commits side by side, before it is known whether that is worthwhile.
         """
         self._builder = replace(builder, traces_lookups=not build_all)
         self._repository = repository
@@ -82,7 +82,7 @@ class BuildAhead:
         self._ordered_commits: set[str] = set()
         """The commits that workers were given."""
         self._builds_all = build_all
-        self._at_once = at_once
+        self._start_at_once = start_at_once
         self._previous_commits = {after: before for before, after in pairwise(self._next_commits)}
         self._last_built_commit = ""
 
@@ -115,7 +115,8 @@ class BuildAhead:
             self._last_built_commit = self._find_earlier_build(commit)
         if same_build := self._find_same_build(commit):
             return same_build
-        if self._at_once and not self._workers and self._jobs > 1 and self._next_commits:
+        # The caller says that building ahead is worthwhile: do not wait for the first build to show it.
+        if self._start_at_once and not self._workers and self._jobs > 1 and self._next_commits:
             self._start_workers()
         self._await_build(commit)
         self._finished_commits.discard(commit)
@@ -125,8 +126,9 @@ class BuildAhead:
             failure.build = self._mark_own_build(failure.build, commit)
             raise
         build = self._mark_own_build(build, commit)
-        self._check_reuse(commit, tree)
+        self._stop_reuse_if_wrong(commit, tree)
         self._last_built_commit = commit
+        # This build took long enough for workers to pay off.
         if not self._workers and self._jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
         self._assign_next()
@@ -155,7 +157,7 @@ class BuildAhead:
                     return earlier_commit
         return ""
 
-    def _check_reuse(self, commit: str, tree: Path) -> None:
+    def _stop_reuse_if_wrong(self, commit: str, tree: Path) -> None:
         """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
         if self._builds_all or not self._last_built_commit or not is_checked(commit):
             return

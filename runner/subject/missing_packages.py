@@ -153,7 +153,7 @@ _LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
     Packages("libcunit1-dev", "CUnit-devel"): ("cunit",),
     Packages("check", "check-devel"): ("check",),
 }
-"""The names of libraries: of their headers, of ``-l``, of pkg-config and of CMake, in small letters."""
+"""The names of libraries: of their headers, of ``-l``, of pkg-config and of CMake, in lower case."""
 _PACKAGES_BY_LIBRARY = {name: packages for packages, names in _LIBRARIES.items() for name in names}
 _HEADER = re.compile(
     r"fatal error: (?:'([\w./+-]{1,200})' file not found|([\w./+-]{1,200}): No such file or directory)", re.MULTILINE

@@ -64,6 +64,6 @@ _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
 
 
 def find_managers(command: Iterable[str]) -> list[PackageManager]:
-    """Return the package managers that the words of a command name, also those of a shell's command line."""
+    """Return the package managers that a command names, also in a command line that it passes to a shell."""
     words = {word for part in command for word in _WORD.findall(f"{part} ")}
     return [manager for manager in MANAGERS if not words.isdisjoint(manager.programs)]

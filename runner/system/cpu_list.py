@@ -14,7 +14,7 @@ def parse_cpus(text: str) -> frozenset[int]:
         The text is not such a list.
     """
     if not re.fullmatch(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", text):
-        raise FaultwatchError(f"{text!r} is not a list of processors", "write it as 0-3,8")
+        raise FaultwatchError(f"{text!r} is not a list of processors", "write it like this: 0-3,8")
     ranges = (part.partition("-") for part in text.split(","))
     cpus = frozenset(cpu for first, _, last in ranges for cpu in range(int(first), int(last or first) + 1))
     if not cpus:

@@ -88,7 +88,8 @@ def _read_memtier(text: str) -> Iterator[_Benchmark]:
             columns = re.findall(r"\S+ Latency|\S+", line)
         elif line.startswith("Totals "):
             rows.append(dict(zip(columns, line.split(), strict=True)))
-    # Several runs have a table each and one of their averages, but one number of requests.
+    # With several runs, memtier prints a table for each and one of averages, but the number of requests only once:
+    # unpacking refuses that.
     (totals,) = rows
     rate = _parse_positive(totals["Ops/sec"])
     clients = counts["Threads"] * counts["Connections"]

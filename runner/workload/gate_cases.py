@@ -78,7 +78,7 @@ def list_case_pairs(
     Parameters
     ----------
     parameter_choices, names
-        Only those that match; see :func:`runner.workload.workload_lookup.choose_cases`.
+        Return only the cases that match them; see :func:`runner.workload.workload_lookup.choose_cases`.
 
     Raises
     ------
@@ -88,17 +88,18 @@ def list_case_pairs(
     judge = files.judge
     base, head = combine_with_judging_file(files.base, judge), combine_with_judging_file(files.head, judge)
     judge_points, base_points, head_points = (map_points(list_cases(workload)) for workload in (judge, base, head))
-    judged_points = {**base_points, **judge_points}
+    known_points = {**base_points, **judge_points}
     case_pairs = [
         CasePair(base if key in base_points else judge, head if key in head_points else judge, point)
         for key, point in judge_points.items()
     ]
-    added = [
+    added_pairs = [
+        # Base can run an added case only if it has all of its parameters.
         CasePair(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
         for key, point in head_points.items()
-        if key not in judged_points
+        if key not in known_points
     ]
-    chosen_pairs = _choose_case_pairs(judge, [*case_pairs, *added], parameter_choices, names)
+    chosen_pairs = _choose_case_pairs(judge, [*case_pairs, *added_pairs], parameter_choices, names)
     if len(chosen_pairs) > MAX_CASES:
         raise FaultwatchError(
             f"{judge.name} has {len(chosen_pairs):,} cases, and a gate measures {MAX_CASES:,} at most",

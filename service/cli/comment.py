@@ -24,8 +24,9 @@ _PUBLIC_API = "https://api.github.com"
 def comment(report: Path) -> None:
     """Write the comment of a gate on its pull request, or edit the one that an earlier job wrote.
 
-    REPORT is the file that `faultwatch gate --report FILE` wrote. The pull request is that of the event of this job,
-    or of the workflow run that has ended. GITHUB_TOKEN is the token; the job needs `permissions: pull-requests: write`.
+    REPORT is the file that `faultwatch gate --report FILE` wrote. The pull request is the one whose event started this
+    job, or the one of the workflow run that has ended. GITHUB_TOKEN is the token; the job needs `permissions:
+    pull-requests: write`.
     """
     from pydantic import ValidationError
 

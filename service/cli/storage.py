@@ -46,7 +46,7 @@ _ROWS_PER_UPDATE = 10_000
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
-    """Back the database up to FILE. The service may run."""
+    """Back up the database to FILE. The service can keep running."""
     from service.store.maintenance.backup import backup_database as run
 
     with connect_database() as database, show_progress("backing up") as report_progress:
@@ -143,7 +143,8 @@ def retain(
 ) -> None:
     """Shrink old reports and profiles. Levels, drifts and events stay.
 
-    Thinning removes perf's output, the readings of single processes, logs and light stacks; all other numbers stay.
+    Thinning removes perf's output, the readings of single processes and logs, and merges all but the 200 heaviest
+    stacks of each kind in a profile; all other numbers stay.
     With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
     metrics keep only the level.
     """

@@ -27,7 +27,7 @@ def token() -> None:
     type=click.Choice([scope.value for scope in Scope]),
     multiple=True,
     required=True,
-    help="Repeatable.",
+    help="What the token may do. Repeatable.",
 )
 @click.option(
     "--days",
@@ -54,7 +54,8 @@ def token() -> None:
     metavar="OWNER/NAME",
     help=(
         "Let the token publish only about these repositories, and register only their runners: owner/name, owner/*, "
-        "gitlab:group/name. Repeatable; needed with register, and to publish with other limits."
+        "gitlab:group/name. Repeatable. Required with the scope register, and to publish with a token that --host or "
+        "--subject limits."
     ),
 )
 def create_token(

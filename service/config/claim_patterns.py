@@ -19,9 +19,9 @@ def matches_workflow(reference: str, pattern: str) -> bool:
 
 
 def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
-    """Whether the repository of an identity fits ``owner/name`` or ``owner/*``, in small letters.
+    """Return whether the repository of an identity fits ``owner/name`` or ``owner/*``, a pattern in lower case.
 
-    A number behind it, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the owner: a
+    A number after it, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the owner: a
     name can be given to another repository after a deletion, an id cannot.
     """
     name_pattern, _, number = pattern.partition(":")

@@ -47,7 +47,7 @@ def _check_issuer(issuer: str) -> str:
 
 
 def _check_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
-    """Return domains in small letters; refuse those that are not valid."""
+    """Return domains in lower case; refuse those that are not valid."""
     for domain in domains:
         if not re.fullmatch(r"[A-Za-z0-9.-]+\.[A-Za-z0-9-]+", domain):
             prefix = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
@@ -110,7 +110,7 @@ class IdentityProvider(Settings):
 
     @model_validator(mode="after")
     def _require_all_settings(self) -> Self:
-        """Check that everything is set without which nobody could sign in."""
+        """Check that everything is set that people need to sign in."""
         if not self.address:
             remedy = "Set it to the address by which people reach this service; the provider sends them back there."
             raise ServiceError("Sign-in needs an address", "FAULTWATCH_ADDRESS is not set", remedy)

@@ -243,7 +243,8 @@ class ChatChannel(AddressedChannel):
         Raises
         ------
         ValueError
-            If it is of no supported service, or unencrypted outside loopback and not declared insecure.
+            If it belongs to no supported service, or is unencrypted or unverified outside loopback without
+            ``insecure``.
         """
         parts = _split_address(url)
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
@@ -255,7 +256,7 @@ class ChatChannel(AddressedChannel):
         if scheme in CHATS and not CHATS[scheme].encrypted:
             raise ValueError(f"url is unencrypted: use {scheme}s, or set insecure = true if the network is trusted")
         if query.get("verify", "yes").lower() not in {"yes", "true", "1", "on"}:
-            raise ValueError("url turns off the checks of certificates: remove verify, or set insecure = true")
+            raise ValueError("url turns off certificate checks: remove verify, or set insecure = true")
         return url
 
 

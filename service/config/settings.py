@@ -223,9 +223,9 @@ class Config(Settings):
         if provider is not None and config.access is Access.OPEN:
             remedy = f"Unset one of FAULTWATCH_ACCESS and {IdentityProvider.switch}."
             raise ServiceError("Nobody signs in to an open service", "FAULTWATCH_ACCESS=open", remedy)
-        read = (forge.read_if_enabled(environment, config.address) for forge in forges)
+        forge_settings = (forge.read_if_enabled(environment, config.address) for forge in forges)
         return config.copy_with(
-            forges={settings.kind: settings for settings in read if settings is not None},
+            forges={settings.kind: settings for settings in forge_settings if settings is not None},
             jobs=TrustedJobs.read_if_enabled(environment, config.address),
             provider=provider,
             notifications=NotificationFile.read(environment),

@@ -59,7 +59,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
     final_line
         The final line, such as a marker.
     max_bytes
-        Most bytes of the comment.
+        The largest size of the comment, in bytes.
     """
     explanations = describe_explanations(outcome, format_code)
     first_explanation = f" {explanations[0][1]}" if explanations else ""

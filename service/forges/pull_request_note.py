@@ -17,7 +17,7 @@ from service.text.markdown import break_quick_actions, format_code, make_plain
 CONTEXT = "Faultwatch"
 """Name of the commit status."""
 MAX_DESCRIPTION_CHARACTERS = 140
-"""Most characters of the description of a status: what both forges show whole."""
+"""The largest length of a status description: what both forges show in full."""
 _GITHUB_ONLY_REPLY = "This command works on GitHub only. Start the job of your CI system again, or use the dashboard."
 
 
@@ -49,7 +49,7 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
     name
         The repository, with its forge.
     max_bytes
-        Most bytes of the text.
+        The largest size of the text, in bytes.
     """
     links = replace(publication.links, bisect=False)
     text = comment_text.build_comment(

@@ -204,7 +204,7 @@ class ForgeWorker:
     def _try_call(
         self, kind: ForgeKind, work: Callable[[Forge], None], attempts: int
     ) -> tuple[Retry | None, str | None]:
-        """Do some work with a forge; return when to retry it and what happened, or two times None if it succeeded."""
+        """Do some work with a forge; return when to retry it and what went wrong, or (None, None) if it succeeded."""
         forge = self.forges.get(kind)
         if forge is None:
             return Retry(None), f"no {kind} is configured"

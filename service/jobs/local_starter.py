@@ -89,9 +89,10 @@ class LocalStarter:
         return f"/api/v1/jobs/{job.id}/log"
 
     def is_waiting(self, job_id: int) -> bool:
-        """Return whether the process of a job lives: it may wait for the host as long as it takes."""
+        """Return whether the process of a job lives: then it waits for its turn on the host, as long as it takes."""
         try:
             with self.find_log_file(job_id).open("rb") as stream:
+                # The process of a job holds an exclusive lock on its log.
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -104,7 +105,10 @@ class LocalStarter:
         return self.home / "jobs" / f"{job_id}.log"
 
     def _run_and_release(self, job_id: int) -> None:
-        """Run the process of a job until it ends. Without a process, the job is lost because no runner takes it."""
+        """Run the process of a job until it ends.
+
+        If the process cannot be started, nothing is reported: the job counts as lost later, because no runner takes it.
+        """
         end = ""
         try:
             end = f"The job's process ended with status {self._run_process(job_id)}."

@@ -114,19 +114,20 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
     return {
         "lab": lab,
         "address": address,
-        "wrong": wrong_field,
+        "wrong_field": wrong_field,
         "problem": problem,
-        "known": completions,
+        "completions": completions,
         "refs": ref_list,
-        "hidden": {name: value for name, value in address.arguments.items() if name in {"set", "environment"}},
-        "chosen": {name: value for name, value in address.arguments.items() if name in {"rows", "columns"}},
+        "added_arguments": {name: value for name, value in address.arguments.items() if name in {"set", "environment"}},
+        "axis_arguments": {name: value for name, value in address.arguments.items() if name in {"rows", "columns"}},
         "offers": _list_offers(address, lab) if lab else [],
         "removable": _list_removals(address, lab) if lab else {},
         "may_order": lab is not None and not lab.refusal and guard.find_caller().may(Scope.ORDER),
-        "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in open_jobs) if lab else 0,
-        "waits": _has_no_starter(lab) if lab else False,
+        # An open job without a host may run on this one.
+        "n_jobs_ahead": sum((job.host or job.question.host) in {None, lab.host} for job in open_jobs) if lab else 0,
+        "has_no_starter": _has_no_starter(lab) if lab else False,
         "pairs": DEFAULT_PAIRS,
-        "placed": _build_address(address, lab).arguments if lab else {},
+        "order_arguments": _build_address(address, lab).arguments if lab else {},
     }
 
 

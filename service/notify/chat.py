@@ -68,7 +68,7 @@ def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Itera
     Parameters
     ----------
     max_characters
-        Most characters of a part, as the service counts them: some are longer after Apprise has escaped them.
+        The largest length of a part, as the service counts it: some characters become longer when Apprise escapes them.
     """
     line_end = "  \n" if chat.format == "markdown" else "\n"
     part = ""

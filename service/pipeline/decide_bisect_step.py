@@ -18,7 +18,7 @@ from service.store.bisects import bisect_inputs
 from service.store.runs import runs
 
 MAX_COMMITS = 5000
-"""Most commits of a noisy search, whose tables grow with their square."""
+"""The largest number of commits in a noisy search: its tables grow with the square of that number."""
 
 
 def search_commits(session: Session, request: SearchRequest) -> Search | None:

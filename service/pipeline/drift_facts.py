@@ -52,14 +52,14 @@ class DriftFacts:
         parents = self._map_parents(series.subject_id)
         revisions_query = select(Revision).where(Revision.subject_id == series.subject_id)
         blamed_revision = self._session.scalars(revisions_query.where(Revision.commit == drift.after.revision)).one()
-        candidates = list_commits_between(parents, *drift.suspects)
+        candidates = list_commits_between(parents, *drift.outer_revisions)
         settings_before, settings_after = self._read_settings_of_sides(drift)
         return DriftContext(
             title=blamed_revision.title,
             author=blamed_revision.author,
             committed_at=blamed_revision.committed_at,
             candidates=revisions.list_candidates(self._session, series.subject_id, candidates),
-            candidates_known=are_all_known(parents, *drift.suspects),
+            candidates_known=are_all_known(parents, *drift.outer_revisions),
             settings_before=settings_before,
             settings_after=settings_after,
             levels_before=self._map_levels(tuple(point.run_id for point in drift.old_points[-_NEAREST_RUNS:])),

@@ -150,7 +150,9 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
     _add_new_events(session, subject_id, assembled, events, now)
-    was_certain = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
+    was_certain = {
+        event_id for event_id, event in events.items() if event.found and event.confirmed and not event.merged_into
+    }
     reassigned_drifts = _assign_drifts(session, assembled, new_rows, stored_drifts, events)
     is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
@@ -174,8 +176,8 @@ def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[st
     for drift in stored_drifts:
         by_event[drift.event].append(drift)
     return {
-        name: KnownEvent(by_event[name], event.number, alive=event.found, state=event.state)
-        for name, event in events.items()
+        event_id: KnownEvent(by_event[event_id], event.number, alive=event.found, state=event.state)
+        for event_id, event in events.items()
     }
 
 
@@ -184,12 +186,12 @@ def _add_new_events(
 ) -> None:
     """Add a row for each event that was not stored before, and number them after the last one."""
     last_number = max((event.number for event in events.values()), default=0)
-    for number, name in enumerate(assembled.new_events, start=last_number + 1):
-        events[name] = Event(
-            id=name,
+    for number, event_id in enumerate(assembled.new_events, start=last_number + 1):
+        events[event_id] = Event(
+            id=event_id,
             subject_id=subject_id,
             number=number,
-            cause=assembled.members[name][0].cause,
+            cause=assembled.members[event_id][0].cause,
             state=State.NEW,
             found=True,
             confirmed=False,
@@ -201,7 +203,7 @@ def _add_new_events(
             importance=0,
             document={},
         )
-        session.add(events[name])
+        session.add(events[event_id])
     session.flush()
 
 
@@ -214,13 +216,13 @@ def _assign_drifts(
 ) -> set[str]:
     """Assign each drift to its event, and move the drifts of merged events.
 
-    Returns the drifts that have another event than before, or one for the first time.
+    Returns the drifts that belong to a different event than before, or to one for the first time.
     """
     previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored_drifts}
     reassigned_drifts: set[str] = set()
-    for name, members in assembled.members.items():
+    for event_id, members in assembled.members.items():
         for member in members:
-            assignment = name, member.drift_id in assembled.returned_drifts
+            assignment = event_id, member.drift_id in assembled.returned_drifts
             if previous_assignments.get(member.drift_id) == assignment:
                 continue
             row = new_rows.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
@@ -228,10 +230,10 @@ def _assign_drifts(
             reassigned_drifts.add(member.drift_id)
     session.flush()
     event_drifts.insert_rows(session, [row for drift, row in new_rows.items() if drift in reassigned_drifts])
-    for name, merge_target in assembled.merged_into.items():
-        events[name].merged_into = merge_target
+    for event_id, merge_target in assembled.merged_into.items():
+        events[event_id].merged_into = merge_target
         for table in (EventDriftRow, DriftRow):
-            statement = update(table).where(table.event_id == name).values(event_id=merge_target)
+            statement = update(table).where(table.event_id == event_id).values(event_id=merge_target)
             session.execute(statement.execution_options(synchronize_session=False))
     return reassigned_drifts
 

@@ -12,7 +12,7 @@ from service.config.notifications import DAYS, ChannelSettings, QuietHours
 FIRST_WAIT = timedelta(minutes=1)
 MAX_WAIT = timedelta(hours=6)
 MAX_SINGLE = 5
-"""Up to so many new events have a message each; more of them share one message."""
+"""Up to this many new events get a message each; more of them share one message."""
 
 Event = TypeVar("Event")
 

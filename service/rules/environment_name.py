@@ -14,8 +14,8 @@ _MAX_CHARACTERS = 40
 def name_environment(settings: Mapping[str, str]) -> str:
     """Return a name such as ``Linux 6.1.0-18-amd64, glibc 2.36, huge pages madvise``; empty if nothing is known.
 
-    What most hosts have in common is named only where it differs: another allocator than the C library's, pages of
-    another size than 4 KiB.
+    What most hosts have in common is named only where it differs: an allocator other than the C library's, pages that
+    are not 4 KiB.
     """
     libc = _shorten(settings.get("libc.version", "").partition(" (")[0])
     allocator = _shorten(settings.get("allocator", ""))

@@ -72,12 +72,12 @@ _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 
 def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
     """Return the CPU time of one fault by the newest profile in an environment; None if it was not measured."""
-    chosen = (
+    query = (
         select(StoredProfile.summary)
         .join(Environment, StoredProfile.environment_id == Environment.id)
         .where(Environment.hash == environment, *profile_filter.list_conditions())
     )
-    packed = session.scalar(chosen.order_by(*_NEWEST_FIRST).limit(1))
+    packed = session.scalar(query.order_by(*_NEWEST_FIRST).limit(1))
     return None if packed is None else _unpack_summary(packed).seconds_per_fault
 
 
@@ -146,29 +146,29 @@ def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offse
     """Return a page of profiles, the newest first."""
     conditions = profile_filter.list_conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
-    chosen = select(StoredProfile.summary).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    items = [build_list_entry(_unpack_summary(packed)) for packed in session.scalars(chosen)]
+    query = select(StoredProfile.summary).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    items = [build_list_entry(_unpack_summary(packed)) for packed in session.scalars(query)]
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
 def find_newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
     """Return the id of the newest profile; preferably of the given environment."""
-    chosen = select(StoredProfile.id).where(*profile_filter.list_conditions()).order_by(*_NEWEST_FIRST).limit(1)
+    query = select(StoredProfile.id).where(*profile_filter.list_conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
         same_environment = select(Environment.id).where(Environment.hash == environment)
-        newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same_environment)))
+        newest_there = session.scalar(query.where(StoredProfile.environment_id.in_(same_environment)))
         if newest_there is not None:
             return newest_there
-    return session.scalar(chosen)
+    return session.scalar(query)
 
 
-def list_profiled_cases(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
-    """Return the case and the commit of every profile of these revisions."""
+def list_profiled_cases(session: Session, commits: Iterable[str]) -> set[tuple[str, str]]:
+    """Return the case and the commit of every profile of these commits."""
     rows = session.execute(
         select(Case.name, Revision.commit)
         .join_from(StoredProfile, Revision, StoredProfile.revision_id == Revision.id)
         .join(Case, StoredProfile.case_id == Case.id)
-        .where(Revision.commit.in_(list(revisions)))
+        .where(Revision.commit.in_(list(commits)))
         .distinct()
     )
     return {(name, commit) for name, commit in rows}

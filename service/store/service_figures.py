@@ -13,7 +13,7 @@ from runner.contract import Outcome
 from runner.contract.job import State
 from service.rules.events.lifecycle import CLOSED
 from service.store.models import DeliveryRow, DriftRow, Event, ForgeDelivery, ForgeGate, Host, Job, Run, RunCount
-from service.store.series.series import STALE
+from service.store.series.series import SELECT_STALE_SERIES
 
 _SIZE_QUERIES = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
@@ -64,7 +64,7 @@ def read_figures(session: Session) -> Figures:
         jobs={row.state: row.jobs for row in session.execute(jobs)},
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
         drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed)),
-        unjudged=session.scalar(select(func.count()).select_from(STALE.subquery())) or 0,
+        unjudged=session.scalar(select(func.count()).select_from(SELECT_STALE_SERIES.subquery())) or 0,
         messages={
             "channels": count(DeliveryRow.sent_at.is_(None)),
             "github": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),

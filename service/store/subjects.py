@@ -43,9 +43,11 @@ def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> Subj
 
 def list_to_bisect(session: Session) -> list[str]:
     """Return the subjects whose drifts the service bisects by itself, and whose events are up to date."""
-    current = Subject.events_version == Subject.drifts_version
-    chosen = Subject.bisect_policy == BisectPolicy.DO
-    return list(session.scalars(select(Subject.name).where(chosen, current).order_by(Subject.name)))
+    is_up_to_date = Subject.events_version == Subject.drifts_version
+    bisects_automatically = Subject.bisect_policy == BisectPolicy.DO
+    return list(
+        session.scalars(select(Subject.name).where(bisects_automatically, is_up_to_date).order_by(Subject.name))
+    )
 
 
 def map_bisect_policies(session: Session, names: Iterable[str]) -> dict[str, BisectPolicy]:

@@ -13,7 +13,7 @@ from service.store.revisions import named_commits
 from service.store.runs import compared_runs
 
 MAX_RESULTS = 20
-"""Most results of a kind."""
+"""The largest number of results of a kind."""
 
 Result = tuple[str, str, str, str]
 """Kind, key, title and details."""

@@ -2,8 +2,8 @@
 
 A compressed answer's size depends on what it repeats, so text of an attacker beside a secret can reveal the secret
 (BREACH). No page holds one: forms are guarded by the ``Sec-Fetch-Site`` header, not by tokens in the page. What shows a
-new token is marked ``no-store``, and the search repeats any text beside stored names: neither is compressed. Answers to
-other methods than GET, such as the lease of a job, are not compressed either.
+new token is marked ``no-store``, and the search repeats any text beside stored names: neither is compressed.
+Responses to methods other than GET, such as the lease of a job, are not compressed either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records in the audit log that a service starts with other settings than before."""
+"""Records in the audit log that a service starts with different settings than before."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ bp = Blueprint("vendor", __name__, url_prefix="/vendor")
 @bp.get("/<package>/<version>/<name>")
 def file(package: str, version: str, name: str) -> Response:
     """Serve the file of a package."""
-    place = f"{package}/{version}/{name}"
-    response = send_from_directory(_VENDORED, place, mimetype="text/javascript", max_age=_ONE_YEAR_SECONDS)
+    path = f"{package}/{version}/{name}"
+    response = send_from_directory(_VENDORED, path, mimetype="text/javascript", max_age=_ONE_YEAR_SECONDS)
     response.cache_control.immutable = True
     return response
 

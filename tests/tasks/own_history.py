@@ -29,7 +29,7 @@ DECODE, SCAN, CACHE, FEW = (
     Case(workload=name, definition="0123456789abcdef", parameters={"mib": 8})
     for name in ("decode", "scan", "cache", "few")
 )
-"""``cache`` has two modes and no level of its own; ``few`` counts so little that one fault more is much in percent."""
+"""``cache`` has two modes and no level of its own; ``few`` counts so little that one more fault is much in percent."""
 POOL_MERGE, HELD, ONE_FAULT, KERNEL, ARENA_MERGE, BETTER, LAST, UNMEASURED = 13, 16, 20, 24, 29, 33, 36, 39
 """Commits of the main line: merges, and those that move a count; the last measured one, and one that is not."""
 BIG = 72_725

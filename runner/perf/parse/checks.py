@@ -13,6 +13,10 @@ from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
 _PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _NOT_A_NUMBER = re.compile(r"|-?nan|-?inf")
+_RELATIVE_TOLERANCE = Decimal("1e-9")
+"""Part of a count by which perf's arithmetic with doubles may be off, with room to spare."""
+_ABSOLUTE_TOLERANCE = Decimal("1e-3")
+"""Events by which a product of two printed numbers may be off although both are exact: only whole events matter."""
 
 
 def check_clocks(rows: Sequence[Row]) -> None:
@@ -52,7 +56,7 @@ def check_rates(rows: Sequence[Row]) -> None:
     """Check counts against the rates beside them: perf divides each count by the task clock."""
     clocks = [row for row in rows if row.name.metric in CPU_CLOCKS and row.count.value is not None]
     if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
-        return  # perf divides by the mean of all of them
+        return  # With several clocks, or a different one, perf divides by something else.
     shortest, longest = _compute_clock_bounds(clocks[0])
     for row in rows:
         match = _RATE.fullmatch(row.metric[1])
@@ -61,8 +65,8 @@ def check_rates(rows: Sequence[Row]) -> None:
         low, high = _compute_rate_bounds(row.line, row.metric[0])
         min_count = low * _PREFIXES[match["prefix"]] * shortest
         max_count = high * _PREFIXES[match["prefix"]] * longest
-        rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
-        if not min_count - rounding <= row.count.value <= max_count + rounding:
+        tolerance = row.count.value * _RELATIVE_TOLERANCE + _ABSOLUTE_TOLERANCE
+        if not min_count - tolerance <= row.count.value <= max_count + tolerance:
             raise row.line.make_error("the count does not match its rate and the task clock")
 
 

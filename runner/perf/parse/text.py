@@ -222,6 +222,7 @@ def _parse_metric(line: Line, text: str, decimal_point: str) -> tuple[str, str]:
     match = _METRIC.fullmatch(text)
     if not match or (match["value"] and is_decimal(match["value"]) and decimal_point not in match["value"]):
         raise line.make_error(
-            "the text after # is not a number with a unit, or has another decimal point than the times at the end"
+            "the text after # is not a number with a unit, "
+            "or its decimal point differs from that of the times at the end"
         )
     return match["value"] or "", (match["unit"] or "").strip()

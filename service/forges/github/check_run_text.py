@@ -18,7 +18,7 @@ NAME = "Faultwatch"
 MAX_SUMMARY_BYTES = 65_535
 """GitHub's limit of a summary in characters, applied to bytes here, which are never fewer."""
 ANNOTATIONS_PER_REQUEST = 50
-"""Most annotations of one request."""
+"""The largest number of annotations in one request."""
 _MAX_TITLE_CHARACTERS = 250
 
 Conclusion = Literal["success", "failure", "neutral"]

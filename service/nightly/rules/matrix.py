@@ -111,7 +111,7 @@ class GridCell:
     provisional
         Whether the only drift between them needs one more run.
     other_commit
-        Whether the level is of another commit than that of its row: the two do not compare.
+        Whether the level is of a different commit than the row: the two cannot be compared.
     why
         Why there is no level; empty if there is one.
     missed

@@ -20,7 +20,7 @@ class TokenLimits:
     Attributes
     ----------
     hosts
-        The hosts as which it reports and claims jobs, and for which it orders and changes them.
+        The hosts under whose names it reports and claims jobs, and for which it orders and changes jobs.
     subjects
         The subjects about which it reports, and orders and changes jobs.
     repositories

@@ -44,7 +44,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
     observations
         All known observations, of any commits: a known result is never requested again.
     max_commits
-        How many commits to name: so many are built side by side.
+        How many commits to name: as many as are built side by side.
     """
     values, failed = _read_levels(observations)
     refused = refuse_unfit_ends(question, failed)
@@ -222,12 +222,12 @@ class _ExactSearch:
                 complete = self._explain_undivided_gap(old_end, new_end, suspects)
             else:
                 halves = [
-                    (low, high)
-                    for low, high in ((old_end, dividing_commit), (dividing_commit, new_end))
-                    if self._do_levels_differ(low, high)
+                    (older, newer)
+                    for older, newer in ((old_end, dividing_commit), (dividing_commit, new_end))
+                    if self._do_levels_differ(older, newer)
                 ]
                 # All of them, so that all gaps open.
-                results = [self.find_culprits_between(low, high) for low, high in halves]
+                results = [self.find_culprits_between(older, newer) for older, newer in halves]
                 complete = all(results)
             self._is_explained[old_end, new_end] = complete
             if complete:

@@ -44,11 +44,11 @@ MAX_RUNS = 500
 MIN_NO_FURTHER_PROBABILITY = 0.97
 """Probability that there is no further step as large as the smallest one found, from which the search ends."""
 SIZE_MARGIN_ERRORS = 1.0
-"""The size of a step may be so many standard errors below its estimate."""
+"""The size of a step may be this many standard errors below its estimate."""
 CONFIRMING_RUNS = 16
-"""For so many runs it has to stay as probable: of two equal culprits, chance soon hides one for a moment."""
+"""For this many runs that probability has to hold: of two equal culprits, chance soon hides one for a moment."""
 MIN_RUNS_TO_END_AT_ONCE = 80
-"""With so many runs the steps are known well enough that the search ends at once."""
+"""With this many runs the steps are known so well that the search ends at once."""
 SURE_NO_FURTHER_PROBABILITY = 0.9997
 """Probability from which the search ends at once: so large a step leaves chance no room."""
 DRIFT_RUNS_FACTOR = 3
@@ -56,7 +56,7 @@ DRIFT_RUNS_FACTOR = 3
 DRIFT_PRIOR_ODDS = 0.05
 """Prior odds of each number of waves against no drift of the host."""
 RUNS_PER_WAVE = 8
-"""A drift of the host is taken out by one wave for so many runs: one that is faster is noise."""
+"""A drift of the host is removed with one wave for this many runs: what changes faster is noise."""
 CONFIRMATION_BITS = 3
 """Bits of information added to an estimate, because a search ends only when one commit is almost certain."""
 TYPICAL_BITS_PER_RUN = 0.16

@@ -47,7 +47,7 @@ from service.rules.comparison.rebuild_effect import decide_by_other_builds
 from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
-"""A count that varies by itself is the same once pairs exclude a change of so many percent of base.
+"""A count that varies by itself is the same once pairs exclude a change of this many percent of base.
 
 Signs alone take 140 pairs to show that neither side is favoured. Where a count repeats, one fault is a change.
 """

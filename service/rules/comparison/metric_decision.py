@@ -143,7 +143,7 @@ def decide_count(
 
 
 def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
-    """Return a change of so many percent in events, if the pairs certainly exclude it in both directions.
+    """Return a change of ``worth_proving`` percent, in events, if the pairs certainly exclude it in both directions.
 
     A change of this size shows as differences of at least half of it. So smaller differences are taken for equal ones,
     and the pairs have to be balanced by the same test, with the same error probability, as where all differences count.

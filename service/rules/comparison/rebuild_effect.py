@@ -36,7 +36,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         )
     n_further_builds = min(len(base_levels), len(head_levels)) - 1
     if n_further_builds < FURTHER_BUILDS:
-        sentence = f"{verdict.sentence} Further builds of both revisions must show the change, too."
+        sentence = f"{verdict.sentence} Further builds of both revisions must also show the change."
         return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {n_further_builds} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})

@@ -31,7 +31,7 @@ class ClippedSeries:
         start, n = self._n_final, len(x)
         self._reserve_points(n)
         medians = compute_running_median(x[:n], max(0, start - 1), n)
-        if start == 0:
+        if start == 0:  # No point precedes the first one: it is compared with its own median.
             medians = np.concatenate([medians[:1], medians])
         residuals, increments = clip_outliers(x[start:n], medians, noise.sigma)
         _continue_sums(self._clipped_medians, start, increments)

@@ -18,7 +18,7 @@ MAX_POINTS_TO_NEWEST = 36
 MAX_POSITION_ERROR = 3
 """Points by which the position of the same change may differ between the two rules."""
 MIN_SIZE_RATIO = 4
-"""A change is another one if it is more than so many times as large as the fixed ones at its position."""
+"""A change is a different one if it is more than this many times as large as the fixed ones at its position."""
 MAX_USUAL_UNCERTAINTY = 64
 """Points that the position of few changes is uncertain by."""
 _index = attrgetter("index")
@@ -53,7 +53,7 @@ class LevelChangeDetector:
         Raises
         ------
         ValueError
-            If a number is not finite, or ``samples`` has another length than ``values``. Nothing is appended then.
+            If a number is not finite, or ``samples`` and ``values`` differ in length. Nothing is appended then.
         """
         values = check_numbers(values, len(self._values), "values")
         if samples is not None:
@@ -232,7 +232,7 @@ def find_level_changes(
     Raises
     ------
     ValueError
-        If a number is NaN or infinite, or ``samples`` has another length than ``values``.
+        If a number is NaN or infinite, or ``samples`` and ``values`` differ in length.
     """
     detector = LevelChangeDetector()
     detector.extend(values, samples)

@@ -92,9 +92,9 @@ def is_rare(before: Floats, after: Floats) -> bool:
     """Return whether the values after a position are unlikely to lie so far on one side by chance.
 
     That is the exact tail of the statistic of Mann and Whitney ("On a test of whether one of two random variables is
-    stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), by which normal scores are too
-    cautious if one side is short. The number of orders in which at most ``u`` pairs are out of order is bounded by the
-    number of partitions that all whole numbers up to ``u`` have together.
+    stochastically larger than the other", Annals of Mathematical Statistics 18, 1947). It is used because normal scores
+    are too cautious if one side is short. The number of orders with at most ``u`` pairs out of order is bounded by the
+    number of partitions of all whole numbers up to ``u``.
     """
     counts_at_most = np.searchsorted(np.sort(before), after, side="right")
     counts_below = np.searchsorted(np.sort(before), after, side="left")

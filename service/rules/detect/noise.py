@@ -19,6 +19,9 @@ MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its l
 LARGE_STEP_SIGMA = 4.0  # sigma from which on a change is judged by itself
 MIN_POINTS_TO_KNOW_RHO = 64  # points that show whether successive runs are independent
 MAX_MODE_SPREAD = 0.5  # part of sigma: a smaller spread around the nearest of several modes shows them
+_MIN_POINTS_FOR_DISTANCE = 48  # fewer have less than one of those 1.5 % of the points
+_MAX_POINTS_FOR_DISTANCE = 1024  # enough for a steady estimate, and the same time for every longer series
+_OUTLIER_SHARE = 0.015  # the largest part of the points that count as outliers
 RHO_SHRINKAGE = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
 
@@ -140,8 +143,9 @@ def sort_sizes(differences: Floats) -> Floats:
 
 def estimate_outlier_distance(x: Floats) -> float:
     """Return the distance from the level that 1.5 % of single points exceed; 0.0 if there are too few points."""
-    if len(x) < 48:
+    if len(x) < _MIN_POINTS_FOR_DISTANCE:
         return 0.0
-    newest = x[-1024:]
+    newest = x[-_MAX_POINTS_FOR_DISTANCE:]
+    # The first and last four points have no median of nine around them.
     distances = np.sort(np.abs(newest[4:-4] - compute_medians_of_nine(newest)))
-    return float(distances[int(0.985 * len(distances))])
+    return float(distances[int((1 - _OUTLIER_SHARE) * len(distances))])

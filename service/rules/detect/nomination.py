@@ -25,8 +25,10 @@ MAX_LIKELY_CHANCE = 0.02
 in some fifty moves a metric."""
 MAX_WORTHWHILE_CHANCE = 0.9
 """The same for a change that is worth a comparison if there is time."""
-MIN_RUNS_TO_CLIP, MAX_OUTLIER_DEVIATIONS = 8, 4.0
-"""From so many runs on, runs are clipped that lie further off their median than so many standard deviations."""
+MIN_RUNS_TO_CLIP = 8
+"""The smallest number of runs whose outliers are clipped."""
+MAX_OUTLIER_DEVIATIONS = 4.0
+"""Runs that are more standard deviations away from their median are clipped."""
 MIN_INTERVAL_LOSS = 2.0
 """By how much the log-likelihood of another position may be lower for it to be a candidate."""
 PRIOR_DEGREES = 2.0

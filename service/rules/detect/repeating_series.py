@@ -36,7 +36,7 @@ MIN_SAMPLES_TO_VARY = 4  # samples of a run that show whether they repeat
 MIN_RUNS_TO_SHOW_NOISE = 4
 """Fewer runs off the level may all differ without showing that the series is noisy."""
 MAX_PENDING_RUNS = 32
-"""Values off the level that are no change after so many runs show that the series does not repeat."""
+"""If the values off the level are still no change after this many runs, the series does not repeat."""
 MIN_REPEATS_OF_LEVEL = 8
 """Equal values that show that the first point of a series was off the level, if nothing repeats it."""
 
@@ -291,7 +291,7 @@ class RepeatingSeries:
         return self._pending_values[-length:] if length else []
 
     def _confirm_newest(self, n_runs: int) -> None:
-        """Turn so many of the newest pending runs into a change; those before them were outliers."""
+        """Turn the newest ``n_runs`` pending runs into a change; those before them were outliers."""
         self._count_as_outliers(self._pending_values[:-n_runs])
         self._pending_values = self._pending_values[-n_runs:]
         self._confirm_pending()
@@ -337,18 +337,25 @@ class RepeatingSeries:
 
     def _make_change(self, runs: Sequence[Number], rule: str, reason: str, *, wants_rerun: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
-        low, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
+        start, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
         after = runs[first_repeated]
         # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
         while (
             first_repeated
-            and self._has_sample_range_with(low + first_repeated - 1, after)
-            and not self._has_sample_range_with(low + first_repeated - 1, self._level)
+            and self._has_sample_range_with(start + first_repeated - 1, after)
+            and not self._has_sample_range_with(start + first_repeated - 1, self._level)
         ):
             first_repeated -= 1
         evidence = f"{format_change(self._level, after)}: {reason}"
         return LevelChange(
-            low + first_repeated, self._level, after, low, low + first_repeated, rule, evidence, wants_rerun=wants_rerun
+            start + first_repeated,
+            self._level,
+            after,
+            start,
+            start + first_repeated,
+            rule,
+            evidence,
+            wants_rerun=wants_rerun,
         )
 
     def _has_sample_range_with(self, index: int, value: Number) -> bool:
@@ -446,7 +453,7 @@ def _is_change(
     exact: bool,
     n_far_outliers: int | None = None,
 ) -> bool:
-    """Return whether the pending runs, the last of so many points, cannot be outliers.
+    """Return whether the pending runs, the last of ``n_points`` points, cannot be outliers.
 
     Parameters
     ----------

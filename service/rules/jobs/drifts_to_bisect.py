@@ -21,9 +21,9 @@ MAX_BISECTS_A_DAY = 24
 MAX_RUNS = 200
 """How many runs may be measured for one of them: a noisy metric can take that many."""
 MIN_RUNS = 10
-"""A bisect is ordered only if so many runs are left of the day: most bisects of a count take no more."""
+"""A bisect is ordered only if at least this many of the day's runs are left: most bisects of a count take no more."""
 MAX_FRUITLESS_BISECTS = 3
-"""After so many bisects in a row that failed without a run, the service orders none until the next day."""
+"""After this many successive bisects that failed without a run, the service orders none until the next day."""
 MAX_ATTEMPTS = 3
 """How often the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
 DAY = timedelta(days=1)

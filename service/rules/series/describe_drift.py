@@ -83,18 +83,24 @@ def describe_drifts(
     """
     ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [
-        _describe_drift(drift_id, head, drift, context, is_within=is_within, floor=floor)
-        for drift_id, drift, context, is_within in zip(ids, drifts, contexts, within_budget, strict=True)
+        _describe_drift(drift_id, head, drift, context, is_within_budget=is_within_budget, floor=floor)
+        for drift_id, drift, context, is_within_budget in zip(ids, drifts, contexts, within_budget, strict=True)
     ]
 
 
 def _describe_drift(
-    identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext, *, is_within: bool, floor: Number | None
+    drift_id: str,
+    head: SeriesHead,
+    drift: SeriesDrift,
+    context: DriftContext,
+    *,
+    is_within_budget: bool,
+    floor: Number | None,
 ) -> Drift:
     """Return one drift as the API describes it, with its evidence, its settings and its price."""
     before, after = drift.change.before, drift.change.after
     return Drift(
-        id=identity,
+        id=drift_id,
         series_id=head.id,
         subject=head.subject,
         host=head.host,
@@ -110,8 +116,8 @@ def _describe_drift(
         author=context.author,
         committed_at=context.committed_at,
         previous_revision=drift.before.revision,
-        last_good=drift.suspects[0],
-        first_bad=drift.suspects[1],
+        last_good=drift.outer_revisions[0],
+        first_bad=drift.outer_revisions[1],
         candidates=list(context.candidates),
         candidates_known=context.candidates_known,
         before=before,
@@ -133,12 +139,13 @@ def _describe_drift(
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
         companions=list_other_metrics(head.metric, context.levels_before, context.levels_after),
-        within_budget=is_within,
+        within_budget=is_within_budget,
         price=fault_price.price_change(
             head.metric,
             fault_price.Side(before, _compute_medians(context.levels_before), context.settings_before),
             fault_price.Side(after, _compute_medians(context.levels_after), context.settings_after),
             context.costs,
+            # Counts that repeat have no noise for which the price would have to allow.
             0 if drift.change.rule in _REPEATING_RULES else drift.spread,
         ),
         floor=floor,

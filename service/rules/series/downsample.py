@@ -31,7 +31,7 @@ def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
 
 
 def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
-    """Return a series with about so many points at most, and with the runs around its drifts.
+    """Return a series with at most about ``max_points`` points, including the runs around its drifts.
 
     Of the points on the path, and of those beside it, the extremes of as many columns remain as there is room for. The
     runs around each drift and each configuration change always remain, even if that exceeds the limit a little.

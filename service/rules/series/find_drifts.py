@@ -36,7 +36,7 @@ class SeriesDrift:
         The points on the two levels; the change lies between the last old and the first new one.
     after_position, up_to_position
         The change lies after the first of these positions, up to and including the second.
-    suspects
+    outer_revisions
         The revisions at those positions: the candidates are what the second one contains and the first one does not.
     change
         The result of the detector.
@@ -49,7 +49,7 @@ class SeriesDrift:
     cause: Cause
     after_position: int
     up_to_position: int
-    suspects: tuple[str, str]
+    outer_revisions: tuple[str, str]
     change: detect.LevelChange
     pairs: int | None = None
 
@@ -129,7 +129,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
             cause=find_cause(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
-            suspects=(outer_before.revision, outer_after.revision),
+            outer_revisions=(outer_before.revision, outer_after.revision),
             change=change,
         )
 

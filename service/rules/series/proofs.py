@@ -265,7 +265,7 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
         cause=Cause.COMMIT,
         after_position=proof_range.start_position,
         up_to_position=proof_range.end_position,
-        suspects=(proof.base, proof.head),
+        outer_revisions=(proof.base, proof.head),
         change=change,
         pairs=proof.pairs,
     )
@@ -290,7 +290,7 @@ def _get_position(point: PathPoint) -> tuple[int, datetime]:
 def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) -> SeriesDrift:
     """Return a drift without the ends of its range between which pairs do not differ."""
     start, end = drift.after_position, drift.up_to_position
-    old_suspect, new_suspect = drift.suspects
+    last_good, first_bad = drift.outer_revisions
     while True:
         covering_start = next(
             (
@@ -309,11 +309,11 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
             None,
         )
         if covering_start:
-            start, old_suspect = covering_start.end_position, covering_start.proof.head
+            start, last_good = covering_start.end_position, covering_start.proof.head
         elif covering_end:
-            end, new_suspect = covering_end.start_position, covering_end.proof.base
+            end, first_bad = covering_end.start_position, covering_end.proof.base
         else:
-            return replace(drift, after_position=start, up_to_position=end, suspects=(old_suspect, new_suspect))
+            return replace(drift, after_position=start, up_to_position=end, outer_revisions=(last_good, first_bad))
 
 
 def _make_drifts(proof_range: _ProofRange, points: Points) -> list[SeriesDrift]:
@@ -331,7 +331,7 @@ def _make_drifts(proof_range: _ProofRange, points: Points) -> list[SeriesDrift]:
             cause=Cause.COMMIT,
             after_position=proof_range.start_position,
             up_to_position=proof_range.end_position,
-            suspects=(proof.base, proof.head),
+            outer_revisions=(proof.base, proof.head),
             change=change,
             pairs=proof.pairs,
         )

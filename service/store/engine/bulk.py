@@ -214,14 +214,18 @@ def _build_match(table: str, key: Iterable[str]) -> str:
 def _convert_values(
     dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded_columns: Collection[str]
 ) -> Iterable[Values]:
-    """Convert values by the types of their columns."""
-    processors = [None if name in encoded_columns else _find_converter(dialect, table, name) for name in columns]
-    if not any(processors):
+    """Convert the values of rows by the types of their columns.
+
+    Each column is converted as a whole, which is faster than value by value.
+    """
+    converters = [None if name in encoded_columns else _find_converter(dialect, table, name) for name in columns]
+    if not any(converters):
         return rows
     return zip(
         *(
-            values if processor is None else map(processor, values)
-            for values, processor in zip(zip(*rows, strict=True), processors, strict=False)
+            values if converter is None else map(converter, values)
+            # Not strict: without rows there are no columns of values.
+            for values, converter in zip(zip(*rows, strict=True), converters, strict=False)
         ),
         strict=True,
     )

@@ -30,7 +30,7 @@ class VersionedCache(Generic[Value]):
     Parameters
     ----------
     max_items
-        Most items of all values of a database together. The newest value stays, however large it is.
+        The largest number of items in all values of a database together. The newest value stays, however large it is.
     count_items
         Returns how many items a value has.
     max_seconds

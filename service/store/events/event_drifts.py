@@ -92,8 +92,8 @@ def list_located_drifts(session: Session, subject_id: int) -> list[LocatedDrift]
         .where(EventDriftRow.subject_id == subject_id)
     )
     return [
-        _build_located_drift(row, (low, high), change=f"{author}\n{title}", patch=patch)
-        for row, low, high, author, title, patch in rows
+        _build_located_drift(row, (first_position, last_position), change=f"{author}\n{title}", patch=patch)
+        for row, first_position, last_position, author, title, patch in rows
     ]
 
 

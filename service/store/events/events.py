@@ -100,8 +100,8 @@ class EventFilter:
         if self.host is not None:
             conditions.append(Series.host_id.in_(select(Host.id).where(Host.name == self.host)))
         if self.case is not None:
-            named = select(Case.id).where(Case.name.icontains(self.case, autoescape=True))
-            conditions.append(Series.case_id.in_(named))
+            matching_cases = select(Case.id).where(Case.name.icontains(self.case, autoescape=True))
+            conditions.append(Series.case_id.in_(matching_cases))
         if self.metric is not None:
             conditions.append(Series.metric == self.metric)
         return conditions or None
@@ -186,8 +186,8 @@ def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCoun
 
 def list_assignees(session: Session) -> list[str]:
     """Return the assignees of all open events, by name."""
-    chosen = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
-    return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
+    query = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
+    return list(session.scalars(query.distinct().order_by(Event.assignee)))
 
 
 def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:

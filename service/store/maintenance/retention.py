@@ -24,7 +24,7 @@ from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import encode_samples, select_points_by_run
 
 _REPORTS_PER_TRANSACTION = 40
-"""Runs of the same subject wait for as long as so many are written: some 100 ms."""
+"""Runs of the same subject wait while this many are written: some 100 ms."""
 _COMPRESSION_LEVEL = 9
 """zlib level: each report is written once, and nobody waits."""
 _RUNS_PER_QUERY = 500
@@ -39,7 +39,7 @@ class RetentionRule:
     Attributes
     ----------
     thin_before
-        Remove text from reports, and light stacks from profiles.
+        Remove text from reports, and merge the lightest stacks of profiles.
     reduce_before
         Reduce each noisy metric of a run to its level and, if it is judged, its lowest and highest sample.
     delete_profiles_before
@@ -160,19 +160,21 @@ def hold_retention_lock(database: Database) -> Iterator[None]:
 
 def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
     """Apply a rule: delete and thin profiles, then thin and reduce reports, and reclaim the space."""
-    deleted, dropped = (
+    deleted, deleted_bytes = (
         profiles.delete_old(database, rule.delete_profiles_before, rule.subjects)
         if rule.delete_profiles_before
         else (0, 0)
     )
-    thinned, freed = profiles.thin_old(database, rule.thin_before, rule.subjects) if rule.thin_before else (0, 0)
-    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
+    thinned, thinned_bytes = (
+        profiles.thin_old(database, rule.thin_before, rule.subjects) if rule.thin_before else (0, 0)
+    )
+    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=deleted_bytes + thinned_bytes)
     names, steps = _read_subjects(database, rule), _list_steps(rule)
     total = sum(_count_reports(database, step, names.values()) for step in steps)
     for step in steps:
         for name, subject_id in names.items():
-            for n_reports, freed in _shrink_reports(database, step, name, subject_id):
-                result = _add_step_to_result(result, step, n_reports, freed)
+            for n_reports, freed_bytes in _shrink_reports(database, step, name, subject_id):
+                result = _add_step_to_result(result, step, n_reports, freed_bytes)
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
     return replace(result, returned=table_partitions.reclaim_space(database))
 

@@ -14,21 +14,24 @@ from service.rules.run_plan import DriftEnd, Orders, find_series_in_doubt
 from service.store import shared_rows
 from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
-from service.store.plans.pool_runs import Alike
+from service.store.plans.pool_runs import EnvironmentsByCase
 
 _RULES_DECIDED_BY_PAIRS = frozenset({"nominated"})
 """Rules whose suspected drifts are decided by interleaved pairs, which takes fewer runs than measuring again."""
 
 
-def find_orders(session: Session, request: PlanRequest, alike: Alike) -> dict[int, Orders]:
-    """Return the orders for each case of a request in its environment and those alike, by the case's index."""
+def find_orders(session: Session, request: PlanRequest, alike_environments: EnvironmentsByCase) -> dict[int, Orders]:
+    """Return the orders for each case of a request, by the case's index.
+
+    Runs in environments that the one of the request stands for count as well.
+    """
     environment, host = request.environment.hash, request.host.name
     cross_measured: dict[str, set[str]] = defaultdict(set)
     for run in cross_measurements.list_ordered_runs(session, request.subject, host, environment):
         cross_measured[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
-    alike_by_case = {key: alike[index] for index, key in enumerate(keys)}
-    revisions_to_rerun = _map_uncertain_cases(session, request.subject, host, alike_by_case)
+    alike_by_key = {key: alike_environments[index] for index, key in enumerate(keys)}
+    revisions_to_rerun = _map_uncertain_cases(session, request.subject, host, alike_by_key)
     revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(
@@ -42,7 +45,7 @@ def find_orders(session: Session, request: PlanRequest, alike: Alike) -> dict[in
 
 
 def _map_uncertain_cases(
-    session: Session, subject: str, host: str, alike: Mapping[str, frozenset[str]]
+    session: Session, subject: str, host: str, alike_by_key: Mapping[str, frozenset[str]]
 ) -> dict[str, str | None]:
     """Return the revision to measure again, by the key of each case whose newest level is in doubt.
 
@@ -50,7 +53,7 @@ def _map_uncertain_cases(
 
     Parameters
     ----------
-    alike
+    alike_by_key
         The environments whose levels are looked at, by the key of the case.
     """
     in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
@@ -69,26 +72,26 @@ def _map_uncertain_cases(
             document["environment_after"],
             position,
             document["evidence"]["wants_rerun"] and document["rule"] not in _RULES_DECIDED_BY_PAIRS,
-            _find_revision_to_rerun(document, alike.get(key, frozenset())),
+            _find_revision_to_rerun(document, alike_by_key.get(key, frozenset())),
         )
         for series_id, key, position, document in rows
     )
     revisions_to_rerun: dict[str, str | None] = {}
     for end in find_series_in_doubt(ends):
         key = key_of[end.series]
-        if end.environment in alike.get(key, frozenset()):
+        if end.environment in alike_by_key.get(key, frozenset()):
             revisions_to_rerun[key] = revisions_to_rerun.get(key) or end.revision_before
     return revisions_to_rerun
 
 
-def _find_revision_to_rerun(document: Mapping[str, Any], alike: frozenset[str]) -> str | None:
+def _find_revision_to_rerun(document: Mapping[str, Any], alike_environments: frozenset[str]) -> str | None:
     """Return the newest revision before a drift, if the level before it has fewer runs than the level after it.
 
     None if the level before was measured in another environment, or if that revision has runs on both levels: another
     run could then count for either.
     """
     evidence = document["evidence"]
-    if document["environment_before"] not in alike or evidence["n_before"] >= evidence["n_after"]:
+    if document["environment_before"] not in alike_environments or evidence["n_before"] >= evidence["n_after"]:
         return None
     if document["previous_revision"] == document["revision"]:
         return None

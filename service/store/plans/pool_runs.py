@@ -17,16 +17,16 @@ from service.store import shared_rows
 from service.store.models import Case, Host, Series, Subject
 from service.store.series import points, pool_environments
 
-Alike = Mapping[int, frozenset[str]]
+EnvironmentsByCase = Mapping[int, frozenset[str]]
 """The environments that the one of a request stands for, by the index of the case; with its own."""
 
 
-def find_alike_environments(session: Session, request: PlanRequest) -> Alike:
+def find_alike_environments(session: Session, request: PlanRequest) -> EnvironmentsByCase:
     """Return for each case the environments in which all of its exact counts are proven to be those of the request."""
     own_environment = request.environment.hash
-    alike = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
+    environments_by_case = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
     if POOL_SETTING not in request.environment.settings:
-        return alike
+        return environments_by_case
     series_of_case = _list_exact_series(session, request)
     by_series = points.read_points_on_trend(session, [name for names in series_of_case.values() for name in names])
     environments = {point.environment for of_series in by_series.values() for point in of_series}
@@ -45,16 +45,19 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Alike:
             }
             for stand_in_of in stand_ins_of_series
         ]
-        alike[index] |= set.intersection(*groups) if groups else set()
-    return alike
+        environments_by_case[index] |= set.intersection(*groups) if groups else set()
+    return environments_by_case
 
 
 def adopt_pool_runs(
-    stored: Mapping[int, Iterable[StoredRun]], alike: Alike, own_environment: str
+    stored: Mapping[int, Iterable[StoredRun]], alike_environments: EnvironmentsByCase, own_environment: str
 ) -> dict[int, list[StoredRun]]:
     """Return the runs of each case; those in an environment that stands for the request's get the latter."""
     return {
-        index: [replace(run, environment=own_environment) if run.environment in alike[index] else run for run in runs]
+        index: [
+            replace(run, environment=own_environment) if run.environment in alike_environments[index] else run
+            for run in runs
+        ]
         for index, runs in stored.items()
     }
 

@@ -52,7 +52,7 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
 
 
 def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
-    """Return the tags and branches of a subject, or of all subjects, those of the newest commits first."""
+    """Return the tags, then the branches, of a subject or of all subjects; each by commit, the newest first."""
     query = (
         select(RefRow)
         .join(Revision, (Revision.subject_id == RefRow.subject_id) & (Revision.commit == RefRow.commit))

@@ -24,10 +24,10 @@ from service.store.series import points
 Kind = Literal["revision", "run", "environment", "host"]
 
 MAX_RUNS = 1000
-"""Most runs of a side, the newest. A revision has fewer."""
+"""The largest number of runs of a side, of which the newest are read. A revision has fewer."""
 _RUNS_PER_QUERY = 1000
 _MIN_HASH_CHARACTERS = 4
-"""Fewest characters of a hash that select it."""
+"""The smallest number of characters of a hash that select it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
 def list_runs(
     session: Session, side: Side, host: str | None = None, workload: str | None = None
 ) -> list[ComparableRun]:
-    """Return the newest judged runs of a side."""
+    """Return the judged runs of a side: those of a commit or run, or the newest of an environment or host."""
     # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
     newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
     conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
@@ -119,7 +119,7 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     among = bulk.is_among(session, Run.number, runs)
     if session.get_bind().dialect.name != "postgresql":
         return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
-    # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
+    # Point by point by the primary key: else PostgreSQL overestimates the number of runs, and reads all that were
     # stored in the meantime. It leaves a subquery with an offset as it is.
     first_point = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))

@@ -154,8 +154,8 @@ def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Co
 
 def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
     """Return runs with their related rows. The runs are selected first, so that no others are joined."""
-    chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    numbers = session.scalars(chosen).all()
+    query = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    numbers = session.scalars(query).all()
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 

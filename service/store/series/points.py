@@ -161,12 +161,12 @@ class HistoryWindow(NamedTuple):
     """The number of the first run of its revisions."""
 
 
-def find_history_window(session: Session, subject_id: int, host_id: int, revisions: int) -> HistoryWindow | None:
-    """Return the part of a history with so many revisions that a host measured; None if there are no more."""
+def find_history_window(session: Session, subject_id: int, host_id: int, n_revisions: int) -> HistoryWindow | None:
+    """Return the newest part of a history, with ``n_revisions`` that a host measured; None if there are fewer."""
     measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     of_subject = Revision.subject_id == subject_id
     newest = select(Revision.position).where(of_subject, measured).order_by(Revision.position.desc())
-    position = session.scalar(newest.offset(revisions - 1).limit(1))
+    position = session.scalar(newest.offset(n_revisions - 1).limit(1))
     if position is None:
         return None
     of_part = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
@@ -175,7 +175,10 @@ def find_history_window(session: Session, subject_id: int, host_id: int, revisio
 
 
 def find_newest_window(session: Session, series_id: int, max_points: int) -> HistoryWindow | None:
-    """Return the newest part of the history in which a series has at most so many points; None if it has no more."""
+    """Return the newest part of the history in which a series has at most ``max_points`` points.
+
+    None if it has no more than that.
+    """
     newest = select(Revision.position, Run.number).join(Run, Run.revision_id == Revision.id)
     newest = newest.join(Point, Point.run_number == Run.number).where(Point.series_id == series_id)
     rows = session.connection().execute(newest.order_by(Revision.position.desc()).limit(max_points + 1)).all()

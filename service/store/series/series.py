@@ -49,7 +49,7 @@ class StaleSeries(NamedTuple):
     n_points: int
 
 
-STALE = select(Series.id).where(
+SELECT_STALE_SERIES = select(Series.id).where(
     Series.version != Series.judged_version,
     Series.judged | Series.id.in_(select(DriftRow.series_id)),
 )
@@ -103,10 +103,10 @@ def list_stale_series(
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
     stale: dict[int, StaleSeries] = {}
     for filter_ in filters:
-        query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
+        query = SELECT_STALE_SERIES.add_columns(Series.version, Series.judged_version, Series.n_points)
         if conditions := filter_.list_conditions():
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
-        stale |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
+        stale |= {series_id: StaleSeries(*fields) for series_id, *fields in session.execute(query)}
     return stale
 
 

@@ -22,7 +22,7 @@ def require_access_to_report(
     subjects
         What the request is about.
     hosts
-        The hosts as which it measured, or will.
+        The names of the hosts that the request reports for, or will measure on.
     read_only
         Whether the request only reads: no subject changes its owner.
 

@@ -19,7 +19,7 @@ from service.web.problems import ProblemError
 MAX_REQUESTS = 2
 """Requests of a process that judge or wait for that at a time, of the eight that it serves at a time."""
 _MAX_WAIT_SECONDS = 10.0
-"""How long a request judges or waits at most: then its thread serves others, and the client asks again."""
+"""The longest that a request judges or waits: then its thread serves others, and the client asks again."""
 _RETRY_SECONDS = 1
 _request_slots = threading.BoundedSemaphore(MAX_REQUESTS)
 _judging_lock = threading.Lock()
@@ -31,7 +31,8 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
     Raises
     ------
     ProblemError
-        503, where that takes longer than a request may, or where as many as may do so do it already.
+        503, if that takes longer than a request may wait, or if as many requests of this process as may are judging or
+        waiting already.
     """
     if judging_schedule.are_all_judged(get_database(), filters):
         return

@@ -35,9 +35,11 @@ def post(json_data: PlanRequest) -> Plan:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
-        alike = pool_runs.find_alike_environments(session, json_data)
-        own_runs = pool_runs.adopt_pool_runs(stored, alike, json_data.environment.hash)
-        plan = make_plan(json_data, positions, own_runs, plan_orders.find_orders(session, json_data, alike))
+        alike_environments = pool_runs.find_alike_environments(session, json_data)
+        own_runs = pool_runs.adopt_pool_runs(stored, alike_environments, json_data.environment.hash)
+        plan = make_plan(
+            json_data, positions, own_runs, plan_orders.find_orders(session, json_data, alike_environments)
+        )
         return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 
 

@@ -142,7 +142,7 @@ def _compute_x(graph: Graph, index: int) -> float:
 
 def _list_remaining_ranges(graph: Graph, placed_marks: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
-    low, high = 0, len(graph.names) - 1
+    last_before, first_after = 0, len(graph.names) - 1
     side_at: dict[int, MeasuredSide] = {}
     ranges = []
     for row in placed_marks:
@@ -150,11 +150,12 @@ def _list_remaining_ranges(graph: Graph, placed_marks: Sequence[PlacedMark]) -> 
         if row.mark.side is not MeasuredSide.FAILED:
             side_at[index] = row.mark.side
         after = [index for index, side in side_at.items() if side is MeasuredSide.AFTER]
-        high = min(after, default=high)
-        low = max(
-            (index for index, side in side_at.items() if side is MeasuredSide.BEFORE and index < high), default=low
+        first_after = min(after, default=first_after)
+        last_before = max(
+            (index for index, side in side_at.items() if side is MeasuredSide.BEFORE and index < first_after),
+            default=last_before,
         )
-        ranges.append((_compute_x(graph, low), _compute_x(graph, high), row.y))
+        ranges.append((_compute_x(graph, last_before), _compute_x(graph, first_after), row.y))
     return tuple(ranges)
 
 

@@ -86,11 +86,12 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
     aligned_windows = align_windows(starts)
     warm_up = max(count_warm_up(windows) for windows in starts)
     has_operations = all(window.operations for windows in starts for window in windows)
-    # A start that is steady earlier begins further to the right, so that the measured windows are below each other.
+    # A start that is steady earlier begins further to the right, so that the measured windows line up.
     rates_by_start = [
         [
             (index, faults.rate)
             for index, window in enumerate(windows, warm_up - count_warm_up(windows))
+            # None for a window without counted faults: it has no dot.
             for faults in list_window_faults([window])
         ]
         for windows in starts

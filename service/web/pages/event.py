@@ -87,18 +87,18 @@ def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
 @bp.post("/events/triage")
 def triage() -> ResponseReturnValue:
     """Decide once about the events that were selected in a list, and show the list again."""
-    form, chosen = forms.read_form(), request.form.getlist("event")
+    form, event_ids = forms.read_form(), request.form.getlist("event")
     path, query = _parse_list_address(form.get("list", "/"))
     try:
-        triage_request = TriageRequest.model_validate(_build_triage_fields(form, chosen))
+        triage_request = TriageRequest.model_validate(_build_triage_fields(form, event_ids))
         with get_database().writing() as session:
             receipt = triage_events.triage_events(
                 session, triage_request, triage_request.author or "", datetime.now(UTC)
             )
             audit_log.record_triage(session, triage_request, receipt, triage_request.author)
     except ValidationError as error:
-        problem = forms.describe_errors(error) if chosen else "Select at least one event."
-        form_context = {"form": form, "checked": chosen, "problem": problem}
+        problem = forms.describe_errors(error) if event_ids else "Select at least one event."
+        form_context = {"form": form, "checked": event_ids, "problem": problem}
         if path == "/":
             page_ = overview.build_page(
                 inbox.read_inbox(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **form_context

@@ -133,7 +133,7 @@ class Inbox:
     ----------
     since
         From when on events are listed; None for all of them.
-    chosen, since_words
+    since_choice, since_words
         The value of the filter by time in the address, and its words in a sentence.
     counts
         The events that the filters select.
@@ -147,7 +147,7 @@ class Inbox:
 
     query: InboxQuery
     since: datetime | None
-    chosen: str
+    since_choice: str
     since_words: str
     counts: EventCounts
     older: int
@@ -175,13 +175,13 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     ProblemError
         If the query has an invalid value.
     """
-    # From when on.
+    # Since when.
     query, now = _read_query(args, path, since), datetime.now(UTC)
     visit = reader_visit.find_current_visit(now) if since == VISIT else None
-    chosen = query.since
-    if chosen == VISIT and (visit is None or visit.since is None):
-        chosen = FIRST_VISIT_SINCE
-    start = _find_start(chosen, visit, now)
+    since_choice = query.since
+    if since_choice == VISIT and (visit is None or visit.since is None):
+        since_choice = FIRST_VISIT_SINCE
+    start = _find_start(since_choice, visit, now)
     committed_since = _parse_moment("committed", query.committed, now) if query.committed else None
     with get_database().reading() as store:
         # The number of matching events; that of all open events if none is new.
@@ -209,8 +209,8 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     return Inbox(
         query=query,
         since=start,
-        chosen=chosen,
-        since_words=time_filter.describe_since(chosen),
+        since_choice=since_choice,
+        since_words=time_filter.describe_since(since_choice),
         counts=counts,
         older=0 if nothing_new else counts_at_any_time.total - counts.total,
         nothing_new=nothing_new,

@@ -99,7 +99,8 @@ def _explain_variation(series: SeriesDetail) -> str:
 def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
     """Return the likely changes that no pairs have proven or refuted, and how many pairs would prove a rise.
 
-    Changes that are drifts already are left out. The sentence is empty where no comparison can say.
+    Changes that are drifts already are left out. The second value is a sentence; it is empty if the power of a
+    comparison cannot be estimated.
     """
     if not series.judged:
         return [], ""
@@ -124,18 +125,18 @@ def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, st
 
 def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:
     """Return the metrics of the same runs that tell what a change of this one does: faults, system time, speed."""
-    of_case = {
+    siblings_by_metric = {
         sibling.metric: sibling
         for sibling in siblings
         if (sibling.case, sibling.definition, sibling.host) == (series.case, series.definition, series.host)
     }
-    return [of_case[metric] for metric in _COMPANIONS if metric in of_case]
+    return [siblings_by_metric[metric] for metric in _COMPANIONS if metric in siblings_by_metric]
 
 
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
     """Return the ids of this metric in the whole process and in the region of interest; empty unless both exist."""
-    of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
-    by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in of_case}}
+    siblings_of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
+    by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in siblings_of_case}}
     metric = series.metric.removeprefix(_REGION_PREFIX)
     whole_id, region_id = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
     return {} if whole_id is None or region_id is None else {"Whole process": whole_id, "Region of interest": region_id}

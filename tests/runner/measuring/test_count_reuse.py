@@ -11,7 +11,7 @@ from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample,
 from runner.dependencies.digests import combine_digests
 from runner.dependencies.lookup_answers_in_tree import AnsweredLookups, ProgramTree, answer_lookups
 from runner.dependencies.recorded_lookups import Lookups
-from runner.measuring.count_reuse import RUNS_PER_CHECK, SameBytes, is_checked
+from runner.measuring.count_reuse import RUNS_PER_CHECK, CountReuse, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload
@@ -53,11 +53,11 @@ def is_reused(tmp_path: Path, report_changes: dict[str, Any], more: str = "", **
     workload = make_workload(tmp_path, more)
     bench = Bench(Host(name="box"), lambda _: reports.GLIBC)
     case = Case(workload="w", definition=workload.definition)
-    same_bytes = SameBytes(workload, bench)
+    count_reuse = CountReuse(workload, bench)
     before, after = make_tree(tmp_path / "tree-1"), make_tree(tmp_path / "tree-2", **tree_changes)
     bench.known_files.answered[case.name] = answered_in(before)
-    same_bytes.remember_source(measured(before, case, **report_changes))
-    return same_bytes.find_source(case, after) is not None
+    count_reuse.remember_source(measured(before, case, **report_changes))
+    return count_reuse.find_source(case, after) is not None
 
 
 def with_samples(*counts: int, status: Status = Status.COUNTED) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def test_counts_that_repeat_or_are_far_off_contradict_a_run_and_ones_that_vary_d
 ) -> None:
     workload = make_workload(tmp_path)
     case, tree = Case(workload="w", definition=workload.definition), make_tree(tmp_path / "tree")
-    same_bytes = SameBytes(workload, Bench(Host(name="box"), lambda _: reports.GLIBC))
+    count_reuse = CountReuse(workload, Bench(Host(name="box"), lambda _: reports.GLIBC))
     source, again = measured(tree, case, **with_samples(100, 100)), measured(tree, case, **with_samples(*counts))
-    checked = same_bytes.attach_check(again, source)
+    checked = count_reuse.attach_check(again, source)
     assert bool(checked.same_bytes_check and not checked.same_bytes_check.holds) is contradicts
     assert not checked.quarantine, "what was measured is judged"
     assert said in " ".join(checked.remarks)

@@ -37,9 +37,9 @@ def setting(file: Path) -> HostSetting:
 def test_it_is_changed_and_put_back(file: Path) -> None:
     held = setting(file)
     held.hold("always")
-    assert held.show() == "always"
+    assert held.read_value() == "always"
     held.restore()
-    assert held.show() == "madvise"
+    assert held.read_value() == "madvise"
 
 
 def test_what_is_right_already_is_left(file: Path) -> None:
@@ -72,12 +72,12 @@ def test_two_sessions_that_want_different_values_do_not_meet(file: Path, monkeyp
     one.hold("always")
     with pytest.raises(FaultwatchError, match="another session is using a different value of /enabled"):
         other.hold("never")
-    assert one.show() == "always"
+    assert one.read_value() == "always"
     one.restore()
     other.hold("never")
-    assert one.show() == "never"
+    assert one.read_value() == "never"
     other.restore()
-    assert one.show() == "madvise"
+    assert one.read_value() == "madvise"
 
 
 def test_what_may_not_be_written_is_an_os_error_and_locks_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

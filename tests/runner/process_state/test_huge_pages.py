@@ -41,11 +41,11 @@ def host(root: Path, enabled: str, size: str = "inherit") -> Tree:
     ],
 )
 def test_shows_what_decides(enabled: str, size: str, shown: str, tmp_path: Path) -> None:
-    assert HugePages("always", host(tmp_path, enabled, size)).show() == shown
+    assert HugePages("always", host(tmp_path, enabled, size)).read_value() == shown
 
 
 def test_a_host_without_huge_pages_has_never(tmp_path: Path) -> None:
-    assert HugePages("never", Tree(tmp_path)).show() == "never"
+    assert HugePages("never", Tree(tmp_path)).read_value() == "never"
 
 
 def test_the_host_is_changed_where_it_must_be_and_changed_back(tmp_path: Path) -> None:
@@ -53,9 +53,9 @@ def test_the_host_is_changed_where_it_must_be_and_changed_back(tmp_path: Path) -
     for policy in ("madvise", "always"):
         attribute = HugePages(policy, tree)  # type: ignore[arg-type]
         attribute.apply()
-        assert attribute.show() == policy
+        assert attribute.read_value() == policy
         attribute.undo()
-        assert attribute.show() == "never"
+        assert attribute.read_value() == "never"
 
 
 def test_a_process_alone_takes_less_than_its_host_gives(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_a_process_alone_takes_less_than_its_host_gives(tmp_path: Path) -> None:
     before = (tmp_path / FOLDER / "enabled").read_text()
     attribute = HugePages("never", tree)
     attribute.apply()
-    assert attribute.show() == "never"
+    assert attribute.read_value() == "never"
     attribute.undo()
-    assert attribute.show() == "always"
+    assert attribute.read_value() == "always"
     assert (tmp_path / FOLDER / "enabled").read_text() == before
 
 
@@ -88,8 +88,8 @@ def huge_kib(policy: HugePagePolicy, *, advised: bool) -> int:
 def test_a_program_gets_what_the_policy_says(policy: HugePagePolicy, plain: bool, advised: bool) -> None:
     if not can_apply(HugePages(policy)):
         pytest.skip(HugePages(policy).remedy)
-    before = (system_calls.get_huge_page_refusal(), HugePages(policy).show())
+    before = (system_calls.get_huge_page_refusal(), HugePages(policy).read_value())
     if advised and not huge_kib(policy, advised=True):
         pytest.skip("memory is too fragmented for a huge page")
     assert (huge_kib(policy, advised=False) > 0, huge_kib(policy, advised=True) > 0) == (plain, advised)
-    assert (system_calls.get_huge_page_refusal(), HugePages(policy).show()) == before
+    assert (system_calls.get_huge_page_refusal(), HugePages(policy).read_value()) == before

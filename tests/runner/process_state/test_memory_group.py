@@ -27,11 +27,11 @@ def tree(root: Path, groups: str, *folders: str) -> Tree:
 
 def test_version_2(tmp_path: Path) -> None:
     group = MemoryGroup(64 * MIB + 5, tree(tmp_path, "0::/user/job\n", "user/job"))
-    assert group.show() == "none"
+    assert group.read_value() == "none"
     group.apply()
     assert group.folder
     assert group.folder.parent == tmp_path / "sys/fs/cgroup/user/job"
-    assert (group.folder / "memory.max").read_text() == group.show() == group.target == str(64 * MIB)
+    assert (group.folder / "memory.max").read_text() == group.read_value() == group.target == str(64 * MIB)
     assert (group.folder.parent / "cgroup.subtree_control").read_text() == "+memory"
 
 
@@ -137,7 +137,7 @@ EAT = f"import mmap; m = mmap.mmap(-1, 96 << 20); [m.__setitem__(i, 1) for i in 
 
 
 def test_what_takes_more_than_the_limit_is_ended_and_the_runner_is_not(group: MemoryGroup) -> None:
-    assert group.show() == str(48 * MIB)
+    assert group.read_value() == str(48 * MIB)
     done = subprocess.run([*inside(group), sys.executable, "-S", "-c", EAT], check=False)
     assert done.returncode == -9
     assert subprocess.run([*inside(group), "true"], check=False).returncode == 0
@@ -152,7 +152,7 @@ def test_undo_ends_what_is_left_and_removes_the_group(group: MemoryGroup) -> Non
     group.undo()
     assert left.wait(5) == -9
     assert not folder.exists()
-    assert group.show() == "none"
+    assert group.read_value() == "none"
 
 
 @pytest.mark.perf

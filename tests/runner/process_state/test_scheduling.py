@@ -10,13 +10,13 @@ def test_it_is_applied_shown_and_undone() -> None:
     if not can_apply(RoundRobin()):
         pytest.skip("this host does not allow real-time scheduling")
     scheduling = RoundRobin()
-    before = scheduling.show()
+    before = scheduling.read_value()
     scheduling.apply()
     try:
-        assert scheduling.show() == scheduling.target
+        assert scheduling.read_value() == scheduling.target
     finally:
         scheduling.undo()
-    assert scheduling.show() == before
+    assert scheduling.read_value() == before
 
 
 def test_a_refusal_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Counts that repeat to the fault: one fault more is a drift, on one run."""
+"""Counts that repeat to the fault: one more fault is a drift, on one run."""
 
 import random
 import statistics

@@ -69,7 +69,7 @@ def test_a_change_from_zero_is_of_the_largest_size_and_still_cheap() -> None:
     ("change", "floor", "candidates", "below"),
     [
         (1, None, 5, True),  # nobody ran the same bytes twice, and any of five commits can have done it
-        (1, None, 1, False),  # one commit alone is a reason for one fault more
+        (1, None, 1, False),  # one commit alone is a reason for one more fault
         (2, None, 5, False),
         (2, 2, 1, True),  # runs with the same bytes differ by two
         (3, 2, 1, False),

@@ -24,7 +24,7 @@ def test_a_rewritten_branch_leaves_the_path() -> None:
     assert [point.revision for point in trend.path] == ["r0", "r1", "r4", "r5", "r6"]
     assert (trend.beside, [point.revision for point in trend.former]) == ((), ["r2", "r3"])
     (drift,) = find_drifts(trend, is_exact=True)
-    assert drift.suspects == ("r5", "r6")
+    assert drift.outer_revisions == ("r5", "r6")
 
 
 def test_a_branch_that_a_ref_leads_to_is_judged_beside_the_newest() -> None:

@@ -38,7 +38,7 @@ DOUBLED = trend_of(34_607, 34_624, 77_790, 77_793, spread=90)
 def test_a_doubled_count_of_four_noisy_runs_is_suspected() -> None:
     (drift,) = find_drifts(DOUBLED, is_exact=True)
     assert (drift.change.rule, drift.change.wants_rerun) == ("nominated", True)
-    assert (drift.suspects, drift.cause) == (("r1", "r2"), Cause.COMMIT)
+    assert (drift.outer_revisions, drift.cause) == (("r1", "r2"), Cause.COMMIT)
 
 
 def test_four_runs_that_vary_as_their_samples_do_are_not() -> None:
@@ -47,7 +47,7 @@ def test_four_runs_that_vary_as_their_samples_do_are_not() -> None:
 
 def test_pairs_that_differ_prove_it() -> None:
     (drift,) = settled(DOUBLED, proof(1, 2, 34_600, 77_800))
-    assert (drift.change.wants_rerun, drift.pairs, drift.suspects) == (False, 20, ("r1", "r2"))
+    assert (drift.change.wants_rerun, drift.pairs, drift.outer_revisions) == (False, 20, ("r1", "r2"))
 
 
 def test_pairs_that_do_not_differ_refute_it_for_good() -> None:
@@ -56,7 +56,7 @@ def test_pairs_that_do_not_differ_refute_it_for_good() -> None:
 
 def test_the_ends_are_the_same_in_whichever_order_they_were_compared() -> None:
     (drift,) = settled(DOUBLED, proof(2, 1, 77_800, 34_600))
-    assert (drift.suspects, drift.goes_up, drift.change.wants_rerun) == (("r1", "r2"), True, False)
+    assert (drift.outer_revisions, drift.goes_up, drift.change.wants_rerun) == (("r1", "r2"), True, False)
 
 
 def test_the_newest_comparison_of_two_commits_counts() -> None:
@@ -81,16 +81,16 @@ def test_pairs_that_differ_where_the_runs_show_nothing_are_a_drift() -> None:
 def test_the_narrowest_pairs_locate_it() -> None:
     trend = trend_of(1000, 1001, 1000, 1001, 1002, 1000)
     (drift,) = settled(trend, proof(0, 5, 1000, 1020), proof(2, 5, 1000, 1020), proof(2, 3, 1000, 1020))
-    assert drift.suspects == ("r2", "r3")
+    assert drift.outer_revisions == ("r2", "r3")
 
 
 def test_both_halves_of_a_step_are_drifts() -> None:
     runs = (f"A{n}={1000 if n < 7 else 1249}" for n in (*range(6), 8, 9, 10, 11, 12))
     trend = arrange_trend(points(*runs, "A7=1148"))
     wide = find_drifts(trend, is_exact=True)
-    assert [drift.suspects for drift in wide] != [("r5", "r7"), ("r7", "r8")]
+    assert [drift.outer_revisions for drift in wide] != [("r5", "r7"), ("r7", "r8")]
     halves = apply_proofs(wide, [proof(5, 7, 1000, 1148), proof(7, 8, 1148, 1249)], trend)
-    assert [(drift.suspects, drift.change.wants_rerun) for drift in halves] == [
+    assert [(drift.outer_revisions, drift.change.wants_rerun) for drift in halves] == [
         (("r5", "r7"), False),
         (("r7", "r8"), False),
     ]
@@ -100,7 +100,7 @@ def test_pairs_that_do_not_differ_narrow_a_range() -> None:
     trend = arrange_trend(points(*(f"A{n}=1000" for n in range(12)), *(f"A{n}=1100" for n in range(15, 20))))
     measured = arrange_trend([*points(*(f"A{n}=1000" for n in (13,))), *trend.path])
     (drift,) = apply_proofs(find_drifts(trend, is_exact=True), [proof(11, 13, 1000, 1000)], measured)
-    assert drift.suspects == ("r13", "r15")
+    assert drift.outer_revisions == ("r13", "r15")
 
 
 def test_a_step_of_the_runs_that_pairs_do_not_show_is_no_commits() -> None:
@@ -130,10 +130,10 @@ def test_what_neighbours_show_in_pairs_is_what_the_series_says(
     neighbours = {min(one, other): by for one, other, by in compared if abs(one - other) == 1}
     proofs = [proof(base, base + 1, 1000, 1000 + by) for base, by in neighbours.items() if base + 1 < len(levels)]
     drifts = settled(trend, *proofs)
-    located = {drift.suspects: drift for drift in drifts if drift.pairs}
+    located = {drift.outer_revisions: drift for drift in drifts if drift.pairs}
     for each in proofs:
         assert ((each.base, each.head) in located) == (each.verdict is Verdict.CHANGED)
-        same = [d for d in drifts if d.suspects == (each.base, each.head) and d.change.wants_rerun]
+        same = [d for d in drifts if d.outer_revisions == (each.base, each.head) and d.change.wants_rerun]
         assert each.verdict is Verdict.CHANGED or not same
 
 

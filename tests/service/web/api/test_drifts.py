@@ -125,7 +125,7 @@ def test_one_drift_by_its_name(api: Api) -> None:
 
 
 def test_a_list_folds_the_drifts_of_the_events_that_the_inbox_folds(api: Api) -> None:
-    api.send(*story())  # one commit of two made one fault more: runs with the same bytes could differ by that
+    api.send(*story())  # one commit of two made one more fault: runs with the same bytes could differ by that
     folded = {drift["id"]: drift["below_floor"] for drift in api.drifts()}
     assert set(folded.values()) == {True, False}
     below = {event["id"] for event in api.get("/events", below_floor=True)["items"]}

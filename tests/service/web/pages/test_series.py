@@ -59,7 +59,7 @@ def test_a_series_says_beforehand_what_a_comparison_can_find(tmp_path: Path) -> 
         runs = [history.with_faults(history.report(number, history.OLD), [5000, 5100, 4900]) for number in range(4)]
         history.send(client, runs)
         assert re.search(
-            r"A rise of 2 % would be proven in about \d+ interleaved pairs, \d+ s\.", read(client, "/series/1")
+            r"A rise of 2 % would be proven in about \d+ interleaved pairs \(\d+ s\)\.", read(client, "/series/1")
         )
 
 
