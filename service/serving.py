@@ -140,10 +140,10 @@ def list_trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
     and it requires tokens, which no foreign page has.
     """
     try:
-        public = not ipaddress.ip_address(host).is_loopback
+        is_public = not ipaddress.ip_address(host).is_loopback
     except ValueError:
-        public = host != "localhost"
-    return None if public else config.trusted_hosts
+        is_public = host != "localhost"
+    return None if is_public else config.trusted_hosts
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]

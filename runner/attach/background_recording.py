@@ -141,15 +141,15 @@ class LiveRecording:
         seconds = self._seconds - compute_counting_seconds(self._seconds)
         budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
         self.recordings.budget = budget
-        addresses, sampled, stacks, switches = self._attach(budget)
+        addresses, sampled_addresses, stacks, switches = self._attach(budget)
         deadline = time.monotonic() + seconds
         if addresses and not self.stop.is_set():
             end = min(time.monotonic() + budget.address_seconds, deadline)
             self.recordings.addresses = self._record_addresses(addresses, end, budget.max_faults)
-        if sampled and not self.stop.is_set():
+        if sampled_addresses and not self.stop.is_set():
             end = min(time.monotonic() + budget.sampled_seconds, deadline)
             self.recordings.sampled = self._record_addresses(
-                sampled, end, 2 * budget.max_faults * budget.sampled_period, budget.sampled_period
+                sampled_addresses, end, 2 * budget.max_faults * budget.sampled_period, budget.sampled_period
             )
         if not self.stop.is_set():
             self._record_stacks(stacks, switches, budget, deadline)
@@ -169,17 +169,17 @@ class LiveRecording:
         clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
         stacks = self._start(("-e", faults, "-e", clock, *call_graph))
         addresses = self._start(options) if budget.address_seconds >= _MIN_SECONDS else None
-        sampled = None
+        sampled_addresses = None
         if budget.sampled_seconds and permissions.tracepoints:
-            sampled = self._start(build_sampled_faults_options(budget.sampled_period))
+            sampled_addresses = self._start(build_sampled_faults_options(budget.sampled_period))
         switches = None
         if budget.switch_seconds >= _MIN_SECONDS and permissions.kernel:
             words = ("-e", "context-switches", "-c", str(budget.switch_period), *call_graph, "--switch-events")
             switches = self._start(words)
-        for recorder in (stacks, addresses, sampled, switches):
+        for recorder in (stacks, addresses, sampled_addresses, switches):
             if recorder:
                 recorder.wait()
-        return addresses, sampled, stacks, switches
+        return addresses, sampled_addresses, stacks, switches
 
     def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> TimedRecording:
         """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened."""

@@ -28,9 +28,9 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
         pid = _ask_for_process(engine, name)
         if pid is not None and pid in table:
             return choose_by_pid(table, pid)
-    asked_engines = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
+    engines_clause = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
     raise FaultwatchError(
-        f"no running container is named {name!r}{asked_engines}",
+        f"no running container is named {name!r}{engines_clause}",
         "`podman ps` lists the containers of the user who runs it; or pass the id of a process in the container",
     )
 

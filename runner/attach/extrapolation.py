@@ -47,16 +47,16 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
     )
 
 
-def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
+def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anatomy:
     """Return the anatomy of a long time in which some faults were recorded, completed by a short one with all of them.
 
     The long recording shows which pages were given back. Of the others, only the short one shows which had been in
     memory before, how often each page faulted, and how it was accessed.
     """
-    touches = dict(sampled.by_touch)
+    touches = dict(sampled_anatomy.by_touch)
     first_touches = touches.pop(Touch.FIRST, 0)
-    complete_touches = {touch: complete.by_touch.get(touch, 0) for touch in _TOUCHES_OF_COMPLETE_RECORDINGS}
-    forks = max(complete.forks, sampled.forks)
+    complete_touches = {touch: complete_anatomy.by_touch.get(touch, 0) for touch in _TOUCHES_OF_COMPLETE_RECORDINGS}
+    forks = max(complete_anatomy.forks, sampled_anatomy.forks)
     if forks:
         # The short time may lie between a fork and the end of its child, and not see the fork.
         complete_touches = complete_touches | {
@@ -67,21 +67,23 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     for touch, faults in touch_shares.items():
         if faults:
             touches[touch] = touches.get(touch, 0) + faults
-    sites = [part for site in sampled.sites for part in _split_by_touch(site, touch_shares)]
+    sites = [part for site in sampled_anatomy.sites for part in _split_by_touch(site, touch_shares)]
     sites.sort(key=lambda site: -site.faults)
-    access = divide_by_weights(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
-    factor = sampled.counted / complete.counted if complete.counted else 1.0
-    return sampled.model_copy(
+    access = divide_by_weights(complete_anatomy.by_access, sampled_anatomy.counted) or {
+        Access.UNKNOWN: sampled_anatomy.counted
+    }
+    factor = sampled_anatomy.counted / complete_anatomy.counted if complete_anatomy.counted else 1.0
+    return sampled_anatomy.model_copy(
         update={
             "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
             "by_access": access,
-            "kinds": tuple(part for kind in sampled.kinds for part in _split_by_touch(kind, touch_shares)),
+            "kinds": tuple(part for kind in sampled_anatomy.kinds for part in _split_by_touch(kind, touch_shares)),
             "forks": forks,
             "sites": tuple(sites),
-            "pages": round(complete.pages * factor) if complete.counted else sampled.pages,
-            "shared_pages": round(complete.shared_pages * factor),
+            "pages": round(complete_anatomy.pages * factor) if complete_anatomy.counted else sampled_anatomy.pages,
+            "shared_pages": round(complete_anatomy.shared_pages * factor),
             "period": 1,
-            **_scale_major_faults(complete, factor),
+            **_scale_major_faults(complete_anatomy, factor),
         }
     )
 

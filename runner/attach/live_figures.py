@@ -189,10 +189,10 @@ def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
             fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
             if len(fields) > _START_FIELD and fields[0] not in "ZX":
                 start_ticks[int(name)] = int(fields[_START_FIELD])
-    stable = [
+    stable_threads = [
         thread for thread, ticks in start_ticks.items() if now_ticks - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND
     ]
-    return stable or list(start_ticks)
+    return stable_threads or list(start_ticks)
 
 
 def _count_switches(tree: Tree, pid: int, threads: int) -> int:

@@ -33,7 +33,7 @@ def make_observation_id(name: str, moment: datetime) -> str:
     return f"{name[:60]}-{moment.astimezone():%Y%m%d-%H%M%S}"
 
 
-def store_observation(folder: Path, stored: StoredObservation) -> Path:
+def store_observation(folder: Path, stored_observation: StoredObservation) -> Path:
     """Keep an observation and its stacks; return its folder.
 
     Raises
@@ -41,17 +41,17 @@ def store_observation(folder: Path, stored: StoredObservation) -> Path:
     FaultwatchError
         It cannot be written.
     """
-    observation_folder = folder / stored.observation_id
+    observation_folder = folder / stored_observation.observation_id
     try:
         make_private_folder(folder)
         observation_folder.mkdir(mode=0o700, exist_ok=True)
-        for stacks in stored.profile.stack_profiles:
+        for stacks in stored_observation.profile.stack_profiles:
             for format_name, suffix in FORMATS.items():
                 (observation_folder / f"{stacks.kind}{suffix}").write_bytes(
-                    write_stacks(stored.profile, stacks, format_name)
+                    write_stacks(stored_observation.profile, stacks, format_name)
                 )
         # Last, so that a folder with this file is complete.
-        (observation_folder / _FILE).write_text(stored.model_dump_json(), encoding="utf-8")
+        (observation_folder / _FILE).write_text(stored_observation.model_dump_json(), encoding="utf-8")
     except OSError as error:
         raise FaultwatchError(
             f"{observation_folder} cannot be written: {error.strerror}", "set FAULTWATCH_HOME"

@@ -138,7 +138,7 @@ def observe_processes(
     )
     first_figures = last_figures = read_now()
     last_time, waits, all_waits, reason = start_time, Waits(), Waits(), ""
-    own_before = _read_own_seconds()
+    own_seconds_before = _read_own_seconds()
     try:
         with catch_interrupt() as interrupted:
             recording.start()
@@ -152,7 +152,7 @@ def observe_processes(
                     if current_figures.processes:
                         last_interval = compute_interval(last_figures, current_figures, now - last_time, waits)
                         cost = _compute_share(recording.cost_seconds, current_figures.cpu - first_figures.cpu)
-                        own_seconds = _read_own_seconds() - own_before
+                        own_seconds = _read_own_seconds() - own_seconds_before
                         show(
                             LiveLine(
                                 now - start_time, last_interval, cost, own_seconds / (processors * (now - start_time))
@@ -171,7 +171,7 @@ def observe_processes(
         recording.recordings.close()
         raise
     interval = compute_interval(first_figures, current_figures, end_time - start_time, all_waits.add(waits))
-    own_seconds = _read_own_seconds() - own_before
+    own_seconds = _read_own_seconds() - own_seconds_before
     return Outcome(
         Observation(program, host, interval, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,

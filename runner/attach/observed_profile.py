@@ -123,15 +123,15 @@ class ProfileBuilder(Struct):
         if timed_recording is None or budget is None:
             return None, None
         tracing = TRACE_FIELDS if self.permissions.tracepoints else ()
-        complete, census = self._build_anatomy(timed_recording, 1, *ADDRESS_FIELDS, *tracing)
-        self.remarks.append(_describe_recorded(complete, timed_recording, self.observation.interval))
-        anatomy = complete
+        complete_anatomy, census = self._build_anatomy(timed_recording, 1, *ADDRESS_FIELDS, *tracing)
+        self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
+        anatomy = complete_anatomy
         if self.recordings.sampled:
-            sampled, census = self._build_anatomy(
+            sampled_anatomy, census = self._build_anatomy(
                 self.recordings.sampled, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
             )
-            if sampled.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
-                anatomy = merge_anatomies(complete, sampled)
+            if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
+                anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
         return anatomy, census if self.permissions.tracepoints else None
 
     def _build_anatomy(self, timed_recording: TimedRecording, period: int, *fields: str) -> tuple[Anatomy, Census]:

@@ -61,12 +61,14 @@ def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
 
     Faults come before other metrics, because a profile explains them.
     """
-    worse = [
+    worse_verdicts = [
         verdict
         for verdict in (result.comparison.metrics if result.comparison else ())
         if verdict.over and None not in (verdict.base.level, verdict.head.level)
     ]
-    return max(worse, key=lambda verdict: ("faults" in verdict.metric, compute_relative_change(verdict)), default=None)
+    return max(
+        worse_verdicts, key=lambda verdict: ("faults" in verdict.metric, compute_relative_change(verdict)), default=None
+    )
 
 
 def compute_relative_change(verdict: MetricVerdict) -> float:
@@ -76,7 +78,7 @@ def compute_relative_change(verdict: MetricVerdict) -> float:
 
 
 def explain_regression(
-    regressed: RegressedCase, judge: Judge, *, seconds: float, progress: Progress = lambda _: None
+    regressed_case: RegressedCase, judge: Judge, *, seconds: float, progress: Progress = lambda _: None
 ) -> Explanation:
     """Explain why a case got worse. What this host cannot record is missing from the explanation, with a remark.
 
@@ -91,11 +93,11 @@ def explain_regression(
         profiles = [
             collect_profile(trial, counted=sample, progress=_name_side(progress, name))
             for name, trial, sample in (
-                ("base", regressed.base, regressed.base_sample),
-                ("head", regressed.head, regressed.head_sample),
+                ("base", regressed_case.base, regressed_case.base_sample),
+                ("head", regressed_case.head, regressed_case.head_sample),
             )
         ]
-        request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=regressed.changed_lines)
+        request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=regressed_case.changed_lines)
         diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
@@ -108,7 +110,7 @@ def explain_regression(
             remark = "no time was left to measure every remedy"
             break
         progress(f"measuring a remedy: {remedy.text}")
-        measured_remedy = _measure_remedy(regressed, remedy, judge.compare, deadline)
+        measured_remedy = _measure_remedy(regressed_case, remedy, judge.compare, deadline)
         if measured_remedy is not None and (best_remedy is None or measured_remedy.won_back > best_remedy.won_back):
             best_remedy = measured_remedy
         if best_remedy is not None and best_remedy.won_back >= _SUFFICIENT_WON_BACK:
@@ -149,10 +151,10 @@ def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
 
 
 def _measure_remedy(
-    regressed: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
+    regressed_case: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
     """Measure head with and without a remedy; return None if it does not win back enough, or cannot be applied."""
-    head, verdict = regressed.head, regressed.verdict
+    head, verdict = regressed_case.head, regressed_case.verdict
     try:
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))
         if remedied_head.obstacle:

@@ -137,9 +137,9 @@ class HistoryMeasurement(Struct, frozen=True):
         if patches:
             self.service.send_revisions(self.repository.name, (), patches=patches)
 
-        def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
-            observer.on_plan(planned, stored, len(planned) * executions_per_run)
-            for report, executions in self._measure_all(planned, revisions, levels_by_case, observer):
+        def measure_planned(planned_runs: Sequence[PlannedRun], n_stored: int) -> None:
+            observer.on_plan(planned_runs, n_stored, len(planned_runs) * executions_per_run)
+            for report, executions in self._measure_all(planned_runs, revisions, levels_by_case, observer):
                 if self.store_report:
                     self.store_report(report)
                 outbox.post(report)
@@ -183,16 +183,16 @@ class HistoryMeasurement(Struct, frozen=True):
         """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1
-        planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        observer.on_plan(planned, 0, len(planned) * executions_per_run)
-        for report, executions in self._measure_all(planned, (revision,), {}, observer):
+        planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
+        observer.on_plan(planned_runs, 0, len(planned_runs) * executions_per_run)
+        for report, executions in self._measure_all(planned_runs, (revision,), {}, observer):
             outbox.post(report)
             observer.on_report(report, executions_per_run - executions)
         return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
         self,
-        planned: Sequence[PlannedRun],
+        planned_runs: Sequence[PlannedRun],
         revisions: Sequence[Revision],
         levels_by_case: Mapping[str, Mapping[str, Number]],
         observer: HistoryObserver,
@@ -200,15 +200,15 @@ class HistoryMeasurement(Struct, frozen=True):
         """Yield the report of each planned run and the number of its executions; build each revision once."""
         by_commit = {revision.commit: revision for revision in revisions}
         count_reuse = None if self.measure_all else CountReuse(self.workload, self.bench)
-        commits = [run.revision for run in planned]
-        newest = revisions[-1].commit if revisions else ""
+        commits = [run.revision for run in planned_runs]
+        newest_commit = revisions[-1].commit if revisions else ""
         reused_runs: dict[str, tuple[Revision, PlannedRun, Report]] = {}
         """By case: the run before the current one, if its counts were reused."""
         # Measure commit by commit, while the next ones are built.
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
-            for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
+            for commit, group in itertools.groupby(planned_runs, key=lambda run: run.revision):
                 revision = by_commit.get(commit) or self.repository.find_revision(commit)
                 if revision is None:
                     observer.on_missing_commit(commit, sum(1 for _ in group))
@@ -219,7 +219,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 ]
                 doubted_runs = []
                 measured_runs = self._measure_revision(
-                    revision, builds, runs, observer, count_reuse, may_reuse=commit != newest
+                    revision, builds, runs, observer, count_reuse, may_reuse=commit != newest_commit
                 )
                 for run, report, executions in measured_runs:
                     yield report, executions
@@ -241,8 +241,8 @@ class HistoryMeasurement(Struct, frozen=True):
     ) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
-        planned: list[PlannedRun] = []
-        stored = 0
+        planned_runs: list[PlannedRun] = []
+        n_stored = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
@@ -257,12 +257,12 @@ class HistoryMeasurement(Struct, frozen=True):
                     measure_all=measure_all,
                 )
             )
-            planned += plan.runs
-            stored += plan.stored
+            planned_runs += plan.runs
+            n_stored += plan.stored
         # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
         position = {revision.commit: index for index, revision in enumerate(revisions)}
-        planned.sort(key=lambda run: position.get(run.revision, -1))
-        return planned, stored
+        planned_runs.sort(key=lambda run: position.get(run.revision, -1))
+        return planned_runs, n_stored
 
     def _measure_revision(
         self,
@@ -296,9 +296,9 @@ class HistoryMeasurement(Struct, frozen=True):
             source = count_reuse.find_source(run.case, tree) if count_reuse and run.reason is Reason.MISSING else None
             if count_reuse and source and may_reuse:
                 with builds.pause_builds():
-                    reused = count_reuse.reuse_counts(source, revision, build, tree)
-                if reused:
-                    yield run, reused, 0
+                    reused_report = count_reuse.reuse_counts(source, revision, build, tree)
+                if reused_report:
+                    yield run, reused_report, 0
                     continue
             executions = _ExecutionCounter(observer)
             sampling = Sampling.from_workload(
@@ -331,9 +331,9 @@ def has_contradicting_counts(report: Report) -> bool:
 
 def _differs_from_reused(report: Report, reused_report: Report) -> bool:
     """Return whether the counts of a measured run differ from those that were reused for another run."""
-    counted = compute_levels(report.samples)
+    counts = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
-        name in counted and counted[name] != count for name, count in compute_levels(reused_report.samples).items()
+        name in counts and counts[name] != count for name, count in compute_levels(reused_report.samples).items()
     )
 
 

@@ -43,15 +43,15 @@ def build_remedy_trials(
     FaultwatchError
         The revision does not build, the remedy does not exist, or this host cannot measure one of the two trials.
     """
-    present = ConfiguredCase(workload, case, bench)
-    remedied = _apply_settings(present, settings)
+    present_case = ConfiguredCase(workload, case, bench)
+    remedied_case = _apply_settings(present_case, settings)
     commit = repository.get_revision(revision)
     try:
         tree, build = builder.build(repository, commit.commit, workload)
     except BuildFailure as failure:
         raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
     trials = []
-    for description, configured in (("as it is", present), ("with the remedy", remedied)):
+    for description, configured in (("as it is", present_case), ("with the remedy", remedied_case)):
         trial = Trial(
             configured.workload, Subject(repository.name, commit, configured.case, build), configured.bench, tree
         )
@@ -71,7 +71,7 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
     return case.model_copy(update={"parameters": parameters})
 
 
-def _apply_settings(present: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
+def _apply_settings(present_case: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
     """Return a case with other settings. It keeps its name, because only runs of one case are compared."""
     run_settings: dict[str, str | None] = {}
     workload_settings: dict[str, str] = {}
@@ -84,5 +84,5 @@ def _apply_settings(present: ConfiguredCase, settings: Mapping[str, str | None])
             raise FaultwatchError(
                 f"{name} cannot be removed", f"only settings of the form {VARIABLE_PREFIX}NAME can be removed"
             )
-    workload = apply_remedy(present.workload, workload_settings)
-    return ConfiguredCase(workload, present.case, present.bench).apply_settings(run_settings)
+    workload = apply_remedy(present_case.workload, workload_settings)
+    return ConfiguredCase(workload, present_case.case, present_case.bench).apply_settings(run_settings)

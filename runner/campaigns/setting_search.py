@@ -110,10 +110,10 @@ class ConfiguredCase(Struct, frozen=True):
             )
 
 
-def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
+def convert_to_same_type(previous_value: Parameter, value: str) -> Parameter:
     """Convert a parameter given as text to the type of its previous value."""
     try:
-        return value == "true" if isinstance(previous, bool) else type(previous)(value)
+        return value == "true" if isinstance(previous_value, bool) else type(previous_value)(value)
     except ValueError:
         return value
 
@@ -175,9 +175,9 @@ class SettingSearcher(Struct, frozen=True):
             observe(state, report)
         return state
 
-    def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
+    def _measure(self, settings: Iterable[SettingChange], changed_settings: Iterable[str]) -> Report:
         """Measure the revision with some of the settings at their values after, and the others as before."""
-        changed_names = frozenset(changed)
+        changed_names = frozenset(changed_settings)
         configured = self.before.apply_settings(
             {setting.name: setting.after if setting.name in changed_names else setting.before for setting in settings}
         )

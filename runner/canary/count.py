@@ -78,11 +78,11 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
 
 def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
     """Return the counts of the canary: a wrong count is repeated a few times."""
-    kinds, expected = tuple(first_faults.expected), sum(first_faults.expected.values())
-    counted = [first_faults.counted]
-    if first_faults.counted != expected:
-        counted += [count_kinds(kinds).counted for _ in range(_MAX_RETRIES)]
-    return CanaryCount(kinds=kinds, expected=expected, counted=tuple(counted))
+    kinds, expected_count = tuple(first_faults.expected), sum(first_faults.expected.values())
+    counts = [first_faults.counted]
+    if first_faults.counted != expected_count:
+        counts += [count_kinds(kinds).counted for _ in range(_MAX_RETRIES)]
+    return CanaryCount(kinds=kinds, expected=expected_count, counted=tuple(counts))
 
 
 def _measure_fault_cost(program: Path) -> float | None:
@@ -107,11 +107,11 @@ def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
     reading = result.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):
         raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
-    expected: dict[str, int] = {}
+    expected_counts: dict[str, int] = {}
     left_out: dict[str, str] = {}
     for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in result.output.splitlines()):
         if faults == "-":
             left_out[kind] = reason
         else:
-            expected[kind] = int(faults)
-    return CanaryFaults(expected, reading.value, left_out)
+            expected_counts[kind] = int(faults)
+    return CanaryFaults(expected_counts, reading.value, left_out)

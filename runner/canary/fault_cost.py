@@ -21,12 +21,12 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
     """Return the seconds that a fault costs: as stored, or measured if the stored value is missing or old."""
-    boot, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
-    cost_key = [program.name, boot]
+    boot_id, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
+    cost_key = [program.name, boot_id]
     file = program.with_name(COST_FILE)
     with suppress(OSError, ValueError, TypeError, KeyError):
         stored_cost = json.loads(file.read_bytes())
-        if stored_cost["made_for"] == cost_key and boot and 0 <= now - stored_cost["at"] < _MAX_AGE_SECONDS:
+        if stored_cost["made_for"] == cost_key and boot_id and 0 <= now - stored_cost["at"] < _MAX_AGE_SECONDS:
             return float(stored_cost["seconds"])
     seconds = measure()
     if seconds is not None:

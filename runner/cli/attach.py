@@ -112,7 +112,7 @@ def command(
 
     tree, settings = Tree(), load_settings()
     folder = settings.home / "observations"
-    earlier = load_observation(folder, before) if before else None
+    earlier_observation = load_observation(folder, before) if before else None
     choice = _choose_from_arguments(pid, name, unit, group, container)
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
@@ -144,13 +144,13 @@ def command(
         describe_unknown(program, outcome.observation.started_at),
     ]
     profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
-    diagnosis = _diagnose_profile(profile, earlier.profile if earlier else None, settings)
+    diagnosis = _diagnose_profile(profile, earlier_observation.profile if earlier_observation else None, settings)
     if diagnosis:
         diagnosis = fit_diagnosis(diagnosis, program, profile.anatomy)
-    stored = StoredObservation(
+    stored_observation = StoredObservation(
         observation_id=_make_id(profile), title=choice.root.title[:1000], profile=profile, diagnosis=diagnosis
     )
-    stored_folder = store_observation(folder, stored)
+    stored_folder = store_observation(folder, stored_observation)
 
     def show() -> None:
         from rich.console import Console
@@ -160,18 +160,19 @@ def command(
         console = Console()
         for line in describe_outcome(outcome):
             console.print(escape_text(line), highlight=False)
-        _show_result(stored, earlier, program=program, draws_flames=draws_flames)
+        _show_result(stored_observation, earlier_observation, program=program, draws_flames=draws_flames)
         console.print(
-            f"\nStored as [bold]{stored.observation_id}[/], with its stacks: {escape_text(str(stored_folder))}",
+            f"\nStored as [bold]{stored_observation.observation_id}[/], with its stacks: "
+            f"{escape_text(str(stored_folder))}",
             highlight=False,
         )
         console.print(
-            f"[dim]After a change: faultwatch attach PID --before {stored.observation_id}[/]",
+            f"[dim]After a change: faultwatch attach PID --before {stored_observation.observation_id}[/]",
             highlight=False,
             soft_wrap=True,
         )
 
-    output_result(stored.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
+    output_result(stored_observation.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
 
 
 def _choose_from_arguments(
@@ -252,7 +253,11 @@ def _make_id(profile: "Profile") -> str:
 
 
 def _show_result(
-    stored: "StoredObservation", earlier: "StoredObservation | None", *, program: "LiveProgram", draws_flames: bool
+    stored_observation: "StoredObservation",
+    earlier_observation: "StoredObservation | None",
+    *,
+    program: "LiveProgram",
+    draws_flames: bool,
 ) -> None:
     """Print the diagnosis, the profile and the flame graphs."""
     from rich.console import Console
@@ -264,11 +269,11 @@ def _show_result(
     from runner.cli.profile_tables import show_anatomy_and_stacks, show_diagnosis
 
     console = Console()
-    profile = stored.profile
-    if stored.diagnosis:
-        show_diagnosis(stored.diagnosis, lambda words: describe_trial(parse_settings(words), program))
-    if earlier:
-        show_difference(earlier.profile, profile)
+    profile = stored_observation.profile
+    if stored_observation.diagnosis:
+        show_diagnosis(stored_observation.diagnosis, lambda words: describe_trial(parse_settings(words), program))
+    if earlier_observation:
+        show_difference(earlier_observation.profile, profile)
     show_anatomy_and_stacks(profile)
     for stacks in profile.stack_profiles if draws_flames else ():
         if not stacks.total:

@@ -113,12 +113,12 @@ def command(
     Stored runs are not measured again, so an interrupted search continues where it stopped. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
     """
-    for_settings = environment_pair is not None or bool(changes)
-    if for_settings and commit_range is not None:
+    searches_settings = environment_pair is not None or bool(changes)
+    if searches_settings and commit_range is not None:
         raise click.UsageError(
             f"A search for settings takes one commit, with --revision, not the range {commit_range}."
         )
-    if not for_settings and commit_range is None:
+    if not searches_settings and commit_range is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
@@ -138,7 +138,7 @@ def command(
         output_file=output_file,
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
-    if not for_settings:
+    if not searches_settings:
         succeeded = _search_commits(request, commit_range or "", prove=prove)
     else:
         succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)

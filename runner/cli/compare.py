@@ -206,19 +206,19 @@ def _explain_regressions(
         index: verdict for index in trials_by_index if (verdict := choose_verdict(results[index])) is not None
     }
     for index in sorted(verdicts_by_index, key=lambda index: -compute_relative_change(verdicts_by_index[index])):
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
+        remaining_seconds = deadline - time.monotonic()
+        if remaining_seconds <= 0:
             break
         activity(f"explaining {results[index].head.case.name}")
         result = results[index]
-        regressed = RegressedCase(
+        regressed_case = RegressedCase(
             *trials_by_index[index],
             verdicts_by_index[index],
             base_sample=None if result.base_stored else result.base.samples[-1],
             head_sample=result.head.samples[-1],
             changed_lines=changed_lines,
         )
-        explanation = explain_regression(regressed, service, seconds=remaining, progress=activity)
+        explanation = explain_regression(regressed_case, service, seconds=remaining_seconds, progress=activity)
         explained_results[index] = replace(results[index], explanation=explanation)
     return explained_results
 
@@ -347,12 +347,17 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     trial = head.get_trial(case)
     if trial.obstacle:
         return None
-    stored = session.service.find_stored_base(build_base_query(base.revision.commit, trial))
-    if stored is None:
+    stored_base = session.service.find_stored_base(build_base_query(base.revision.commit, trial))
+    if stored_base is None:
         return None
     session.start_executing(_WARM_UP_EXECUTIONS + max(MIN_SAMPLES, session.pairs.min_pairs))
     return compare_with_stored_base(
-        stored, trial, session.decide, pairs=session.pairs, n_cases=session.n_cases, progress=session.activity.advance
+        stored_base,
+        trial,
+        session.decide,
+        pairs=session.pairs,
+        n_cases=session.n_cases,
+        progress=session.activity.advance,
     )
 
 

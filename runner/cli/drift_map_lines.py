@@ -65,10 +65,10 @@ def _choose_mark(drift: Mapping[str, Any]) -> str:
 
 def _join_marks(marks: set[str]) -> str:
     """Return one character for all drifts of a column: what is certain hides what is suspected."""
-    certain = marks - {"?"}
-    if len(certain) > 1:
+    certain_marks = marks - {"?"}
+    if len(certain_marks) > 1:
         return "*"
-    return next(iter(certain or marks), _NO_MARK)
+    return next(iter(certain_marks or marks), _NO_MARK)
 
 
 def _compute_level_ratio(drift: Mapping[str, Any]) -> float:

@@ -60,9 +60,9 @@ def plan_gate(
         There is nothing to compare, or no case that matches; see :func:`prepare_gate_ends`.
     """
     with prepare_gate_ends(repository, base, head) as ends, make_scratch_folder() as scratch:
-        requested = locate_requested_workload(repository, workload, name)
-        if requested:
-            files, judge_source, changes = find_workload_files(ends, requested, scratch)
+        requested_workload = locate_requested_workload(repository, workload, name)
+        if requested_workload:
+            files, judge_source, changes = find_workload_files(ends, requested_workload, scratch)
         else:
             files, judge_source, changes = WorkloadFiles(workload, workload, workload), JudgeSource.OUTSIDE, ()
         case_pairs = list_case_pairs(files, parameter_choices, case_names)

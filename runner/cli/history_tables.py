@@ -42,10 +42,10 @@ def show_history(
     """
     # How many runs there are.
     console = Console()
-    reused = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
+    reused_clause = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
     console.print(
-        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {reused}{summary.stored} stored "
-        f"before, {len(summary.failed)} failed.",
+        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {reused_clause}"
+        f"{summary.stored} stored before, {len(summary.failed)} failed.",
         soft_wrap=True,
     )
     if summary.left_out:
@@ -116,28 +116,28 @@ def show_drifts(
     """
     above_floor = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
     drift_keys = {(drift["case"], drift["metric"], drift["revision"]) for drift in drifts}
-    suspected = [
+    suspected_drifts = [
         nomination
         for nomination in nominations
         if (nomination.case.name, nomination.metric, nomination.head) not in drift_keys
     ]
     if not above_floor:
-        certainty = " is certain" if suspected else ""
+        certainty = " is certain" if suspected_drifts else ""
         console.print(f"No drift{certainty}." if not drifts else f"No drift above the floor{certainty}.")
-    for nomination in suspected[:_MAX_SUSPECTED]:
+    for nomination in suspected_drifts[:_MAX_SUSPECTED]:
         _show_suspected(console, nomination, target)
-    if len(suspected) > _MAX_SUSPECTED:
-        console.print(f"{len(suspected) - _MAX_SUSPECTED} more are suspected.", highlight=False)
+    if len(suspected_drifts) > _MAX_SUSPECTED:
+        console.print(f"{len(suspected_drifts) - _MAX_SUSPECTED} more are suspected.", highlight=False)
     for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
-        standing = "  within its budget" if drift.get("within_budget") else ""
-        standing += f"  {describe_standing(drift)}"
+        standing_text = "  within its budget" if drift.get("within_budget") else ""
+        standing_text += f"  {describe_standing(drift)}"
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
             f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "
             f"{format_value(name, before)} → {format_value(name, after)} "
-            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{standing}",
+            f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{standing_text}",
             highlight=False,
             soft_wrap=not console.is_terminal,
         )
@@ -154,11 +154,11 @@ def _show_suspected(console: Console, nomination: Nomination, target: TypedTarge
     """Print a likely change that no pairs have proven, and the command that does."""
     name, before, after = nomination.metric, nomination.before, nomination.after
     percent = "" if nomination.percent is None else f", {format_percent(nomination.percent)}"
-    compare = target.suggest("compare", f"{nomination.base[:10]}..{nomination.head[:10]}", nomination.case.name)
+    compare_command = target.suggest("compare", f"{nomination.base[:10]}..{nomination.head[:10]}", nomination.case.name)
     console.print(
         f"[yellow]? suspected {escape_text(name)}[/] {format_value(name, before)} → {format_value(name, after)} "
         f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(nomination.case.name)}  "
-        f"at {nomination.head[:10]}\n    `{escape_text(compare)}` settles it",
+        f"at {nomination.head[:10]}\n    `{escape_text(compare_command)}` settles it",
         highlight=False,
         soft_wrap=True,
     )
@@ -197,10 +197,10 @@ def _compute_relative_size(drift: dict[str, Any]) -> float:
 
 def _show_proofs(console: Console, proofs: ProofSummary) -> None:
     """Print which likely changes were proven or refuted, and which remain open."""
-    compared = proofs.proven + proofs.refuted + proofs.undecided
-    if compared:
+    n_compared = proofs.proven + proofs.refuted + proofs.undecided
+    if n_compared:
         console.print(
-            f"{format_count(compared, 'comparison')} of two commits in {format_time_spent(proofs.seconds)}: "
+            f"{format_count(n_compared, 'comparison')} of two commits in {format_time_spent(proofs.seconds)}: "
             f"{proofs.proven} differ, {proofs.refuted} do not, {proofs.undecided} undecided.",
             highlight=False,
             soft_wrap=True,

@@ -183,21 +183,21 @@ def _send_reports(service: Service, reports: list[Report], records: int) -> dict
         revisions_by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
     for subject, revisions in revisions_by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
-    created = already_stored = conflicting = 0
+    n_created = n_already_stored = n_conflicting = 0
     with show_activity("storing runs") as activity:
         activity.set_remaining(len(reports))
         for batch_start in range(0, len(reports), REPORTS_PER_REQUEST):
             batch = reports[batch_start : batch_start + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)
             activity.advance(len(batch))
-            created += receipts.created
-            already_stored += receipts.known
-            conflicting += len(receipts.conflicting)
+            n_created += receipts.created
+            n_already_stored += receipts.known
+            n_conflicting += len(receipts.conflicting)
     return {
         "records": records,
         "runs": len(reports),
-        "created": created,
-        "known": already_stored,
-        "conflicting": conflicting,
+        "created": n_created,
+        "known": n_already_stored,
+        "conflicting": n_conflicting,
         "seconds": round(time.monotonic() - start, 3),
     }

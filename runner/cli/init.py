@@ -182,7 +182,7 @@ def command(
             written_files += _write_file(work_tree, part, questions) if part else []
         remarks += [] if file.path in written_files else _describe_kept_ci_file(work_tree / file.path, workload_path)
     # Print the result.
-    measured = any(report.samples for report in reports)
+    is_measured = any(report.samples for report in reports)
     output_result(
         _build_document(work_tree, workload_file, written_files, reports, trial_counts, gate),
         as_json=as_json,
@@ -206,7 +206,7 @@ def command(
             ),
         ),
     )
-    if not measured:
+    if not is_measured:
         raise click.exceptions.Exit(1)
 
 

@@ -192,10 +192,10 @@ def _require_single_case(case_count: int) -> None:
 
 def _write_suite(reports: list[Report], file: Path) -> None:
     """Write the first measured run as a pyperf suite file."""
-    measured = [report for report in reports if report.samples]
-    if not measured:
+    measured_reports = [report for report in reports if report.samples]
+    if not measured_reports:
         return  # The table of the case shows the failure.
-    suite = build_suite(measured[0])
+    suite = build_suite(measured_reports[0])
     if suite is None:
         raise FaultwatchError("a pyperf file cannot contain this run: every metric has a zero or a missing value")
     suite.dump(str(file), replace=True)

@@ -28,16 +28,16 @@ def show_reports(reports: Sequence[Report]) -> None:
     The remarks of the measurements follow, then the cases that were not measured, with the reason.
     """
     console = Console()
-    measured = [report for report in reports if report.samples]
+    measured_reports = [report for report in reports if report.samples]
     # A metric and its unit take about 40 columns, a case 18.
-    if measured and len(measured) <= max(1, (console.width - 40) // 18):
-        _show_metrics(console, measured)
-    elif measured:
-        _show_summary(console, measured)
-    for report in measured:
+    if measured_reports and len(measured_reports) <= max(1, (console.width - 40) // 18):
+        _show_metrics(console, measured_reports)
+    elif measured_reports:
+        _show_summary(console, measured_reports)
+    for report in measured_reports:
         if any(sample.windows for sample in report.samples):
             _show_windows(console, report)
-    for remark in dict.fromkeys(remark for report in measured for remark in report.remarks):
+    for remark in dict.fromkeys(remark for report in measured_reports for remark in report.remarks):
         console.print(escape_text(remark), style="dim", highlight=False)
     for report in reports:
         if report.failure:

@@ -77,9 +77,9 @@ def parse_change(text: str) -> SettingChange:
     FaultwatchError
         The text does not have that form, or no run can set the setting.
     """
-    name, equals, values = text.partition("=")
+    name, separator, values = text.partition("=")
     before, dots, after = values.partition("..")
-    if not equals or not dots or before == after:
+    if not separator or not dots or before == after:
         raise FaultwatchError(f"--change {text!r} does not have the form NAME=BEFORE..AFTER")
     if not can_be_set(name):
         raise FaultwatchError(

@@ -84,7 +84,7 @@ def command(
         workbench = prepare_workbench(config, variables, turn=turn, confined=is_sandboxed)
         patient_service = service.connect_patiently(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:
-            unchanged, changed = build_remedy_trials(
+            unchanged_trial, changed_trial = build_remedy_trials(
                 repository,
                 workbench.builder,
                 workload,
@@ -96,7 +96,7 @@ def command(
             activity(f"measuring {case.name} with and without the remedy")
             activity.set_remaining(2 + 2 * pairs.min_pairs)
             result = compare_interleaved(
-                unchanged, changed, patient_service.compare, pairs=pairs, progress=activity.advance
+                unchanged_trial, changed_trial, patient_service.compare, pairs=pairs, progress=activity.advance
             )
 
     def show() -> None:

@@ -21,17 +21,17 @@ def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     """
     if len(name) <= max_characters:
         return name
-    masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), name)
-    for depth in range(_compute_depth(masked), 0, -1):
-        masked = _replace_nested_types(masked, depth)
-        if len(masked) <= max_characters:
+    masked_name = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), name)
+    for depth in range(_compute_depth(masked_name), 0, -1):
+        masked_name = _replace_nested_types(masked_name, depth)
+        if len(masked_name) <= max_characters:
             break
-    short = masked.translate(_UNMASK_BRACKETS)
-    if len(short) <= max_characters:
-        return short
+    short_name = masked_name.translate(_UNMASK_BRACKETS)
+    if len(short_name) <= max_characters:
+        return short_name
     start_characters = max_characters // 3
     end_characters = max_characters - start_characters - len("…")
-    return f"{short[:start_characters]}…{short[-end_characters:]}"
+    return f"{short_name[:start_characters]}…{short_name[-end_characters:]}"
 
 
 def _compute_depth(name: str) -> int:

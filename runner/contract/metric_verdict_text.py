@@ -71,11 +71,11 @@ def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callabl
 
     ``escape_text`` escapes the names and keys that come from a workload, as the medium of the text needs it.
     """
-    moved = sorted(filter(has_clearly_moved, verdicts), key=_rank_move)[:_MAX_CLEAR_MOVES]
-    if not moved:
+    moved_verdicts = sorted(filter(has_clearly_moved, verdicts), key=_rank_move)[:_MAX_CLEAR_MOVES]
+    if not moved_verdicts:
         return ""
-    changes = "; ".join(_describe_move(verdict, escape_text) for verdict in moved)
-    names = ", ".join(f'"{verdict.metric}"' for verdict in moved)
+    changes = "; ".join(_describe_move(verdict, escape_text) for verdict in moved_verdicts)
+    names = ", ".join(f'"{verdict.metric}"' for verdict in moved_verdicts)
     key = escape_text(f"judge = [{names}]")
     return f"Clearly different, but not judged: {changes}. To have this judged, write {key} in the workload file."
 

@@ -253,12 +253,13 @@ def metric(name: str) -> Metric:
     if entry is not None:
         return entry
     if name.startswith("region:"):
-        whole = metric(name.removeprefix("region:"))
+        whole_metric = metric(name.removeprefix("region:"))
         return replace(
-            whole,
+            whole_metric,
             name=name,
-            title=f"{whole.title} in the region",
-            definition=f"Counted only between the marks that the program sets around its main loop. {whole.definition}",
+            title=f"{whole_metric.title} in the region",
+            definition="Counted only between the marks that the program sets around its main loop. "
+            f"{whole_metric.definition}",
         )
     return Metric(
         name,

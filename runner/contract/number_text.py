@@ -133,9 +133,9 @@ def format_levels(before: Number, after: Number) -> str:
         [_format_number(value, digits, unit) for value in (before, after)]
         for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1)
     )
-    shortest = next(texts)
-    differing_texts = (pair for pair in chain([shortest], texts) if pair[0] != pair[1])
-    return " → ".join(shortest if before == after else next(differing_texts, shortest))
+    shortest_text = next(texts)
+    differing_texts = (pair for pair in chain([shortest_text], texts) if pair[0] != pair[1])
+    return " → ".join(shortest_text if before == after else next(differing_texts, shortest_text))
 
 
 def format_sigmas(sigmas: float) -> str:
@@ -192,11 +192,11 @@ def _format_significant(value: float, digits: int) -> str:
         return "0"
     if abs(value) < _MIN_NONZERO:
         return "≈0"
-    rounded = float(f"{value:.{digits - 1}e}")
-    if isinf(rounded):
+    rounded_value = float(f"{value:.{digits - 1}e}")
+    if isinf(rounded_value):
         return f"{value:,.0f}".replace("-", _MINUS)
-    decimals = max(0, digits - 1 - floor(log10(abs(rounded))))
-    text = f"{rounded:,.{decimals}f}"
+    decimals = max(0, digits - 1 - floor(log10(abs(rounded_value))))
+    text = f"{rounded_value:,.{decimals}f}"
     return (text.rstrip("0").rstrip(".") if decimals else text).replace("-", _MINUS)
 
 

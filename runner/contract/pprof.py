@@ -19,13 +19,15 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
     Function.
     """
     tables = _Tables()
-    encoded = bytearray()
-    encoded += _encode_block(1, _encode_number(1, tables.add_text(kind)) + _encode_number(2, tables.add_text(unit)))
+    encoded_profile = bytearray()
+    encoded_profile += _encode_block(
+        1, _encode_number(1, tables.add_text(kind)) + _encode_number(2, tables.add_text(unit))
+    )
     for frames, weight in rows:
         location_ids = b"".join(_encode_varint(tables.add_location(frame)) for frame in frames)
-        encoded += _encode_block(2, _encode_block(1, location_ids) + _encode_block(2, _encode_varint(weight)))
+        encoded_profile += _encode_block(2, _encode_block(1, location_ids) + _encode_block(2, _encode_varint(weight)))
     for module, number in tables.modules.items():
-        encoded += _encode_block(
+        encoded_profile += _encode_block(
             3,
             _encode_number(1, number)
             + _encode_number(5, tables.add_text(module))
@@ -35,18 +37,20 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
     for frame, number in tables.locations.items():
         line = _encode_number(1, tables.functions[frame.function, frame.file]) + _encode_number(2, frame.line)
         mapping = tables.modules.get(frame.module, 0)
-        encoded += _encode_block(4, _encode_number(1, number) + _encode_number(2, mapping) + _encode_block(4, line))
+        encoded_profile += _encode_block(
+            4, _encode_number(1, number) + _encode_number(2, mapping) + _encode_block(4, line)
+        )
     for (name, file), number in tables.functions.items():
-        encoded += _encode_block(
+        encoded_profile += _encode_block(
             5,
             _encode_number(1, number)
             + _encode_number(2, tables.add_text(name))
             + _encode_number(4, tables.add_text(file)),
         )
-    encoded += _encode_number(9, int(when.timestamp() * 1e9))
+    encoded_profile += _encode_number(9, int(when.timestamp() * 1e9))
     for text in tables.texts:
-        encoded += _encode_block(6, text.encode())
-    return bytes(encoded)
+        encoded_profile += _encode_block(6, text.encode())
+    return bytes(encoded_profile)
 
 
 class _Tables:
@@ -72,12 +76,12 @@ class _Tables:
 
 def _encode_varint(number: int) -> bytes:
     """Return a number in the variable-length form of Protocol Buffers."""
-    out = bytearray()
+    encoded_bytes = bytearray()
     while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
+        encoded_bytes.append(number & 0x7F | 0x80)
         number >>= 7
-    out.append(number)
-    return bytes(out)
+    encoded_bytes.append(number)
+    return bytes(encoded_bytes)
 
 
 def _encode_number(field: int, value: int) -> bytes:

@@ -58,15 +58,15 @@ def compute_power(
     PowerEstimate or None
         None without samples, or at a level of zero.
     """
-    recent = samples[-MAX_SAMPLES:]
-    level = compute_median(recent)
+    recent_samples = samples[-MAX_SAMPLES:]
+    level = compute_median(recent_samples)
     if not level:
         return None
-    if is_repeating(recent):
+    if is_repeating(recent_samples):
         pairs = _count_pairs(1.0, 0.0)
         return PowerEstimate(None, pairs, 2 * seconds * (pairs or 0))
     rise = level * percent / 100
-    differences = [sample + rise - other_sample for sample, other_sample in permutations(recent, 2)]
+    differences = [sample + rise - other_sample for sample, other_sample in permutations(recent_samples, 2)]
     rise_share = sum(difference > 0 for difference in differences) / len(differences)
     fall_share = sum(difference < 0 for difference in differences) / len(differences)
     pairs = _count_pairs(rise_share, fall_share)
@@ -77,9 +77,9 @@ def compute_power(
 def _count_pairs(rise_share: float, fall_share: float) -> int | None:
     """Return the smallest number of pairs that prove a rise if these shares of them rise and fall; None if too many."""
     for pairs in range(1, MAX_PAIRS + 1):
-        rises, falls = round(pairs * rise_share), round(pairs * fall_share)
-        max_chance_rises = find_largest_side(rises + falls, DIRECTION_ERROR) if rises + falls else None
-        if max_chance_rises is not None and rises > max_chance_rises:
+        n_rises, n_falls = round(pairs * rise_share), round(pairs * fall_share)
+        max_chance_rises = find_largest_side(n_rises + n_falls, DIRECTION_ERROR) if n_rises + n_falls else None
+        if max_chance_rises is not None and n_rises > max_chance_rises:
             return pairs
     return None
 

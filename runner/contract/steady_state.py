@@ -167,10 +167,12 @@ def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
     """Return the faults, operations and growth of windows; a window without counted faults is left out."""
     faults = []
     for window in windows:
-        counted = [window.readings[name].value for name in ("minor-faults", "major-faults") if name in window.readings]
+        counted_values = [
+            window.readings[name].value for name in ("minor-faults", "major-faults") if name in window.readings
+        ]
         growth = window.readings["resident-growth"].value if "resident-growth" in window.readings else 0
-        if counted and None not in counted:
-            total = sum(value for value in counted if value is not None)
+        if counted_values and None not in counted_values:
+            total = sum(value for value in counted_values if value is not None)
             faults.append(WindowFaults(total, window.operations or 1, growth or 0))
     return faults
 

@@ -40,9 +40,9 @@ class Lookups(Struct, frozen=True):
     @property
     def objection(self) -> str:
         """Why the same lookups may have other answers next time in the same tree; empty if they cannot."""
-        changed_existing = sorted(self.changed_paths - self.made_paths)
+        changed_existing_paths = sorted(self.changed_paths - self.made_paths)
         return self.untraced_reason or (
-            f"it changes {changed_existing[0]}, which existed before" if changed_existing else ""
+            f"it changes {changed_existing_paths[0]}, which existed before" if changed_existing_paths else ""
         )
 
     @property

@@ -101,7 +101,7 @@ def check_memory(host: HostProbe) -> CheckResult:
     }
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
         return make_unknown("this host does not show how much memory is free")
-    swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
+    swapped_bytes = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > 1:
         return make_warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
@@ -109,9 +109,9 @@ def check_memory(host: HostProbe) -> CheckResult:
         return make_warning(
             f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"
         )
-    if swapped > 0:
+    if swapped_bytes > 0:
         return make_warning(
-            f"{finding}; {swapped // _MIB:,} MiB are swapped out, so reading them again causes major faults",
+            f"{finding}; {swapped_bytes // _MIB:,} MiB are swapped out, so reading them again causes major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
     return make_ok(f"{finding}; nothing is swapped out")

@@ -49,10 +49,14 @@ def run_tool(command: Sequence[str]) -> ProgramOutput:
 def get_free_bytes(folder: Path) -> int | None:
     """Return the free space for a folder that exists or would be created; ``None`` if it cannot be written."""
     try:
-        existing = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
+        existing_folder = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
     except PermissionError:
         return None
-    return shutil.disk_usage(existing).free if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else None
+    return (
+        shutil.disk_usage(existing_folder).free
+        if existing_folder.is_dir() and os.access(existing_folder, os.W_OK | os.X_OK)
+        else None
+    )
 
 
 class HostProbe(Struct, frozen=True):

@@ -65,12 +65,12 @@ def check_timers(host: HostProbe) -> CheckResult:
     if not host.tree.path("run/systemd/system").is_dir():
         return make_ok("systemd does not run on this host")
     enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
-    noisy = [name for name in _NOISY_TIMERS if name in enabled]
-    if not noisy:
+    noisy_timers = [name for name in _NOISY_TIMERS if name in enabled]
+    if not noisy_timers:
         return make_ok("no known periodic maintenance")
     return make_warning(
-        f"periodic maintenance ({', '.join(noisy)}) disturbs times and the page cache",
-        f"on a dedicated host: sudo systemctl disable --now {' '.join(f'{name}.timer' for name in noisy)}",
+        f"periodic maintenance ({', '.join(noisy_timers)}) disturbs times and the page cache",
+        f"on a dedicated host: sudo systemctl disable --now {' '.join(f'{name}.timer' for name in noisy_timers)}",
     )
 
 

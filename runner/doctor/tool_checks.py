@@ -31,12 +31,13 @@ def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
     paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
     missing_families = [family for family, library in paths.items() if library is None]
-    installed = ", ".join(library.name for library in paths.values() if library)
+    installed_names = ", ".join(library.name for library in paths.values() if library)
     if not missing_families:
-        return make_ok(installed)
+        return make_ok(installed_names)
     packages = " ".join(_ALLOCATORS[family] for family in missing_families)
     return make_warning(
-        f"found: {installed or 'none'}; not found: {', '.join(missing_families)}; cases that preload them cannot run",
+        f"found: {installed_names or 'none'}; not found: {', '.join(missing_families)}; "
+        "cases that preload them cannot run",
         f"sudo apt install {packages}",
     )
 
@@ -74,13 +75,13 @@ def check_disk(host: HostProbe) -> CheckResult:
             f"{host.home} is on a file system that allows no programs (noexec)",
             "set FAULTWATCH_HOME to a folder on another file system",
         )
-    free = host.free_bytes(host.home)
-    if free is None:
+    free_bytes = host.free_bytes(host.home)
+    if free_bytes is None:
         return make_problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
-    finding = f"{free / _GIB:.1f} GiB free in {host.home}"
-    if free < _GIB / 10:
+    finding = f"{free_bytes / _GIB:.1f} GiB free in {host.home}"
+    if free_bytes < _GIB / 10:
         return make_problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
-    if free < 2 * _GIB:
+    if free_bytes < 2 * _GIB:
         return make_warning(
             f"{finding}: builds of many revisions may not fit",
             "free some space, or set FAULTWATCH_HOME to a folder on another disk",

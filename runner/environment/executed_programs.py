@@ -95,13 +95,13 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
     """Yield the programs of a shell's script."""
-    following = iter(arguments)
-    for word in following:
+    remaining_arguments = iter(arguments)
+    for word in remaining_arguments:
         if not word.startswith("-"):
             yield word if "/" in word else f"./{word}"  # A file, never a program of the host.
             return
         if "c" in word and not word.startswith("--"):
-            yield from _list_script_programs(next(following, ""), is_program)
+            yield from _list_script_programs(next(remaining_arguments, ""), is_program)
             return
 
 

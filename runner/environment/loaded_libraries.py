@@ -61,24 +61,24 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
         return ()
 
 
-def _parse_names(read: ReadBytes) -> Iterator[str]:
+def _parse_names(read_bytes: ReadBytes) -> Iterator[str]:
     """Yield the interpreter and the needed libraries from the headers of an ELF file."""
     magic, elf_class, byte_order, *_, table_offset, _, _, _, segment_size, segment_count, _, _, _ = _HEADER.unpack(
-        read(0, _HEADER.size)
+        read_bytes(0, _HEADER.size)
     )
     if magic != b"\x7fELF" or (elf_class, byte_order) != (2, 1) or segment_size != _SEGMENT.size:
         return
-    segments = list(_SEGMENT.iter_unpack(read(table_offset, segment_size * segment_count)))
+    segments = list(_SEGMENT.iter_unpack(read_bytes(table_offset, segment_size * segment_count)))
     for kind, _, offset, _, _, length, _, _ in segments:
         if kind == _INTERPRETER:
-            yield PurePosixPath(read(offset, length).rstrip(b"\0").decode()).name
+            yield PurePosixPath(read_bytes(offset, length).rstrip(b"\0").decode()).name
     dynamic = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
     if dynamic is None:
         return
-    entries = list(_DYNAMIC_ENTRY.iter_unpack(read(dynamic[2], dynamic[5])))
+    entries = list(_DYNAMIC_ENTRY.iter_unpack(read_bytes(dynamic[2], dynamic[5])))
     address = next((value for tag, value in entries if tag == _STRINGS), 0)
     for kind, _, offset, start, _, length, _, _ in segments:
         if kind == _LOAD and start <= address < start + length:
             for name_offset in (value for tag, value in entries if tag == _NEEDED):
-                yield read(offset + address - start + name_offset, 256).partition(b"\0")[0].decode()
+                yield read_bytes(offset + address - start + name_offset, 256).partition(b"\0")[0].decode()
             return

@@ -59,12 +59,12 @@ class BackgroundProgram:
         bool
             Whether the condition holds.
         """
-        while not (holds := condition()) and not self.has_ended and time.monotonic() < deadline:
+        while not (is_fulfilled := condition()) and not self.has_ended and time.monotonic() < deadline:
             try:
                 self._serve_companions(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
             except EndPrograms:
                 self._ended_by_companion = True
-        return holds or condition()
+        return is_fulfilled or condition()
 
     def end(self, timeout: float = 0) -> ProgramResult:
         """End the program and all that it has started, and return how it ended.

@@ -81,11 +81,11 @@ class TreeGuard:
     def _watch_tree(self) -> None:
         """Watch the disk until the program ends; raise the alarm when the program has written too much."""
         while not self._ended.wait(self._period):
-            free_now = FreeResources.measure(self._tree)
-            self._reason = describe_shortage(self._resources_at_start, free_now)
+            free_resources = FreeResources.measure(self._tree)
+            self._reason = describe_shortage(self._resources_at_start, free_resources)
             # An open file that was unlinked takes space but cannot be found, so the free space of the disk is read as
             # well.
-            if not self._reason and self._resources_at_start.bytes - free_now.bytes >= self._max_bytes:
+            if not self._reason and self._resources_at_start.bytes - free_resources.bytes >= self._max_bytes:
                 used_bytes = count_used_bytes(self._tree)
                 if used_bytes is None or used_bytes - self._used_bytes_at_start > self._max_bytes:
                     self._reason = f"wrote more than {self._max_bytes:,} bytes into its tree"

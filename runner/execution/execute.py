@@ -151,16 +151,16 @@ def execute_together(
     The next program is taken from the iterable after the previous one has started.
     """
     started_at = read_clock()
-    running: list[RunningProgram] = []
+    running_programs: list[RunningProgram] = []
     try:
         for program in programs:
-            running.append(RunningProgram.start(program, directory, merge_streams))
+            running_programs.append(RunningProgram.start(program, directory, merge_streams))
         with suppress(EndPrograms):
-            _collect_output(running, started_at + timeout, read_clock)
+            _collect_output(running_programs, started_at + timeout, read_clock)
     finally:
-        end_programs(running)
+        end_programs(running_programs)
     seconds = read_clock() - started_at
-    return [program_run.make_result(seconds, timeout) for program_run in running]
+    return [program_run.make_result(seconds, timeout) for program_run in running_programs]
 
 
 class RunningProgram(Struct):
@@ -212,10 +212,10 @@ class RunningProgram(Struct):
         )
 
 
-def end_programs(running: Iterable[RunningProgram]) -> None:
+def end_programs(running_programs: Iterable[RunningProgram]) -> None:
     """End all programs, and processes in the background too: they would disturb the next measurement."""
     problems = []
-    for program in running:
+    for program in running_programs:
         try:
             program.process.end()
         except OSError as error:
@@ -226,21 +226,23 @@ def end_programs(running: Iterable[RunningProgram]) -> None:
         raise problems[0]
 
 
-def _collect_output(running: Sequence[RunningProgram], deadline: float, read_clock: Callable[[], float]) -> None:
+def _collect_output(
+    running_programs: Sequence[RunningProgram], deadline: float, read_clock: Callable[[], float]
+) -> None:
     """Read all streams and serve all companions until every program ends or the deadline passes."""
     with selectors.DefaultSelector() as selector:
-        for program in running:
+        for program in running_programs:
             for stream in program.tails:
                 selector.register(stream, selectors.EVENT_READ, partial(program.read, stream))
             for companion in program.companions:
                 selector.register(companion, selectors.EVENT_READ, partial(companion.serve, program.process.pid))
-        while any(program.open_streams for program in running) and read_clock() < deadline:
+        while any(program.open_streams for program in running_programs) and read_clock() < deadline:
             # A background child can hold a stream open after the program has ended.
-            if all(program.process.has_ended() for program in running) and not selector.select(0):
+            if all(program.process.has_ended() for program in running_programs) and not selector.select(0):
                 break
             for key, _ in selector.select(min(_ROUND_SECONDS, max(0.0, deadline - read_clock()))):
                 if not key.data():
                     selector.unregister(key.fileobj)
-    for program in running:
+    for program in running_programs:
         while not program.process.has_ended() and (seconds_left := deadline - read_clock()) > 0:
             program.process.wait(min(_ROUND_SECONDS, seconds_left))

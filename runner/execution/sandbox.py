@@ -220,9 +220,9 @@ def create_sandbox() -> Sandbox:
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
-    readable = tuple(str(Path(folder).expanduser()) for folder in folders)
+    readable_folders = tuple(str(Path(folder).expanduser()) for folder in folders)
     if os.geteuid() != 0:
-        sandbox = Sandbox(readable=readable)
+        sandbox = Sandbox(readable=readable_folders)
     else:
         name = get_value("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:
@@ -231,7 +231,7 @@ def create_sandbox() -> Sandbox:
             raise FaultwatchError(f"FAULTWATCH_SANDBOX_USER: there is no user {name!r}") from None
         if user.pw_uid == 0:
             raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user")
-        sandbox = Sandbox(user.pw_uid, user.pw_gid, readable)
+        sandbox = Sandbox(user.pw_uid, user.pw_gid, readable_folders)
     _check_sandbox(sandbox)
     return sandbox
 

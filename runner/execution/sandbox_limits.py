@@ -4,17 +4,17 @@ MAX_CONFINED_PROCESSES = 64
 """Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
 
 
-def compute_memory_limit(requested: int | None, ceiling: int | None) -> int | None:
+def compute_memory_limit(requested_bytes: int | None, ceiling: int | None) -> int | None:
     """Return the bytes that a case may use; None for no limit.
 
     Parameters
     ----------
-    requested
+    requested_bytes
         The limit in the workload file.
     ceiling
         The sandbox's limit; None outside of a sandbox.
     """
-    limits = [limit for limit in (requested, ceiling) if limit is not None]
+    limits = [limit for limit in (requested_bytes, ceiling) if limit is not None]
     return min(limits, default=None)
 
 

@@ -26,17 +26,19 @@ def is_disk_full(message: str) -> bool:
     return "No space left on device" in message or "Disk quota exceeded" in message
 
 
-def is_temporary(finished: ProgramResult) -> bool:
+def is_temporary(program_result: ProgramResult) -> bool:
     """Return whether the reason for a failure may be temporary: a time-out, a signal, a full disk.
 
     A build tool ends with an ordinary exit code when a compiler cannot write, or is killed. So its output decides too.
     If it prints such a line for another reason, the only price is another attempt.
     """
-    if finished.explanation:
-        return finished.explanation.startswith(_SHORTAGE_WORDS)
-    if finished.status is None or -finished.status in _EXTERNAL_SIGNALS:
+    if program_result.explanation:
+        return program_result.explanation.startswith(_SHORTAGE_WORDS)
+    if program_result.status is None or -program_result.status in _EXTERNAL_SIGNALS:
         return True
     # Shells exit with 128 plus the number of the signal.
-    if finished.status - 128 in _EXTERNAL_SIGNALS:
+    if program_result.status - 128 in _EXTERNAL_SIGNALS:
         return True
-    return finished.status != 0 and bool(_TEMPORARY_MESSAGES.search(f"{finished.output}\n{finished.error}"))
+    return program_result.status != 0 and bool(
+        _TEMPORARY_MESSAGES.search(f"{program_result.output}\n{program_result.error}")
+    )

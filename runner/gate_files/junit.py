@@ -46,9 +46,9 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
         plural: sum(test.find(name) is not None for test in tests)
         for plural, name in (("failures", "failure"), ("errors", "error"))
     }
-    skipped = sum(test.find("skipped") is not None for test in tests)
+    n_skipped = sum(test.find("skipped") is not None for test in tests)
     suites = ET.Element("testsuites", {name: str(count) for name, count in counts.items()}, name="faultwatch")
-    suite.attrib |= {name: str(count) for name, count in (counts | {"skipped": skipped}).items()}
+    suite.attrib |= {name: str(count) for name, count in (counts | {"skipped": n_skipped}).items()}
     suite.set("time", _format_seconds(sum(map(_compute_seconds, report.cases))))
     if report.cases:
         suite.set("timestamp", report.cases[0].head.started_at.strftime("%Y-%m-%dT%H:%M:%S"))

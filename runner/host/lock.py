@@ -279,12 +279,12 @@ def _get_command(process: int) -> str:
     text = " ".join(" ".join(hide_password(word) for word in words).split())
     # The other user chose the words of the command, so they must not control this terminal.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    shortened = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
+    short_command = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.
     job = _JOB_COMMAND.search(text)
     if not job or not _may_signal(process):  # Another user's jobs are of a service that may not be known here.
-        return shortened
+        return short_command
     return (
-        f"{shortened} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` frees the "
+        f"{short_command} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` frees the "
         "host)"
     )

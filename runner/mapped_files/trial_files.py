@@ -124,12 +124,12 @@ class TrialFiles:
         self.faults = faults
         self.lookups = self.lookups.combine(lookups) if self._has_lookups else lookups
         self._has_lookups, self._answered = True, None
-        changed = False
+        has_changed = False
         for file in faults.files if faults else ():
             if self._is_input(file, began_at):
-                changed |= self._prepare_file(file.path)
+                has_changed |= self._prepare_file(file.path)
         self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
-        return changed
+        return has_changed
 
     def prepare_restored(self, files: Iterable[Path]) -> None:
         """Prepare files that were put back to their built state, so that each execution finds them alike."""
@@ -179,15 +179,17 @@ class TrialFiles:
         """Return the files as the report has them; None if no execution could be watched."""
         if self.faults is None:
             return None
-        mapped = tuple(self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations)
+        mapped_files = tuple(
+            self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations
+        )
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         self._known.answered.pop(self._case, None)
         if own_bytes:
             self._known.answered[self._case] = self.answered
         return ProgramFiles(
-            mapped=mapped,
+            mapped=mapped_files,
             own_bytes=own_bytes,
-            system_bytes=combine_digests((file.path, file.digest) for file in mapped if not file.own),
+            system_bytes=combine_digests((file.path, file.digest) for file in mapped_files if not file.own),
             uncertain_faults=self._compute_uncertain_faults(),
         )
 
@@ -211,12 +213,12 @@ class TrialFiles:
             f"the page-cache state of {_list_files(paths)} could not be prepared: {reason}"
             for reason, paths in unprepared.items()
         ]
-        mapped = self.paths
+        mapped_paths = self.paths
         opened_files = [
             path for path in map(Path, self.lookups.opened_paths) if path.is_relative_to(self._tree) and path.is_file()
         ]
-        own_paths = [*opened_files, *(path for path in mapped if path.is_relative_to(self._tree))]
-        system_paths = [path for path in mapped if not path.is_relative_to(self._tree)]
+        own_paths = [*opened_files, *(path for path in mapped_paths if path.is_relative_to(self._tree))]
+        system_paths = [path for path in mapped_paths if not path.is_relative_to(self._tree)]
         doubts = () if self.lookups.objection else list_doubts(self._tree, own_paths, system_paths)
         return tuple(line[:1000] for line in (loss_message, *lines, *doubts) if line)
 
@@ -302,11 +304,13 @@ class TrialFiles:
         Only measured differences are uncertain: if records were lost, or if no state could be renewed, every difference
         counts.
         """
-        watched = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
-        if self.are_all_prepared or len(watched) < 2:
+        watched_faults = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
+        if self.are_all_prepared or len(watched_faults) < 2:
             return UncertainFaults()
         unprepared = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
-        unprepared_faults = [sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched]
+        unprepared_faults = [
+            sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched_faults
+        ]
         return UncertainFaults(least=min(unprepared_faults), most=max(unprepared_faults))
 
     def _make_relative(self, path: Path) -> Path:

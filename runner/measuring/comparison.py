@@ -200,11 +200,11 @@ def sample_interleaved(
     except SideFailure as side_failure:
         if side_failure.trial is base and _can_run_alone(base):
             # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
-            skipped = head.report_skipped(
+            skipped_report = head.report_skipped(
                 f"base fails only when head runs at the same time: {side_failure.failure.message}",
                 temporary=True,
             )
-            return make_undecided(base, head, {head: skipped})
+            return make_undecided(base, head, {head: skipped_report})
         return make_undecided(
             base, head, {side_failure.trial: _report_failure(side_failure.trial, side_failure.failure)}
         )

@@ -75,11 +75,11 @@ class CountReuse:
 
     def find_source(self, case: Case, tree: Path) -> Report | None:
         """Return a run whose counts can be reused for a built tree; None if the case has to be measured."""
-        newest = self._newest_runs.get(case.name)
-        if newest is None or case.name in self._unusable_cases:
+        newest_run = self._newest_runs.get(case.name)
+        if newest_run is None or case.name in self._unusable_cases:
             return None
-        has_same_answers = newest.answered_lookups.has_same_answers_in(tree.resolve(), read_build_start(tree))
-        return newest.report if has_same_answers else None
+        has_same_answers = newest_run.answered_lookups.has_same_answers_in(tree.resolve(), read_build_start(tree))
+        return newest_run.report if has_same_answers else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
@@ -95,16 +95,16 @@ class CountReuse:
         if is_checked(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
-        expected = _collect_exact_counts(source) or {}
+        expected_counts = _collect_exact_counts(source) or {}
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
             restore_tree(tree)
-            counted = trial.execute_untraced().readings
+            readings = trial.execute_untraced().readings
         except (ExecutionFailure, FaultwatchError):
             return None
-        if any(name not in counted or counted[name].value != count for name, count in expected.items()):
+        if any(name not in readings or readings[name].value != count for name, count in expected_counts.items()):
             return None
-        return trial.report_reused(source, expected)
+        return trial.report_reused(source, expected_counts)
 
     def attach_check(self, report: Report, source: Report) -> Report:
         """Attach to a report how its counts compare with those that could have been reused."""
@@ -114,16 +114,16 @@ class CountReuse:
             self._unusable_cases.add(report.case.name)
             remark = _OTHER_FILES_REMARK.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
-        expected, counted = _collect_exact_counts(source) or {}, compute_levels(report.samples)
-        if varying := _describe_varying(report, expected, counted):
+        expected_counts, counts = _collect_exact_counts(source) or {}, compute_levels(report.samples)
+        if varying_counts := _describe_varying(report, expected_counts, counts):
             self._contradicted_cases.add(report.case.name)
-            remark = _VARIES_REMARK.format(source.revision.commit[:10], "; ".join(varying))
+            remark = _VARIES_REMARK.format(source.revision.commit[:10], "; ".join(varying_counts))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         check = SameBytesCheck(
             run_id=source.run_id,
             commit=source.revision.commit,
-            expected=expected,
-            counted={name: counted[name] for name in expected if name in counted},
+            expected=expected_counts,
+            counted={name: counts[name] for name in expected_counts if name in counts},
         )
         if not check.holds:
             self._contradicted_cases.add(report.case.name)
@@ -177,21 +177,21 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
     return counts
 
 
-def _describe_varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
+def _describe_varying(report: Report, expected_counts: Mapping[str, Number], counts: Mapping[str, Number]) -> list[str]:
     """Return the counts that differ because they vary, as clauses; empty if that does not explain all differences.
 
     A program whose threads allocate memory in random order counts a fault more or less. That is no reason to distrust
     the host if the counts differ from the expected count by no more than from each other.
     """
     clauses = []
-    for name, expected_count in expected.items():
+    for name, expected_count in expected_counts.items():
         values = [reading.value for reading in report.readings(name) if reading.value is not None]
         if not values:
             return []
         low, high = min(values), max(values)
         if max(low - expected_count, expected_count - high) > high - low:
             return []
-        if low < high and counted.get(name) != expected_count:
+        if low < high and counts.get(name) != expected_count:
             clauses.append(f"{name} {expected_count:,} at that commit, {low:,} – {high:,} now")
     return clauses
 

@@ -19,10 +19,12 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group_readings)})
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     shared_names = [name for name in names if all(name in sample.readings for sample in samples)]
-    combined = {name: _combine_readings(name, [sample.readings[name] for sample in samples]) for name in shared_names}
+    combined_readings = {
+        name: _combine_readings(name, [sample.readings[name] for sample in samples]) for name in shared_names
+    }
     texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, 1))
     return Sample(
-        readings=combined | dict(group_readings),
+        readings=combined_readings | dict(group_readings),
         perf_output="\n".join(texts)[:100_000],
         processes=tuple(sample.readings for sample in samples),
     )

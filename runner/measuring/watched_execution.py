@@ -26,10 +26,10 @@ def describe_unusable_watch(faults: FaultsByFile | None, variables: Mapping[str,
         )
     if faults.lost:  # A missing record does not prove anything.
         return ""
-    mapped = {PurePosixPath(file.path).name for file in faults.files}
+    mapped_names = {PurePosixPath(file.path).name for file in faults.files}
     for entry in filter(None, re.split(r"[ :]+", variables.get("LD_PRELOAD", ""))):
         # The loader follows links: libtcmalloc.so.4 is mapped as libtcmalloc.so.4.5.9.
         stem = PurePosixPath(entry).name.partition(".so")[0]
-        if "$" not in entry and not any(name.startswith(stem) for name in mapped):
+        if "$" not in entry and not any(name.startswith(stem) for name in mapped_names):
             return f"ran without {entry!r} of LD_PRELOAD: no process mapped it"
     return ""

@@ -134,7 +134,7 @@ class CountedProgram:
         }
         return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
 
-    def conclude(self, finished: ProgramResult) -> str:
+    def conclude(self, program_result: ProgramResult) -> str:
         """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
 
         Raises
@@ -147,25 +147,27 @@ class CountedProgram:
             self._perf.stop()  # Without waiting: perf takes a while to end.
         if self._guard and self._guard.problem:
             return self._guard.problem
-        if self.launch.program is None and finished.status is not None:
-            reason = self.launch.refusal or finished.error.strip().rpartition("\n")[2] or finished.problem
+        if self.launch.program is None and program_result.status is not None:
+            reason = self.launch.refusal or program_result.error.strip().rpartition("\n")[2] or program_result.problem
             raise FaultwatchError(f"the program cannot be started: {reason}", "run `faultwatch doctor`")
         ending = self.launch.ending
         if self.launch.refusal:
             return f"could not be executed: {self.launch.refusal}"
-        if finished.status is None or ending is None:
-            return finished.problem or "vanished"
+        if program_result.status is None or ending is None:
+            return program_result.problem or "vanished"
         if not ending.status and (outlived := self.launch.describe_outlived()):
             return outlived
-        return ProgramResult(ending.status, "", "", finished.seconds, finished.deadline).problem
+        return ProgramResult(ending.status, "", "", program_result.seconds, program_result.deadline).problem
 
-    def make_program_result(self, finished: ProgramResult) -> ProgramResult:
+    def make_program_result(self, program_result: ProgramResult) -> ProgramResult:
         """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
         problem = self._guard.problem if self._guard else ""
         ending = self.launch.ending
-        has_own_status = ending is not None and finished.status is not None  # None: it was ended at the deadline
+        has_own_status = ending is not None and program_result.status is not None  # None: it was ended at the deadline
         return replace(
-            finished, explanation=problem, status=ending.status if ending and has_own_status else finished.status
+            program_result,
+            explanation=problem,
+            status=ending.status if ending and has_own_status else program_result.status,
         )
 
     def _attach_counters(self, pid: int) -> None:

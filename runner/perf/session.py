@@ -138,7 +138,7 @@ def count_processes(
     if missing_reason:
         raise ExecutionFailure(missing_reason)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
-    supported, unknown = split_known_events(events)
+    supported, unknown_events = split_known_events(events)
     counted_events = (*ATTACHED_EVENTS, *supported)
     log_command(command, directory, f"{processes} at once" if processes > 1 else "")
     base_order = CountingOrder(
@@ -158,15 +158,15 @@ def count_processes(
 
         with state.apply() as group:
             result = _execute_programs(create_programs(group), directory, timeout, processes)
-            for program, finished in zip(counted_programs, result, strict=True):
-                problem = program.conclude(finished)
-                raise_on_failure(command, problem, program.make_program_result(finished), group)
+            for program, program_result in zip(counted_programs, result, strict=True):
+                problem = program.conclude(program_result)
+                raise_on_failure(command, problem, program.make_program_result(program_result), group)
             min_faults = sum(program.launch.ending.faults for program in counted_programs if program.launch.ending)
             group_readings = read_memory_readings(group.folder, min_faults)
             kernel_faults = max(min_faults, count_group_faults(group.folder))
         executions = [
-            _make_execution(program, finished, unknown)
-            for program, finished in zip(counted_programs, result, strict=True)
+            _make_execution(program, program_result, unknown_events)
+            for program, program_result in zip(counted_programs, result, strict=True)
         ]
         lost = combine_losses([program.lost for program in counted_programs])
         if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost):
@@ -196,9 +196,11 @@ def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: Memory
     return replace(sandbox, sandbox_count=processes)
 
 
-def _make_execution(program: CountedProgram, finished: ProgramResult, unknown: Sequence[str]) -> Execution:
+def _make_execution(program: CountedProgram, program_result: ProgramResult, unknown_events: Sequence[str]) -> Execution:
     readings, text = program.read_readings()
-    return Execution(Sample(readings=readings | make_unsupported_readings(unknown), perf_output=text), finished.output)
+    return Execution(
+        Sample(readings=readings | make_unsupported_readings(unknown_events), perf_output=text), program_result.output
+    )
 
 
 def _sum_faults(executions: Sequence[Execution]) -> int | float:
@@ -209,7 +211,7 @@ def _sum_faults(executions: Sequence[Execution]) -> int | float:
     return sum(reading.value or 0 for reading in readings)
 
 
-def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResult, group: MemoryGroup) -> None:
+def raise_on_failure(command: Sequence[str], problem: str, program_result: ProgramResult, group: MemoryGroup) -> None:
     """Raise if a program had a problem, or the kernel ended a part of it; the failure keeps what it printed.
 
     Raises
@@ -217,7 +219,7 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResu
     ExecutionFailure
         It had.
     """
-    problem = problem or _describe_preload_failure(finished.error)
+    problem = problem or _describe_preload_failure(program_result.error)
     has_lost_process = not problem and group.count_killed() > 0
     if has_lost_process:
         problem = "succeeded, although one of its processes was killed because memory ran out"
@@ -227,9 +229,9 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: ProgramResu
             f" (memory limit {group.read_value()} bytes)" if was_killed and group.read_value() != "none" else ""
         )
         message = f"`{shlex.join(command)}` {problem}{limit_text}"
-        was_stopped = bool(limit_text or finished.explanation) or finished.timed_out
-        log = _format_log(finished.output, finished.error)
-        raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
+        was_stopped = bool(limit_text or program_result.explanation) or program_result.timed_out
+        log = _format_log(program_result.output, program_result.error)
+        raise ExecutionFailure(message, log, temporary=is_temporary(program_result), was_stopped=was_stopped)
 
 
 def _describe_preload_failure(error: str) -> str:

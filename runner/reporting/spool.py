@@ -64,7 +64,7 @@ class Spool(Struct, frozen=True):
         FaultwatchError
             The service does not accept documents now; they wait.
         """
-        sent = failures = 0
+        n_sent = n_failures = 0
         last_error: FaultwatchError | None = None
         for file, document in self._read_documents():
             try:
@@ -79,17 +79,17 @@ class Spool(Struct, frozen=True):
                 raise
             except ServerError as error:
                 last_error = error
-                failures += 1
+                n_failures += 1
                 _requeue_if_present(file)
-                if failures == MAX_FAILURES:
+                if n_failures == MAX_FAILURES:
                     break
                 continue
             file.unlink(missing_ok=True)
-            sent += 1
-            failures = 0
+            n_sent += 1
+            n_failures = 0
         if last_error:
             raise last_error
-        return sent
+        return n_sent
 
     def send_one(self, document: SpooledDocument, send: Callable[[SpooledDocument], None]) -> None:
         """Send one of the documents before all others, and delete it once it is acknowledged.

@@ -36,19 +36,19 @@ def send_store(
     FaultwatchError
         The service cannot read an intact file, so that another version wrote it; or it does not answer.
     """
-    sent = SentRuns()
+    sent_runs = SentRuns()
     for name, content in store.read(Kind.REVISIONS, subjects):
         _send_one(store, service, name, content)
         advance(1)
     for batch in _split_into_batches(store.read(Kind.REPORTS, subjects)):
         _send_reports(store, service, batch)
-        sent.runs += len(batch)
+        sent_runs.runs += len(batch)
         advance(len(batch))
     for name, content in store.read(Kind.PROOFS, subjects):
         _send_one(store, service, name, content)
-        sent.proofs += 1
+        sent_runs.proofs += 1
         advance(1)
-    return sent
+    return sent_runs
 
 
 def count_documents(store: RunStore, subjects: set[str] | None = None) -> int:

@@ -23,9 +23,9 @@ def generate_schema(name: str, model: type[BaseModel]) -> str:
     schema = model.model_json_schema(mode="validation")
     schema["properties"].pop("path", None)  # not a key of the file
     _add_descriptions(schema, model)
-    for inner in _list_models(model):
-        if inner.__name__ in schema.get("$defs", {}):
-            _add_descriptions(schema["$defs"][inner.__name__], inner)
+    for inner_model in _list_models(model):
+        if inner_model.__name__ in schema.get("$defs", {}):
+            _add_descriptions(schema["$defs"][inner_model.__name__], inner_model)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"{name}.toml"}
     document = {**head, **{key: value for key, value in schema.items() if key != "title"}}
     document["description"] = _REMARKS[name]

@@ -281,8 +281,8 @@ class ServerExecution:
             raise self._build_failure(
                 f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
             )
-        finished = self._program.end(self._server.stop_timeout)
-        problem = self._counted_program.conclude(finished)
+        program_result = self._program.end(self._server.stop_timeout)
+        problem = self._counted_program.conclude(program_result)
         if self._counted_program.launch.ending is not None and (
             outlived := self._counted_program.launch.describe_outlived()
         ):
@@ -292,7 +292,7 @@ class ServerExecution:
         ):
             problem = ""
         raise_on_failure(
-            self._bound_server.command, problem, self._counted_program.make_program_result(finished), self._group
+            self._bound_server.command, problem, self._counted_program.make_program_result(program_result), self._group
         )
         return self._make_sample()
 
@@ -416,8 +416,8 @@ class ServerExecution:
         """
         if not self._program.wait_until(lambda: self._program.has_ended, time.monotonic() + seconds):
             return
-        finished = self._program.end(self._order.workload.workload.timeout)
-        problem = self._counted_program.conclude(finished)
+        program_result = self._program.end(self._order.workload.workload.timeout)
+        problem = self._counted_program.conclude(program_result)
         ending = self._counted_program.launch.ending
         if ending is not None and not ending.status:
             daemon = (
@@ -426,15 +426,15 @@ class ServerExecution:
                 else ""
             )
             problem = f"ended{daemon}: it must stay in the foreground, so look for an option that keeps it there"
-        result = self._counted_program.make_program_result(finished)
+        result = self._counted_program.make_program_result(program_result)
         raise_on_failure(self._bound_server.command, f"{problem} ({phase})", result, self._group)
 
     def _build_failure(self, problem: str) -> ExecutionFailure:
         """Return the failure of a server that still runs, which ends with its context."""
-        finished = self._program.end(0)
+        program_result = self._program.end(0)
         self._counted_program.launch.finish()
         try:
-            raise_on_failure(self._bound_server.command, problem, finished, self._group)
+            raise_on_failure(self._bound_server.command, problem, program_result, self._group)
         except ExecutionFailure as failure:
             failure.was_stopped = True
             return failure
@@ -469,20 +469,20 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
     or a ratio is the median of the windows. A reading that one window lacks is lacking.
     """
     first_window, *other_windows = windows
-    combined: dict[str, Reading] = {}
+    combined_readings: dict[str, Reading] = {}
     for name, reading in first_window.readings.items():
         readings = [reading, *(window.readings[name] for window in other_windows if name in window.readings)]
         missing_reading = next((window_reading for window_reading in readings if window_reading.value is None), None)
         if missing_reading is not None:
-            combined[name] = missing_reading
+            combined_readings[name] = missing_reading
         elif len(readings) == len(windows):
             values = [window_reading.value for window_reading in readings if window_reading.value is not None]
-            combined[name] = reading.model_copy(update={"value": _combine_values(name, values, windows)})
+            combined_readings[name] = reading.model_copy(update={"value": _combine_values(name, values, windows)})
     operations = [window.operations for window in windows]
-    faults = [combined[name].value for name in ("minor-faults", "major-faults") if name in combined]
+    faults = [combined_readings[name].value for name in ("minor-faults", "major-faults") if name in combined_readings]
     if None not in operations and faults and None not in faults:
-        combined["faults-per-operation"] = Reading(value=sum(map(float, faults)) / sum(operations))  # type: ignore[arg-type]
-    return combined
+        combined_readings["faults-per-operation"] = Reading(value=sum(map(float, faults)) / sum(operations))  # type: ignore[arg-type]
+    return combined_readings
 
 
 def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
@@ -517,7 +517,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
             raise ExecutionFailure(missing_reason)
         log_command(bound_server.command, order.directory, "as a server")
         channel = stack.enter_context(LoadCommands())
-        supported, _ = split_known_events(order.workload.metrics.events)
+        supported_events, _ = split_known_events(order.workload.metrics.events)
         group = stack.enter_context(state.apply())
         # Only the limits of the control group hold for both: the load is not in it.
         group.limit_processes(MAX_TASKS)
@@ -527,7 +527,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
                 path,
                 order.directory,
                 state.environment,
-                (*ATTACHED_EVENTS, *supported),
+                (*ATTACHED_EVENTS, *supported_events),
                 region=False,
                 sandbox=order.sandbox,
                 recording=order.recording,

@@ -167,14 +167,14 @@ class Builder(Struct, frozen=True):
         self.turn.give_way()
         build_folder = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(build_folder)
-        cached = record is not None
+        is_cached = record is not None
         if record is None:
             with self.turn.pause(clock=self.clock):
                 record = self._build_in_place(repository, commit, workload, build_folder)
             self.places.evict()
-        if cached:
+        if is_cached:
             log_step("uses the build of %s in %s", commit[:10], build_folder)
-        build = record.build.model_copy(update={"cached": cached})
+        build = record.build.model_copy(update={"cached": is_cached})
         if record.failure:
             raise BuildFailure(record.failure, build)
         return build_folder / TREE_FOLDER, build

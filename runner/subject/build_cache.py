@@ -97,10 +97,10 @@ class BuildPlaces(Struct, frozen=True):
 
     def remove_unfinished(self) -> None:
         """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
-        for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
-            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as is_free:
+        for aside_folder in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
+            with _lock_briefly(_get_lock_file(aside_folder.with_suffix(""))) as is_free:
                 if is_free:
-                    remove_tree(aside)
+                    remove_tree(aside_folder)
         for lock in (self.folder / self.store).glob("*.lock"):
             build_folder = lock.with_suffix("")
             if build_folder.exists() and not (build_folder / RECORD_FILE).exists():
@@ -150,9 +150,9 @@ def make_empty_folder(build_folder: Path) -> None:
 
 def move_aside(build_folder: Path) -> Path:
     """Move a build out of its place for a while; return its new path."""
-    aside = build_folder.with_name(f"{build_folder.name}{_ASIDE_SUFFIX}")
-    remove_tree(aside)
-    return build_folder.rename(aside)
+    aside_folder = build_folder.with_name(f"{build_folder.name}{_ASIDE_SUFFIX}")
+    remove_tree(aside_folder)
+    return build_folder.rename(aside_folder)
 
 
 def _get_lock_file(build_folder: Path) -> Path:

@@ -68,7 +68,12 @@ def locate_requested_workload(repository: Repository, workload: Workload, name: 
 
 
 def load_committed_workload(
-    repository: Repository, commit: str, requested: RequestedWorkload, scratch: Path, *, search_all_folders: bool = True
+    repository: Repository,
+    commit: str,
+    requested_workload: RequestedWorkload,
+    scratch: Path,
+    *,
+    search_all_folders: bool = True,
 ) -> Workload | None:
     """Return the requested workload as a commit has it; None if the commit does not have it.
 
@@ -86,13 +91,13 @@ def load_committed_workload(
         The workload file of the commit is not valid.
     """
     tree = _CommitTree(repository, commit, scratch)
-    path = requested.path_argument if tree.has_file(requested.path_argument) else ""
-    if search_all_folders and requested.name_argument:
-        path = path or tree.find_path(requested.name_argument)
-    path = path or (requested.path if tree.has_file(requested.path) else "")
+    path = requested_workload.path_argument if tree.has_file(requested_workload.path_argument) else ""
+    if search_all_folders and requested_workload.name_argument:
+        path = path or tree.find_path(requested_workload.name_argument)
+    path = path or (requested_workload.path if tree.has_file(requested_workload.path) else "")
     if search_all_folders:
-        path = path or tree.find_path(requested.workload.name)
-    return tree.load_workload(path, requested) if path else None
+        path = path or tree.find_path(requested_workload.workload.name)
+    return tree.load_workload(path, requested_workload) if path else None
 
 
 class _CommitTree(Struct, frozen=True):
@@ -102,14 +107,14 @@ class _CommitTree(Struct, frozen=True):
     commit: str
     scratch: Path
 
-    def load_workload(self, path: str, requested: RequestedWorkload) -> Workload:
+    def load_workload(self, path: str, requested_workload: RequestedWorkload) -> Workload:
         """Load the workload file at a path, with the other files of its folder if it uses them."""
         workload = self._load_workload(path)
         if not workload.uses_own_folder:
             return workload
         # The work tree has the same folder, so nothing has to be written out.
-        if path == requested.path and self._has_same_folder(path):
-            return workload.model_copy(update={"path": requested.workload.path})
+        if path == requested_workload.path and self._has_same_folder(path):
+            return workload.model_copy(update={"path": requested_workload.workload.path})
         return load_workload(self._read_folder() / path)
 
     def find_path(self, name: str) -> str:

@@ -73,18 +73,20 @@ class TreeRestorer:
                 f"the changes that an execution made in {self._tree} cannot be undone: {error.strerror}"
             ) from None
 
-    def describe(self, missed: Iterable[str] = ()) -> str:
+    def describe(self, missed_paths: Iterable[str] = ()) -> str:
         """Return a remark about what an execution changes; empty if nothing.
 
         Parameters
         ----------
-        missed
+        missed_paths
             Absolute paths that an execution tried to read when they were not there.
         """
         if self._is_too_large:
             return "an execution leaves more files in its folder than can be removed before the next one"
         prefix = f"{os.path.realpath(self._tree)}/"
-        return describe_changes(self.changes, {path.removeprefix(prefix) for path in missed if path.startswith(prefix)})
+        return describe_changes(
+            self.changes, {path.removeprefix(prefix) for path in missed_paths if path.startswith(prefix)}
+        )
 
     def _has_changed(self) -> bool:
         """Return whether the first execution changed anything; read the built state if it did."""
@@ -98,19 +100,19 @@ class TreeRestorer:
         return True
 
     def _undo_all(self) -> list[Path]:
-        restored: list[Path] = []
+        restored_paths: list[Path] = []
         for _ in range(_MAX_ROUNDS):
             changes = find_changes(self._tree, self._built_states, self._keep_rules)
             self.changes = self.changes or tuple(changes)
             if not changes:
                 break
-            restored.extend(self._undo(changes))
+            restored_paths.extend(self._undo(changes))
         else:
             raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone")
         if not self.changes:  # only what stays anyway
             self._is_settled = True
             self._built_states = {}
-        return restored
+        return restored_paths
 
     def _undo(self, changes: Sequence[Change]) -> list[Path]:
         """Undo changes, and return the paths of the files that were put back."""
@@ -191,11 +193,11 @@ def _differ_in_mode_alone(built_state: FileState, state: FileState) -> bool:
 
 def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
     """Return paths with everything that was built below them."""
-    selected = set(paths)
+    selected_paths = set(paths)
     for path in sorted(built_paths):  # a folder before its content
-        if path.rpartition("/")[0] in selected and path:
-            selected.add(path)
-    return sorted(selected)
+        if path.rpartition("/")[0] in selected_paths and path:
+            selected_paths.add(path)
+    return sorted(selected_paths)
 
 
 def _remove_entry(file: Path, *, is_folder: bool) -> None:

@@ -252,7 +252,7 @@ def build_hardened_environment(
     for name in filters:
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"
-    inherited = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
+    inherited_variables = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
     config_variables: dict[str, str] = {}
     for number, (key, value) in enumerate(settings.items()):
         config_variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -260,7 +260,7 @@ def build_hardened_environment(
         {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)} if checkout else {}
     )
     return {
-        **inherited,
+        **inherited_variables,
         **config_variables,
         **checkout_variables,
         "GIT_CONFIG_COUNT": str(len(settings)),
@@ -314,10 +314,10 @@ def execute_git(
     """
     seconds = TRANSFER_TIMEOUT_SECONDS if subcommand in _TRANSFER_SUBCOMMANDS else LOCAL_TIMEOUT_SECONDS
     command = ["git", *arguments]
-    pipe, none = subprocess.PIPE, subprocess.DEVNULL
+    pipe, devnull = subprocess.PIPE, subprocess.DEVNULL
     try:
         process = subprocess.Popen(
-            command, env=dict(environment), stdin=pipe if data else none, stdout=pipe, stderr=pipe
+            command, env=dict(environment), stdin=pipe if data else devnull, stdout=pipe, stderr=pipe
         )
     except FileNotFoundError:
         raise FaultwatchError("git is not installed", "install the package git") from None

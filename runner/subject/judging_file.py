@@ -13,25 +13,25 @@ from runner.workload.judge_changes import list_judge_changes
 
 
 def find_workload_files(
-    ends: GateEnds, requested: RequestedWorkload, scratch: Path
+    ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path
 ) -> tuple[WorkloadFiles, JudgeSource, tuple[JudgeChange, ...]]:
     """Find the workload file of each side, and the one by which the gate judges.
 
     The file at the tip of the target branch judges: the author of head chooses where their branch starts, but cannot
     change the tip.
     """
-    head, committed = _find_head_workload(ends, requested, scratch)
+    head, committed = _find_head_workload(ends, requested_workload, scratch)
     mistake = ""
     judge = base = None
     try:
-        judge = load_committed_workload(ends.repository, ends.target, requested, scratch)
+        judge = load_committed_workload(ends.repository, ends.target, requested_workload, scratch)
     except FaultwatchError as error:
         mistake = error.what
     if ends.base == ends.target:
         base = judge
     else:
         with suppress(FaultwatchError):
-            base = load_committed_workload(ends.repository, ends.base, requested, scratch)
+            base = load_committed_workload(ends.repository, ends.base, requested_workload, scratch)
     if mistake:
         # It must be possible to repair the file, and somebody else has to review the repair.
         change = JudgeChange(key="file", before=(mistake[:300],))
@@ -43,10 +43,12 @@ def find_workload_files(
     return files, JudgeSource.TARGET, list_judge_changes(files)
 
 
-def _find_head_workload(ends: GateEnds, requested: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
+def _find_head_workload(ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
     """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
     head_workload = load_committed_workload(
-        ends.repository, ends.measured, requested, scratch, search_all_folders=False
+        ends.repository, ends.measured, requested_workload, scratch, search_all_folders=False
     )
     checked_out = ends.repository.resolve("HEAD") == ends.measured
-    return (requested.workload if head_workload is None or checked_out else head_workload), head_workload is not None
+    return (
+        requested_workload.workload if head_workload is None or checked_out else head_workload
+    ), head_workload is not None

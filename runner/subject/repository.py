@@ -181,9 +181,9 @@ class Repository(Struct, frozen=True):
         for line in filter(None, listing.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
             name, own_hash, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own_hash if kind == "commit" else ""
-            folder, _, short = name.removeprefix("refs/").partition("/")
-            if commit and not short.endswith("/HEAD") and len(short) <= _MAX_REF_CHARACTERS:
-                names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
+            folder, _, short_name = name.removeprefix("refs/").partition("/")
+            if commit and not short_name.endswith("/HEAD") and len(short_name) <= _MAX_REF_CHARACTERS:
+                names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short_name, commit=commit))
         return tuple(names)
 
     def find_merge_bases(self, base: str, head: str) -> tuple[str, ...]:
@@ -362,11 +362,11 @@ _GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
 
 def _open_local(path: Path, *, explicit: bool) -> Repository:
     """Return the repository in a local folder, named after its remote."""
-    bare = explicit and is_git_directory(path)
+    is_bare = explicit and is_git_directory(path)
     try:
-        location_options = () if bare else ("-C", str(path))
+        location_options = () if is_bare else ("-C", str(path))
         query = ("rev-parse", "--path-format=absolute", "--git-common-dir")
-        top = run_git(*location_options, *query, git_dir=str(path.resolve()) if bare else None).strip()
+        top = run_git(*location_options, *query, git_dir=str(path.resolve()) if is_bare else None).strip()
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(
@@ -380,7 +380,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
     origin = ""
     with suppress(GitError):  # It has no remote of this name.
         origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
-    return Repository(path.resolve(), make_safe_name(_derive_name(origin) or _derive_name(top)), bare=bare)
+    return Repository(path.resolve(), make_safe_name(_derive_name(origin) or _derive_name(top)), bare=is_bare)
 
 
 def _derive_name(address: str) -> str:

@@ -90,13 +90,13 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     FaultwatchError
         There are uncommitted changes, and they are not allowed.
     """
-    changed = [] if allow else repository.list_changed_files()
-    if changed:
+    changed_files = [] if allow else repository.list_changed_files()
+    if changed_files:
         top = repository.get_work_tree()
-        changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
-    if changed:
-        file_names = ", ".join(changed[:_MAX_NAMED_FILES]) + (
-            f" and {len(changed) - _MAX_NAMED_FILES} more" if len(changed) > _MAX_NAMED_FILES else ""
+        changed_files = [name for name in changed_files if (top / name).resolve() != workload.path.resolve()]
+    if changed_files:
+        file_names = ", ".join(changed_files[:_MAX_NAMED_FILES]) + (
+            f" and {len(changed_files) - _MAX_NAMED_FILES} more" if len(changed_files) > _MAX_NAMED_FILES else ""
         )
         raise FaultwatchError(
             f"{repository.path} has uncommitted changes ({file_names}), and only commits are measured",

@@ -111,18 +111,18 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
         The output of the build. A folder that does not exist counts as missing only if the output says so.
     """
     needs = list_needs([tool], environment, tree)
-    hidden = list_hidden(needs, sandbox)
+    hidden_needs = list_hidden(needs, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
         read_hint = "; if that folder is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
         remedy = (
             f". {offline_remedy}{read_hint}"
             if offline_remedy
-            else _explain_missing_packages(command, environment, sandbox, hidden)
+            else _explain_missing_packages(command, environment, sandbox, hidden_needs)
         )
         return f"{NO_NETWORK}{remedy}"
-    if hidden:
-        return f"the sandbox does not show {_join_folders(hidden)}: {_suggest_setting(sandbox, hidden)}"
+    if hidden_needs:
+        return f"the sandbox does not show {_join_folders(hidden_needs)}: {_suggest_setting(sandbox, hidden_needs)}"
     missing_needs = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
     if not missing_needs:
         return ""
@@ -134,24 +134,32 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
 
 
 def _explain_missing_packages(
-    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, hidden: list[Need]
+    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, hidden_needs: list[Need]
 ) -> str:
     """Return where the packages that the build would download are, and how to make them available in the sandbox."""
     used_managers = [manager for manager in MANAGERS if manager.variable in environment]
     manager = next((manager for manager in find_managers(command) if manager not in used_managers), None)
     if manager:
         package_folder = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
-        setting = _suggest_setting(sandbox, [*hidden, *_list_package_needs([manager], package_folder.folder)])
+        setting = _suggest_setting(sandbox, [*hidden_needs, *_list_package_needs([manager], package_folder.folder)])
         return (
             f': write {manager.variable} = "{manager.folder}" under [build.environment], '
             f"{manager.describe_filling(command)}, and {setting}"
         )
-    empty = [need for manager in used_managers for need in _list_unfilled(manager, Path(environment[manager.variable]))]
-    if hidden or empty:
-        fill_text = f" {_join_folders(empty)} is empty: {used_managers[0].describe_filling(command)}" if empty else ""
-        show_text = f" it does not show {_join_folders(hidden)}" if hidden else ""
-        hidden = [*hidden, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
-        setting = f"{', and' if empty else ':'} {_suggest_setting(sandbox, hidden)}" if hidden else ""
+    unfilled_needs = [
+        need for manager in used_managers for need in _list_unfilled(manager, Path(environment[manager.variable]))
+    ]
+    if hidden_needs or unfilled_needs:
+        fill_text = (
+            f" {_join_folders(unfilled_needs)} is empty: {used_managers[0].describe_filling(command)}"
+            if unfilled_needs
+            else ""
+        )
+        show_text = f" it does not show {_join_folders(hidden_needs)}" if hidden_needs else ""
+        hidden_needs = [*hidden_needs, *(need for need in unfilled_needs if not _is_shown(str(need.folder), sandbox))]
+        setting = (
+            f"{', and' if unfilled_needs else ':'} {_suggest_setting(sandbox, hidden_needs)}" if hidden_needs else ""
+        )
         return f", and{' and'.join(part for part in (show_text, fill_text) if part)}{setting}"
     if used_managers:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers)
@@ -192,8 +200,8 @@ def _join_folders(needs: Iterable[Need]) -> str:
     return ", ".join(map(str, needs))
 
 
-def _suggest_setting(sandbox: Sandbox, hidden: Iterable[Need]) -> str:
-    value = ":".join(dict.fromkeys([*sandbox.readable, *(str(need.folder) for need in hidden)]))
+def _suggest_setting(sandbox: Sandbox, hidden_needs: Iterable[Need]) -> str:
+    value = ":".join(dict.fromkeys([*sandbox.readable, *(str(need.folder) for need in hidden_needs)]))
     return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 

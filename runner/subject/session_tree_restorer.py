@@ -133,13 +133,13 @@ def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str)
     names
         The files to use, as paths in both trees.
     """
-    build_folder, later = tree.parent, tree.with_name(_LATER_FILES_FOLDER)
+    build_folder, later_folder = tree.parent, tree.with_name(_LATER_FILES_FOLDER)
     record = _remove_later_files(build_folder)
     for name in names:
-        (later / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkout / name).rename(later / name)
-    later.mkdir(exist_ok=True)
-    files = compute_fingerprint(later)
+        (later_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).rename(later_folder / name)
+    later_folder.mkdir(exist_ok=True)
+    files = compute_fingerprint(later_folder)
     write_record(build_folder, record.model_copy(update={"tree": "", "later_commit": commit, "later_files": files}))
     restore_tree(tree)
 

@@ -33,10 +33,10 @@ class SubjectEntry(Struct, frozen=True):
 
 def register_subject(settings: Settings, repository: Repository, workload: Workload) -> None:
     """Store the locations of a subject's repository and of one of its workloads; never makes a command fail."""
-    previous = find_subject(settings, repository.name)
-    workloads = previous.workloads | {workload.name: str(workload.path.resolve())}
+    previous_subject = find_subject(settings, repository.name)
+    workloads = previous_subject.workloads | {workload.name: str(workload.path.resolve())}
     entry = SubjectEntry(_get_location(settings, repository), workloads)
-    if entry == previous:
+    if entry == previous_subject:
         return
     file = _get_subject_file(settings, repository.name)
     temporary_file = file.with_name(f".{file.name}.{read_own_name()}")

@@ -174,17 +174,17 @@ def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -
     yield Change(path, "new", state)
 
 
-def describe_changes(changes: Sequence[Change], missed: Collection[str] = ()) -> str:
+def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = ()) -> str:
     """Return a remark about what an execution changes; empty if it changes nothing.
 
     Parameters
     ----------
-    missed
+    missed_paths
         Paths in the tree that the execution tried to read when they were not there.
     """
     if not changes:
         return ""
-    sorted_changes = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed))
+    sorted_changes = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed_paths))
     named_changes = sorted_changes[:_MAX_NAMED_FILES]
     unnamed_count = len(changes) - len(named_changes)
     groups = {
@@ -196,7 +196,9 @@ def describe_changes(changes: Sequence[Change], missed: Collection[str] = ()) ->
             "one more file" if unnamed_count == 1 else f"{unnamed_count:,} more files"
         )
     description = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
-    reading_clause = ", which the next execution reads" if any(change.path in missed for change in changes) else ""
+    reading_clause = (
+        ", which the next execution reads" if any(change.path in missed_paths for change in changes) else ""
+    )
     if {change.kind for change in changes} == {"new"}:
         undo_clause = "it is removed" if len(changes) == 1 else "they are removed"
     else:

@@ -51,7 +51,7 @@ def _list_candidate_files(name: str, repository: Repository, settings: Settings)
     top = repository.path / WORKLOAD_FILE
     if top.is_file():
         yield top
-    registered = find_subject(settings, repository.name).workloads.get(name)
-    if registered and Path(registered).is_file():
-        yield Path(registered)
+    registered_file = find_subject(settings, repository.name).workloads.get(name)
+    if registered_file and Path(registered_file).is_file():
+        yield Path(registered_file)
     yield from list_workload_files(repository)

@@ -21,24 +21,24 @@ def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 
 def derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
     """Return the metrics that follow from the work done: rates, and the difference from the theoretical faults."""
-    derived = {"throughput": Reading(value=work.operations / work.seconds)}
+    derived_readings = {"throughput": Reading(value=work.operations / work.seconds)}
     if work.is_rate:
-        return derived
+        return derived_readings
     faults = _sum_readings(readings, "minor-faults", "major-faults")
     if faults is not None:
-        derived["faults-per-operation"] = Reading(value=faults / work.operations)
+        derived_readings["faults-per-operation"] = Reading(value=faults / work.operations)
     # The theoretical count is of the main loop: compare it with the region if there is one.
     region_faults = _sum_readings(readings, "region:minor-faults", "region:major-faults")
     loop_faults = faults if region_faults is None else region_faults
     if "bytes" in work.stated_counts and loop_faults:
-        derived["bytes-per-fault"] = Reading(value=work.stated_counts["bytes"] / loop_faults)
+        derived_readings["bytes-per-fault"] = Reading(value=work.stated_counts["bytes"] / loop_faults)
     if work.stated_counts.get("pages") and loop_faults is not None:
-        derived["refault-ratio"] = Reading(value=loop_faults / work.stated_counts["pages"])
+        derived_readings["refault-ratio"] = Reading(value=loop_faults / work.stated_counts["pages"])
     if "faults" in work.stated_counts:
-        derived["expected-faults"] = Reading(value=work.stated_counts["faults"])
+        derived_readings["expected-faults"] = Reading(value=work.stated_counts["faults"])
         if loop_faults is not None:
-            derived["unexplained-faults"] = Reading(value=loop_faults - work.stated_counts["faults"])
-    return derived
+            derived_readings["unexplained-faults"] = Reading(value=loop_faults - work.stated_counts["faults"])
+    return derived_readings
 
 
 def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float | None:

@@ -51,16 +51,16 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
     """Return the values that decide how a workload is judged, built and run, by key."""
-    general, metrics = workload.workload, workload.metrics
+    general_table, metrics = workload.workload, workload.metrics
     recipes = {
         "run": workload.run.model_dump(mode="json"),
         "build": workload.build.model_dump(mode="json", exclude={"needs", "timeout"}),
     }
     document: dict[str, str | list[str]] = {
-        "workload.samples": str(general.samples),
-        "workload.max_samples": _DEFAULT_VALUE if general.max_samples is None else str(general.max_samples),
-        "workload.unmeasured": general.unmeasured,
-        "workload.timeout": f"{general.timeout:g}",
+        "workload.samples": str(general_table.samples),
+        "workload.max_samples": _DEFAULT_VALUE if general_table.max_samples is None else str(general_table.max_samples),
+        "workload.unmeasured": general_table.unmeasured,
+        "workload.timeout": f"{general_table.timeout:g}",
         "metrics.events": list(metrics.events),
         "metrics.judge": list(metrics.judge),
         **{f"metrics.precision.{name}": f"{percent:g} %" for name, percent in metrics.precision.items()},

@@ -98,8 +98,8 @@ def _make_readable(tree: Path) -> None:
 
 def _remove_unused(folder: Path) -> None:
     """Remove the copies that nobody has used for as long as builds are kept."""
-    oldest = time.time() - MAX_BUILDS_DAYS * 86_400
+    oldest_kept_at = time.time() - MAX_BUILDS_DAYS * 86_400
     for copy in folder.glob("*"):
         with suppress(OSError):
-            if copy.stat().st_mtime < oldest:
+            if copy.stat().st_mtime < oldest_kept_at:
                 remove_tree(copy)

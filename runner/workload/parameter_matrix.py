@@ -57,9 +57,9 @@ def _select_points(workload: Workload, points: list[dict[str, Parameter]], choic
     # A value may contain a comma itself. Truth values were once written as Python writes them.
     words = [value_text] if value_text in values else value_text.split(",")
     chosen_values = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
-    unknown = [value for value in chosen_values if value not in values]
-    if unknown:
-        raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
+    unknown_values = [value for value in chosen_values if value not in values]
+    if unknown_values:
+        raise FaultwatchError(f"{name} has no value {unknown_values[0]!r}", f"its values: {', '.join(values)}")
     return [point for point in points if name in point and format_parameter(point[name]) in chosen_values]
 
 

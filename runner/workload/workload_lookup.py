@@ -22,9 +22,9 @@ _MAX_LISTED_CASES = 8
 def find_workload(name: str) -> Workload:
     """Load a workload by the path of its file or folder, or by the name of a shipped one."""
     if not is_path(name):
-        shipped = SHIPPED_WORKLOADS / name
-        if (shipped / WORKLOAD_FILE).exists():
-            return load_workload(shipped)
+        shipped_folder = SHIPPED_WORKLOADS / name
+        if (shipped_folder / WORKLOAD_FILE).exists():
+            return load_workload(shipped_folder)
         if not Path(name).exists():
             raise FaultwatchError(
                 f"{name}: no such file or folder, and no own or shipped workload has that name",
@@ -85,10 +85,10 @@ def choose_cases(workload: Workload, parameter_choices: Sequence[str], names: Se
 def find_named_cases(workload: Workload, cases: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
     """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
     case_names = [case.name for case in cases]
-    if unknown := next((name for name in names if name not in case_names), None):
-        similar_names = difflib.get_close_matches(unknown, case_names, n=1)
+    if unknown_name := next((name for name in names if name not in case_names), None):
+        similar_names = difflib.get_close_matches(unknown_name, case_names, n=1)
         raise FaultwatchError(
-            f"{workload.name} has no case {unknown!r}",
+            f"{workload.name} has no case {unknown_name!r}",
             f"did you mean {similar_names[0]!r}?" if similar_names else _join_names(case_names),
         )
     return tuple(case for case in cases if not names or case.name in names)

@@ -74,13 +74,15 @@ def create_token(
     detail = {"name": name, "scopes": scopes, "days": days, **tokens.list_limits(limits)}
     try:
         with open_database(may_be_new=True) as database, database.writing() as session:
-            issued = tokens.issue_token(session, name, [Scope(scope) for scope in scopes], days, now, limits=limits)
+            issued_token = tokens.issue_token(
+                session, name, [Scope(scope) for scope in scopes], days, now, limits=limits
+            )
             audit.record_entry(
-                session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now
+                session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued_token.id}", detail, now=now
             )
     except tokens.WrongTokenError as error:
         raise ServiceError(f"Wrong {error.part}", repr(name), f"{error}.".capitalize()) from None
-    click.echo(issued.text)
+    click.echo(issued_token.text)
 
 
 @token.command(name="list")

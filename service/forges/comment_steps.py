@@ -68,8 +68,10 @@ def explain_faults(outcome: GateOutcome, links: Links) -> str:
 
 def _build_code_block(title: str, commands: Iterable[str]) -> str:
     """Return commands as a block of code below a title; empty if none fits."""
-    suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
-    if not suitable:
+    short_commands = [
+        command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()
+    ]
+    if not short_commands:
         return ""
-    text = format_block(chr(10).join(suitable[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
+    text = format_block(chr(10).join(short_commands[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
     return f"{title}:\n\n{text}\n\n"

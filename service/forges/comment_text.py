@@ -142,11 +142,11 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
 
 def _fit_into_limit(lines: Sequence[str], max_bytes: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    remaining = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
+    remaining_bytes = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
     n_lines = 0
     for line in lines:
-        remaining -= _count_bytes(line)
-        if remaining < 0:
+        remaining_bytes -= _count_bytes(line)
+        if remaining_bytes < 0:
             break
         n_lines += 1
     if not n_lines:
@@ -208,9 +208,11 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 
 def _format_verdict(row: MetricOutcome) -> str:
     """Return the verdict on a metric in words, in bold where somebody has to look at it."""
-    crept = row.crept is not None
-    words = metric_verdict_text.describe_verdict(row.metric_verdict, crept=crept, since=describe_baseline_change(row))
-    is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, crept=crept)
+    has_crept = row.crept is not None
+    words = metric_verdict_text.describe_verdict(
+        row.metric_verdict, crept=has_crept, since=describe_baseline_change(row)
+    )
+    is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, crept=has_crept)
     return re.sub(r"^\w+", r"**\g<0>**", words) if is_prominent else words
 
 

@@ -60,10 +60,12 @@ def find_newest_target(
     run_filter = RunFilter(
         subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False
     )
-    imported = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
+    imported_environments = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
     number = session.scalar(
         select(Run.number)
-        .where(*run_filter.list_conditions(run_filter.list_ids(session)), Run.environment_id.not_in(imported))
+        .where(
+            *run_filter.list_conditions(run_filter.list_ids(session)), Run.environment_id.not_in(imported_environments)
+        )
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(1)
     )

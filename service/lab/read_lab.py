@@ -89,20 +89,20 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
     LabProblem
         Nothing of that name was measured, or the commit is unknown.
     """
-    newest = queries.find_newest_target(session, subject, case, host)
-    if newest is None:
+    newest_target = queries.find_newest_target(session, subject, case, host)
+    if newest_target is None:
         if queries.find_newest_target(session) is None:
             return None
         raise _make_target_problem(session, {"subject": subject, "case": case, "host": host})
     if not commit:
-        return newest
-    revision, problem = resolve_commit_name(session, commit, newest.subject)
+        return newest_target
+    revision, problem = resolve_commit_name(session, commit, newest_target.subject)
     if revision is None:
         raise LabProblem("commit", problem)
     target = queries.find_newest_target(
-        session, newest.subject, case or newest.case, host or newest.host, revision.commit
+        session, newest_target.subject, case or newest_target.case, host or newest_target.host, revision.commit
     )
-    return target or replace(newest, commit=revision.commit)
+    return target or replace(newest_target, commit=revision.commit)
 
 
 def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProblem:

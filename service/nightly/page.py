@@ -178,10 +178,10 @@ def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> di
 
 def _find_nightly_run(session: Session) -> NightlyDigest | None:
     """Return the requested nightly run, or the last one."""
-    requested = request.args.get("nightly_run", "").strip()
-    name = requested or nightly_runs.find_newest(session)
+    requested_id = request.args.get("nightly_run", "").strip()
+    name = requested_id or nightly_runs.find_newest(session)
     nightly_run = None if name is None else nightly_runs.find_nightly_run(session, name)
-    if requested and nightly_run is None:
+    if requested_id and nightly_run is None:
         abort(404, "There is no nightly run with this name.")
     return nightly_run
 
@@ -194,10 +194,10 @@ def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
 
 def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
     """Return the position of the oldest recent point of each series."""
-    oldest: dict[int, int] = {}
+    oldest_positions: dict[int, int] = {}
     for point in points:
-        oldest[point.series_id] = min(point.position, oldest.get(point.series_id, point.position))
-    return oldest
+        oldest_positions[point.series_id] = min(point.position, oldest_positions.get(point.series_id, point.position))
+    return oldest_positions
 
 
 def _label_columns(grid: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:

@@ -52,12 +52,12 @@ def _add_entry(feed: Element, event: EventSummary, base_url: str) -> None:
     _add_text(author, "name", make_single_line(event.author, 100) or "unknown")
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.state.value, "label": event.state.replace("_", " ")})
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.cause.value})
-    silenced = " Silenced." if event.silenced else ""
+    silenced_remark = " Silenced." if event.silenced else ""
     _add_text(
         entry,
         "summary",
         f"State: {event.state.replace('_', ' ')}. Certainty: {event.certainty}. "
-        f"Cause: {describe_cause(event)}.{silenced}",
+        f"Cause: {describe_cause(event)}.{silenced_remark}",
     )
 
 

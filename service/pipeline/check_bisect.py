@@ -149,8 +149,8 @@ def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
     """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
     if not names:
         return f"There is no {kind} “{text}”: nothing has been stored yet."
-    similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
-    if similar:
-        return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"
+    similar_names = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
+    if similar_names:
+        return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar_names)}?"
     further_clause = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
     return f"There is no {kind} “{text}”. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{further_clause}."

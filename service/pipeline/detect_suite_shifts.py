@@ -131,11 +131,11 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
     series have, so that they share one cause.
     """
     # The series of the suite that have no drift of their own at the newest revision.
-    newest, changes = aliased(Revision), aliased(DriftRow)
+    newest_revision, drift_rows = aliased(Revision), aliased(DriftRow)
     has_own_drift = (
-        select(changes.id)
-        .join(newest, newest.id == suite.newest_revision.id)
-        .where(changes.series_id == Series.id, changes.position >= newest.position)
+        select(drift_rows.id)
+        .join(newest_revision, newest_revision.id == suite.newest_revision.id)
+        .where(drift_rows.series_id == Series.id, drift_rows.position >= newest_revision.position)
         .exists()
     )
     series_query = select(Series.id).where(

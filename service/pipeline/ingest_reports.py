@@ -44,16 +44,16 @@ class IngestResult:
 
 def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) -> IngestResult:
     """Store reports, a large batch in several transactions, so that no other writer waits for all of it."""
-    created: set[UUID] = set()
-    conflicting: list[UUID] = []
+    created_ids: set[UUID] = set()
+    conflicting_ids: list[UUID] = []
     with database.ingesting():
         table_partitions.ensure_partitions(database)
         for batch in split_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in batch}
             result = database.write(subjects, partial(store_reports, reports=batch))
-            created |= result.created
-            conflicting += result.conflicting
-    return IngestResult(frozenset(created), tuple(conflicting))
+            created_ids |= result.created
+            conflicting_ids += result.conflicting
+    return IngestResult(frozenset(created_ids), tuple(conflicting_ids))
 
 
 def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
@@ -93,11 +93,11 @@ def split_into_parts(
 def store_reports(session: Session, reports: Sequence[PreparedReport]) -> IngestResult:
     """Store the reports that are new, with their points. A stored report is never replaced."""
     new_reports: dict[UUID, PreparedReport] = {}
-    conflicting: list[UUID] = []
+    conflicting_ids: list[UUID] = []
     for report in reports:
         first_report = new_reports.setdefault(report.report.run_id, report)
         if not is_same_report(report.document, first_report.document):
-            conflicting.append(report.report.run_id)
+            conflicting_ids.append(report.report.run_id)
     for chunk in bulk.split_into_chunks(list(new_reports), _IDS_PER_QUERY):
         stored_query = (
             select(Run.id, StoredReport.document, StoredReport.thinned, StoredReport.reduced)
@@ -106,9 +106,9 @@ def store_reports(session: Session, reports: Sequence[PreparedReport]) -> Ingest
         )
         for run_id, document, thinned, reduced in session.execute(stored_query):
             if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
-                conflicting.append(run_id)
+                conflicting_ids.append(run_id)
     new_runs.insert_reports(session, list(new_reports.values()))
-    return IngestResult(frozenset(new_reports), tuple(conflicting))
+    return IngestResult(frozenset(new_reports), tuple(conflicting_ids))
 
 
 def _prepare_points(report: Report | PlainReport) -> Iterator[PreparedPoint]:

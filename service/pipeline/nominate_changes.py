@@ -62,19 +62,19 @@ def _rank_nominations(
     ids = [row.id for row in rows]
     proofs_of_series = proofs.map_by_series(session, ids)
     stored_rows = drifts.map_rows_by_series(session, ids)
-    ranked: list[_RankedNomination] = []
+    ranked_nominations: list[_RankedNomination] = []
     paths: list[tuple[SeriesHead, Points]] = []
     for row in rows:
         head = series.read_head(row)
         stored_drifts = [Drift.model_validate(drift.document) for drift in stored_rows[row.id]]
         measured_points = tuple(point for point in trends[row.id].path if not point.is_reused)
-        ranked += _list_suspected_drifts(head, stored_drifts)
-        ranked += _list_worthwhile_changes(
+        ranked_nominations += _list_suspected_drifts(head, stored_drifts)
+        ranked_nominations += _list_worthwhile_changes(
             head, stored_drifts, measured_points, unify_proofs(proofs_of_series[row.id], trends[row.id].stand_ins)
         )
         paths.append((head, measured_points))
-    ranked.sort(key=lambda entry: entry.rank)
-    return ranked, paths
+    ranked_nominations.sort(key=lambda entry: entry.rank)
+    return ranked_nominations, paths
 
 
 def _list_exact_steps(level: Points) -> list[tuple[int, int]]:
@@ -130,9 +130,9 @@ def _list_worthwhile_changes(
     for base_index, head_index in dict.fromkeys(index_pairs):
         base_point, head_point = level[base_index], level[head_index]
         if base_point.revision != head_point.revision and not is_covered(base_point, head_point, known_proofs, level):
-            likely = (base_index, head_index) in exact_steps and _is_final_step(level, base_index)
+            is_likely = (base_index, head_index) in exact_steps and _is_final_step(level, base_index)
             yield _build_ranked_nomination(
-                head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=likely
+                head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=is_likely
             )
 
 

@@ -62,13 +62,13 @@ class BisectPreview:
         return self.levels[0] is not None and self.levels[0] == self.levels[1]
 
 
-def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | None:
+def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPreview | None:
     """Return the preview of the bisect that a valid form orders.
 
     None if no run of the case can be measured again.
     """
     # The host that measured the case last.
-    values = checked.values
+    values = checked_bisect.values
     subject, metric_name = values["subject"], values["metric"]
     case = CaseOnHost(subject, values["case"], values.get("host", ""))
     reports = range_runs.list_newest_reports(session, case)
@@ -90,15 +90,15 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
         good=good,
         bad=bad,
         levels=(levels.get(good.commit), levels.get(bad.commit)),
-        commits=len(checked.range),
-        measured=len(checked.range & range_runs.list_measured_commits(session, case, metric_name)),
+        commits=len(checked_bisect.range),
+        measured=len(checked_bisect.range & range_runs.list_measured_commits(session, case, metric_name)),
         host=case.host,
         unit=metric(metric_name).unit,
         durations=durations,
         half_range=compute_half_range(runs) if is_varying else None,
         remedy=_suggest_remedy(reports[0]) if is_varying else "",
         cost=cost.estimate_cost(
-            len(checked.range),
+            len(checked_bisect.range),
             exact=metric(metric_name).exact and not is_varying,
             build_seconds=durations.build,
             measure_seconds=durations.measure,

@@ -128,23 +128,25 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     subject = session.scalars(select(Subject).where(Subject.id == subject_id).with_for_update()).one()
     if subject.drifts_version == subject.events_version:
         return False
-    updated = event_drifts.update_drifts(session, subject_id)
+    drift_update = event_drifts.update_drifts(session, subject_id)
     is_stale, reassigned_drifts = (
-        _rebuild_events(session, subject, updated) if updated.has_moved else (False, set[str]())
+        _rebuild_events(session, subject, drift_update) if drift_update.has_moved else (False, set[str]())
     )
-    _mark_drifts(session, updated.refreshed_drifts | reassigned_drifts)
-    order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed_drifts)
+    _mark_drifts(session, drift_update.refreshed_drifts | reassigned_drifts)
+    order_cross_measurements.order_cross_measurements(session, subject_id, drift_update.refreshed_drifts)
     subject.events_version = subject.drifts_version
     return is_stale
 
 
-def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
+def _rebuild_events(
+    session: Session, subject: Subject, drift_update: event_drifts.DriftUpdate
+) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
-    new_rows = {row.drift_id: row for row in updated.new_rows}
+    new_rows = {row.drift_id: row for row in drift_update.new_rows}
     stored_drifts = event_drifts.list_located_drifts(session, subject_id)
     current_drifts = [
-        *event_drifts.locate_drifts(session, updated.new_rows),
+        *event_drifts.locate_drifts(session, drift_update.new_rows),
         *(drift for drift in stored_drifts if drift.found),
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
@@ -162,7 +164,7 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
         events,
         now,
         stored_drifts=stored_drifts,
-        refreshed=updated.refreshed_drifts,
+        refreshed=drift_update.refreshed_drifts,
         results=results,
     )
     _decide_automatically(session, subject_id, assembled, events, now)
@@ -318,13 +320,13 @@ def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain:
     is_certain = {name for name, event in events.items() if event.found and event.confirmed}
     candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
-    withdrawn = event_drifts.list_withdrawn(session, list(candidate_events))
+    withdrawn_drifts = event_drifts.list_withdrawn(session, list(candidate_events))
     for name, event in candidate_events.items():
         entry = build_certainty_entry(
             event.state,
             was_certain=name in was_certain,
             is_certain=name in is_certain,
-            reasons=[row.withdrawal for row in withdrawn.get(name, []) if row.withdrawal],
+            reasons=[row.withdrawal for row in withdrawn_drifts.get(name, []) if row.withdrawal],
         )
         if entry is not None:
             decide_events.add_entry(session, event, entry, SERVICE, now)

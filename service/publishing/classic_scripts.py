@@ -18,14 +18,14 @@ class UnknownModuleSyntaxError(Exception):
     """A module of ours imports or exports in a way that cannot be joined."""
 
 
-def join_modules(file: str, read: Callable[[str], str]) -> str:
+def join_modules(file: str, read_file: Callable[[str], str]) -> str:
     """Return one script that does what a module and its imports do.
 
     Parameters
     ----------
     file
         The path of the module.
-    read
+    read_file
         Returns the source of a module by its path.
 
     Raises
@@ -34,31 +34,33 @@ def join_modules(file: str, read: Callable[[str], str]) -> str:
         A module imports or exports differently.
     """
     functions: dict[str, str] = {}
-    _add_module(file, read, functions, ())
+    _add_module(file, read_file, functions, ())
     return "(() => {\n" + "".join(functions.values()) + "})();\n"
 
 
-def _add_module(file: str, read: Callable[[str], str], functions: dict[str, str], importers: tuple[str, ...]) -> None:
+def _add_module(
+    file: str, read_file: Callable[[str], str], functions: dict[str, str], importers: tuple[str, ...]
+) -> None:
     """Add a module after those that it imports; ``importers`` are the modules that are being added because of it."""
     if file in functions:
         return
     if file in importers:
         raise UnknownModuleSyntaxError(f"{file} imports itself")
-    source = read(file)
-    imported = []
+    source = read_file(file)
+    imported_names = []
     for match in _IMPORT.finditer(source):
-        other = posixpath.normpath(posixpath.join(posixpath.dirname(file), match["file"]))
-        _add_module(other, read, functions, (*importers, file))
-        imported.append(f"const {{{match['names'].replace(' as ', ': ')}}} = {_name_module(other)};")
-    exported = ", ".join(match["name"] for match in _EXPORT.finditer(source))
+        imported_file = posixpath.normpath(posixpath.join(posixpath.dirname(file), match["file"]))
+        _add_module(imported_file, read_file, functions, (*importers, file))
+        imported_names.append(f"const {{{match['names'].replace(' as ', ': ')}}} = {_name_module(imported_file)};")
+    exported_names = ", ".join(match["name"] for match in _EXPORT.finditer(source))
     body = _EXPORT.sub(lambda match: match["kept"], _IMPORT.sub("", source))
     if unsupported := _UNSUPPORTED.search(body):
         raise UnknownModuleSyntaxError(f"{file}: {unsupported[0]}")
     lines = (
         f'const {_name_module(file)} = (() => {{ "use strict";',
-        *imported,
+        *imported_names,
         body,
-        f"return {{ {exported} }};",
+        f"return {{ {exported_names} }};",
         "})();",
     )
     functions[file] = "".join(f"{line}\n" for line in lines)

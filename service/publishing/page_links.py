@@ -52,9 +52,11 @@ class PageRewriter(HTMLParser):
                 self._omitted_elements.append(tag)
             return
         self._is_data = tag == "script" and values.get("type") == "application/json"
-        changed = self._change_attributes(tag, values)
+        changed_attributes = self._change_attributes(tag, values)
         text = self.get_starttag_text() or ""
-        self._output.append(text if changed == values else _write_tag(tag, changed, closed=text.endswith("/>")))
+        self._output.append(
+            text if changed_attributes == values else _write_tag(tag, changed_attributes, closed=text.endswith("/>"))
+        )
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Write a tag that has no content, such as those of a picture."""

@@ -80,7 +80,7 @@ def _read_levels(
         Of several runs of a commit, whether the newest or the oldest is taken: a configuration change that was
         measured at one of the releases belongs between them.
     """
-    contained = list_commits_between(parents, "", commit)
+    contained_commits = list_commits_between(parents, "", commit)
     position = select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit)
     measured_revisions = session.execute(
         select(Revision.id, Revision.commit)
@@ -89,7 +89,7 @@ def _read_levels(
         .order_by(Revision.position.desc())
         .limit(5 * _MAX_NEAREST_COMMITS)
     ).all()
-    nearest_revisions = [row for row in measured_revisions if row.commit in contained][:_MAX_NEAREST_COMMITS]
+    nearest_revisions = [row for row in measured_revisions if row.commit in contained_commits][:_MAX_NEAREST_COMMITS]
     rows = session.execute(
         select(Point.series_id, Run.revision_id, Run.started_at, Point.value)
         .select_from(Run)

@@ -53,10 +53,10 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
 
 def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
     """Return the label of a column from the texts of its environments, at most a few of them."""
-    distinct = list(dict.fromkeys(texts_of_column))
-    n_more = len(distinct) - MAX_NAMED
+    distinct_texts = list(dict.fromkeys(texts_of_column))
+    n_more = len(distinct_texts) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
-    texts = distinct if n_more <= 1 else [*distinct[:MAX_NAMED], f"{n_more} more"]
+    texts = distinct_texts if n_more <= 1 else [*distinct_texts[:MAX_NAMED], f"{n_more} more"]
     return ColumnLabel(", ".join(texts), names)
 
 

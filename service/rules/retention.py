@@ -34,15 +34,19 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
     The points that are made of it have the same levels, and the same drifts are detected in them.
     """
-    thinned, remaining = thin_report(report), dict(_list_reduced_readings(report))
+    thinned_report, remaining_samples = thin_report(report), dict(_list_reduced_readings(report))
     samples = []
-    for index, sample in enumerate(thinned.samples):
-        remaining_readings = {name: reading for name, reading in sample.readings.items() if name not in remaining}
-        remaining_readings |= {name: readings[index] for name, readings in remaining.items() if index < len(readings)}
+    for index, sample in enumerate(thinned_report.samples):
+        remaining_readings = {
+            name: reading for name, reading in sample.readings.items() if name not in remaining_samples
+        }
+        remaining_readings |= {
+            name: readings[index] for name, readings in remaining_samples.items() if index < len(readings)
+        }
         if remaining_readings:
             samples.append(sample.model_copy(update={"readings": remaining_readings}))
-    values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining.items()}
-    return thinned.model_copy(update={"samples": tuple(samples)}), values
+    values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining_samples.items()}
+    return thinned_report.model_copy(update={"samples": tuple(samples)}), values
 
 
 def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]]:
@@ -50,10 +54,13 @@ def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
         status, level, samples = compute_run_level(readings)
-        remaining = _select_samples(samples, level, _find_use(name, report.judging))
-        if len(remaining) < len(samples) and len(set(samples)) > 1:
+        remaining_samples = _select_samples(samples, level, _find_use(name, report.judging))
+        if len(remaining_samples) < len(samples) and len(set(samples)) > 1:
             template_reading = next(reading for reading in readings if reading.status is status)
-            yield name, [template_reading.model_copy(update={"value": value, "outlier": False}) for value in remaining]
+            yield (
+                name,
+                [template_reading.model_copy(update={"value": value, "outlier": False}) for value in remaining_samples],
+            )
 
 
 class _Use(Enum):

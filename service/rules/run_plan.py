@@ -83,7 +83,7 @@ def make_plan(
     follow each other, so that it is built once.
     """
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
-    planned: list[tuple[int, int, PlannedRun]] = []
+    planned_runs: list[tuple[int, int, PlannedRun]] = []
     n_stored = 0
     for index, case in _remove_repeated_cases(request.cases):
         # Missing revisions.
@@ -103,12 +103,12 @@ def make_plan(
         order = orders.get(index, _NO_ORDERS)
         requested += _choose_cross_measured(order, runs, settled_revisions, requested, positions)
         requested += _choose_rerun(order, runs, request.environment.hash, missing_revisions, positions)
-        planned += [
+        planned_runs += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in requested
         ]
-    planned.sort(key=lambda entry: entry[:2])
-    ordered_runs = tuple(run for _, _, run in planned)
+    planned_runs.sort(key=lambda entry: entry[:2])
+    ordered_runs = tuple(run for _, _, run in planned_runs)
     return Plan(runs=ordered_runs, stored=n_stored, note=_describe_plan(ordered_runs))
 
 
@@ -212,11 +212,11 @@ def _choose_rerun(
     measured_revisions = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
     if not order.in_doubt or not measured_revisions:
         return []
-    newest = max(measured_revisions, key=lambda revision: positions[revision])
-    if any(positions[revision] > positions[newest] for revision in new_revisions):
+    newest_revision = max(measured_revisions, key=lambda revision: positions[revision])
+    if any(positions[revision] > positions[newest_revision] for revision in new_revisions):
         return []
     attempts = Counter(run.revision for run in runs_here)
-    for revision in (order.revision_before, newest):
+    for revision in (order.revision_before, newest_revision):
         if revision in measured_revisions and attempts[revision] <= MAX_RERUNS:
             return [(revision, Reason.RERUN)]
     return []

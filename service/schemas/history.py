@@ -349,18 +349,18 @@ class Drift(View):
         """What changed, in one line: the commits that can have caused the drift, or the settings."""
         if self.cause is Cause.COMMIT:
             return self.blamed
-        provisional = self.certainty is Certainty.PROVISIONAL
+        is_provisional = self.certainty is Certainty.PROVISIONAL
         settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _LEADING_SETTINGS)
         names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the environment"
-        others = (
+        other_causes = (
             f" and {len(self.settings) - _MAX_NAMED_SETTINGS} more" if len(self.settings) > _MAX_NAMED_SETTINGS else ""
         )
         words = {
-            Cause.CONFIG: f"{names}{others} changed",
-            Cause.BOTH: f"{self.blamed}, or {names}{others}",
-            Cause.UNKNOWN: f"{'n' if provisional else 'N'}othing recorded changed",
+            Cause.CONFIG: f"{names}{other_causes} changed",
+            Cause.BOTH: f"{self.blamed}, or {names}{other_causes}",
+            Cause.UNKNOWN: f"{'n' if is_provisional else 'N'}othing recorded changed",
         }[self.cause]
-        return prefix_provisional(words) if provisional else words
+        return prefix_provisional(words) if is_provisional else words
 
 
 def _get_value(value: Any, name: str) -> Any:

@@ -74,14 +74,14 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
 
     What they share is read once and joined here, not once for each drift.
     """
-    of_subject: list[ColumnElement[bool]] = [EventDriftRow.found.is_(True)]
+    conditions: list[ColumnElement[bool]] = [EventDriftRow.found.is_(True)]
     if subject_id is not None:
-        of_subject.append(EventDriftRow.subject_id == subject_id)
+        conditions.append(EventDriftRow.subject_id == subject_id)
     series_query = (
         select(Series.id, Series.metric, Subject.name, Case.workload, Case.name, Case.key)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Case, Series.case_id == Case.id)
-        .where(Series.id.in_(select(EventDriftRow.series_id).where(*of_subject)))
+        .where(Series.id.in_(select(EventDriftRow.series_id).where(*conditions)))
     )
     rows_by_series = {
         series_id: ((subject, workload, case), key, metric)
@@ -97,11 +97,11 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         *(cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)),
         # As they are stored: SQLAlchemy's conversion of three columns takes a third of the time.
         *(type_coerce(flag, Integer) for flag in (EventDriftRow.worse, EventDriftRow.unsure, EventDriftRow.returned)),
-    ).where(*of_subject)
+    ).where(*conditions)
     rows = session.connection().execute(drifts_query).all()
     column_of = _map_columns(session, columns, {row[1] for row in rows})
     drifts = []
-    for series_id, commit_id, event_id, before, after, worse, unsure, returned in rows:
+    for series_id, commit_id, event_id, before, after, is_worse, is_unsure, has_returned in rows:
         event_facts = events.get(event_id)
         if event_facts is None:
             continue
@@ -109,12 +109,12 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         map_row, key, metric = whole_suite if series_id is None else rows_by_series[series_id]
         # The levels of a shift of a whole suite count from zero.
         move = 0.0 if series_id is None else compute_move(before, after)
-        weight = move * SUSPECTED_WEIGHT if unsure else move
-        certain, column = not unsure, column_of[commit_id]
+        weight = move * SUSPECTED_WEIGHT if is_unsure else move
+        is_certain, column = not is_unsure, column_of[commit_id]
         drifts.append(
             MapDrift(  # by position: with names it takes twice as long
-                map_row, key, column, metric, before, after, move, weight, bool(worse), certain, bool(returned),
-                event_id, importance,
+                map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
+                bool(has_returned), event_id, importance,
             )
         )  # fmt: skip
     return drifts

@@ -53,10 +53,10 @@ def find_environment_before(session: Session, environment: EnvironmentEntry) -> 
 
 def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
     """Return an environment with its hosts and when it was seen; None if it has no runs."""
-    in_environment = Run.environment_id == row.id
+    is_in_environment = Run.environment_id == row.id
     first_seen, last_seen = (
-        session.scalar(select(func.min(Run.started_at)).where(in_environment)),
-        session.scalar(select(func.max(Run.started_at)).where(in_environment)),
+        session.scalar(select(func.min(Run.started_at)).where(is_in_environment)),
+        session.scalar(select(func.max(Run.started_at)).where(is_in_environment)),
     )
     if first_seen is None or last_seen is None:
         return None

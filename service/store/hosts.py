@@ -19,7 +19,7 @@ from service.store.runs.stored_reports import unpack_report
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     hosts = true() if name is None else Host.name == name
-    newest = runs.map_newest_runs_of_hosts(
+    newest_runs = runs.map_newest_runs_of_hosts(
         session, hosts, func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
     )
     rows = session.execute(
@@ -28,7 +28,7 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
         .join(Host, Run.host_id == Host.id)
         .join(Environment, Run.environment_id == Environment.id)
         .join(StoredReport, StoredReport.run_number == Run.number)
-        .where(bulk.is_among(session, Run.number, newest))
+        .where(bulk.is_among(session, Run.number, newest_runs))
         .order_by(Host.name)
     ).all()
     last_seen, n_runs = _map_last_seen(session, hosts), _count_runs(session, [row[0] for row in rows])

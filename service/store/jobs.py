@@ -197,13 +197,13 @@ def find_github_repository(session: Session, subject: str) -> str | None:
     return session.scalar(query.order_by(Job.id.desc()).limit(1))
 
 
-def record_failed_start(row: Job, why: str, retry_at: datetime | None, now: datetime) -> None:
+def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: datetime) -> None:
     """Queue a job that could not be started until ``retry_at``; fail it where that is None."""
-    row.sentence = why
+    row.sentence = reason
     if retry_at is None:
-        move_to_next_state(row, Action.FAIL, SERVICE, why, now)
+        move_to_next_state(row, Action.FAIL, SERVICE, reason, now)
     else:
-        move_to_next_state(row, Action.AGAIN, SERVICE, why, now)
+        move_to_next_state(row, Action.AGAIN, SERVICE, reason, now)
         row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, retry_at
 
 

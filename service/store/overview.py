@@ -29,10 +29,10 @@ def count_judged(session: Session) -> int:
 def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
     """Return a page of the judged series, those that were measured last first, and the number of judged series."""
     total = count_judged(session)
-    newest = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
-    newest = newest.limit(limit).offset(offset)
+    newest_series = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
+    newest_series = newest_series.limit(limit).offset(offset)
     rows = session.scalars(
-        newest.join(Series.subject)
+        newest_series.join(Series.subject)
         .join(Series.case)
         .join(Series.host)
         .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
@@ -93,20 +93,20 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
     suite_drifts = (
         {drift.id: drift for drift in event_drifts.read_drifts(session, suite_shift_ids)} if suite_shift_ids else {}
     )
-    leading: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
+    leading_drifts: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
     for event_id, drift_id, document in rows:
         drift = suite_drifts.get(drift_id) if document is None else DriftView.model_validate(document)
         if drift is not None:
-            leading[event_id].append(drift)
-    return leading
+            leading_drifts[event_id].append(drift)
+    return leading_drifts
 
 
 def read_activity(session: Session, since: datetime) -> list[Activity]:
     """Return the number of runs of each host since a time, with the newest of them."""
     # In its own subquery: else SQLite walks the index that is sorted by host, past all runs.
-    recent = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
+    recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
     counts = session.execute(
-        select(recent.c.host_id, func.count(), func.max(recent.c.number)).group_by(recent.c.host_id)
+        select(recent_runs.c.host_id, func.count(), func.max(recent_runs.c.number)).group_by(recent_runs.c.host_id)
     ).all()
     numbers = {number: count for _, count, number in counts}
     rows = session.execute(

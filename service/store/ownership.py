@@ -13,13 +13,13 @@ from service.store.models import NightlyRun, Subject
 
 
 def map_foreign_owners(
-    session: Session, repository: str, subjects: Iterable[str], assigned: Patterns | None
+    session: Session, repository: str, subjects: Iterable[str], assigned_patterns: Patterns | None
 ) -> dict[str, str | None]:
     """Return the subjects that a repository does not own, with their owners; None for a subject without an owner.
 
     Parameters
     ----------
-    assigned
+    assigned_patterns
         The subjects without an owner that the repository may own: see
         :func:`service.rules.access.token_limits.may_own_subject`.
     """
@@ -29,7 +29,8 @@ def map_foreign_owners(
     return {
         name: owners.get(name)
         for name in sorted(names)
-        if owners.get(name) != repository and (owners.get(name) or not may_own_subject(repository, name, assigned))
+        if owners.get(name) != repository
+        and (owners.get(name) or not may_own_subject(repository, name, assigned_patterns))
     }
 
 

@@ -15,23 +15,23 @@ _MAX_OPEN_RUN_NUMBERS = 10_000
 
 def read_global_token(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
-    newest = session.scalar(select(func.max(Run.number))) or 0
+    newest_number = session.scalar(select(func.max(Run.number))) or 0
     # Writers of different subjects end in any order: a run can appear after one with a higher number.
-    n_later = session.scalar(select(func.count()).where(Run.number > newest - _MAX_OPEN_RUN_NUMBERS)) or 0
+    n_later = session.scalar(select(func.count()).where(Run.number > newest_number - _MAX_OPEN_RUN_NUMBERS)) or 0
     drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
     decisions = session.scalar(select(func.max(DecisionRow.id))) or 0
-    return f"{newest}.{n_later}.{drifts}.{decisions}"
+    return f"{newest_number}.{n_later}.{drifts}.{decisions}"
 
 
 def read_jobs_token(session: Session) -> str:
     """Return a text that changes whenever a job is ordered, changes its state or makes progress."""
-    newest = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
+    newest_job = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
     progress = session.execute(
         select(Job.id, func.length(cast(Job.runs, Text)), Job.runs_left, Job.seconds_left, Job.sentence)
         .where(Job.state.in_(OPEN))
         .order_by(Job.id)
     ).all()
-    return hash_document([str(newest), str(progress)])
+    return hash_document([str(newest_job), str(progress)])
 
 
 def read_series_token(session: Session, series_id: int) -> str:

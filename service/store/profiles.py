@@ -57,14 +57,14 @@ class ProfileFilter:
 
     def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions."""
-        of_commit = named_commits.match_commit(self.revision or "")
-        of_names = (
+        is_of_commit = named_commits.match_commit(self.revision or "")
+        filters = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
             (StoredProfile.case_id, select(Case.id).where(Case.name == self.case), self.case),
-            (StoredProfile.revision_id, select(Revision.id).where(of_commit), self.revision),
+            (StoredProfile.revision_id, select(Revision.id).where(is_of_commit), self.revision),
             (StoredProfile.host_id, select(Host.id).where(Host.name == self.host), self.host),
         )
-        return [column.in_(ids) for column, ids, value in of_names if value is not None]
+        return [column.in_(ids) for column, ids, value in filters if value is not None]
 
 
 _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
@@ -95,7 +95,7 @@ def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreR
         return StoreResult.KNOWN if digest == prepared_profile.digest else StoreResult.CONFLICTING
     subject_id = shared_rows.ensure_subjects(session, [profile.subject])[profile.subject]
     key, environment = shared_rows.make_case_key(profile.case), profile.environment.hash
-    shared = shared_rows.ensure_shared_rows(
+    shared_ids = shared_rows.ensure_shared_rows(
         session, [profile.host.name], {key: profile.case}, {environment: profile.environment}
     )
     session.add(
@@ -103,9 +103,9 @@ def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreR
             id=profile.profile_id,
             subject_id=subject_id,
             revision_id=revisions.ensure_commits(session, subject_id, [profile.revision])[profile.revision.commit][0],
-            case_id=shared.cases[key],
-            host_id=shared.hosts[profile.host.name],
-            environment_id=shared.environments[environment],
+            case_id=shared_ids.cases[key],
+            host_id=shared_ids.hosts[profile.host.name],
+            environment_id=shared_ids.environments[environment],
             started_at=profile.started_at,
             digest=prepared_profile.digest,
             summary=prepared_profile.summary,
@@ -176,7 +176,7 @@ def list_profiled_cases(session: Session, commits: Iterable[str]) -> set[tuple[s
 
 def thin_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Thin all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
-    count = freed = 0
+    count = freed_bytes = 0
     query = (
         select(StoredProfile.number, StoredProfile.document)
         .where(*_select_older(before, subjects), StoredProfile.thinned.is_(False))
@@ -186,22 +186,22 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
         with database.reading() as session:
             row = session.execute(query).first()
         if row is None:
-            return count, freed
+            return count, freed_bytes
         thinned = _compress_profile(_encode_profile(thin_profile(read_compressed(row.document))))
         change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
         count += 1
-        freed += len(row.document) - len(thinned)
+        freed_bytes += len(row.document) - len(thinned)
 
 
 def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Delete all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
     with database.writing() as session:
         is_old = _select_older(before, subjects)
-        count, freed = session.execute(_select_sizes(*is_old)).one()
+        count, freed_bytes = session.execute(_select_sizes(*is_old)).one()
         session.execute(delete(StoredProfile).where(*is_old))
-    return count, freed
+    return count, freed_bytes
 
 
 def count_old(
@@ -215,16 +215,16 @@ def count_old(
         The times before which they are; None for none.
     """
     with database.reading() as session:
-        deleted, freed = (
+        n_deleted, freed_bytes = (
             session.execute(_select_sizes(*_select_older(delete_before, subjects))).one() if delete_before else (0, 0)
         )
-        thinned = 0
+        n_thinned = 0
         if thin_before:
             conditions = (*_select_older(thin_before, subjects), StoredProfile.thinned.is_(False))
-            thinned, _ = session.execute(
+            n_thinned, _ = session.execute(
                 _select_sizes(*conditions, *([StoredProfile.started_at >= delete_before] if delete_before else []))
             ).one()
-    return thinned, deleted, freed
+    return n_thinned, n_deleted, freed_bytes
 
 
 def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:

@@ -48,7 +48,7 @@ def read_figures(session: Session) -> Figures:
     """Return the present figures."""
     counts = select(RunCount.outcome, RunCount.quarantined, func.sum(RunCount.runs))
     # Host by host, because an index ends with the newest run of each; GROUP BY would read all runs.
-    newest = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
+    newest_start = select(func.max(Run.started_at)).where(Run.host_id == Host.id).correlate(Host).scalar_subquery()
     jobs = select(Job.state, func.count().label("jobs")).group_by(Job.state)
     closed = select(Event.id).where(Event.state.in_(CLOSED))
 
@@ -60,7 +60,7 @@ def read_figures(session: Session) -> Figures:
             (outcome, quarantined): runs
             for outcome, quarantined, runs in session.execute(counts.group_by(RunCount.outcome, RunCount.quarantined))
         },
-        last_runs={name: at for name, at in session.execute(select(Host.name, newest).order_by(Host.name)) if at},
+        last_runs={name: at for name, at in session.execute(select(Host.name, newest_start).order_by(Host.name)) if at},
         jobs={row.state: row.jobs for row in session.execute(jobs)},
         queued_since=session.scalar(select(func.min(Job.created_at)).where(Job.state == State.QUEUED)),
         drifts=count(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(closed)),

@@ -80,12 +80,12 @@ def _ensure_ids(
     """Return the ids of rows by their keys; insert the missing rows first."""
     ids = _find_ids(session, key, identity, rows)
     # By key: every writer adds the same rows in the same order.
-    missing = [rows[name] for name in sorted(rows) if name not in ids]
-    if not missing:
+    missing_rows = [rows[name] for name in sorted(rows) if name not in ids]
+    if not missing_rows:
         return ids
     table = key.class_.__table__
     assert isinstance(table, Table)
-    bulk.insert_missing(session, table, missing)
+    bulk.insert_missing(session, table, missing_rows)
     return ids | _find_ids(session, key, identity, (name for name in rows if name not in ids))
 
 

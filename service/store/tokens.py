@@ -44,20 +44,20 @@ def issue_token(
         raise WrongTokenError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
     if objection := limits.explain_objection(scopes):
         raise WrongTokenError("limits", objection)
-    presented = generate_token()
+    presented_token = generate_token()
     add_token(
         session,
         Token(
-            id=presented.id,
+            id=presented_token.id,
             name=name,
-            digest=presented.digest,
+            digest=presented_token.digest,
             scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
             **list_limits(limits),
         ),
     )
-    return presented
+    return presented_token
 
 
 def list_limits(limits: TokenLimits) -> dict[str, list[str] | None]:

@@ -29,15 +29,15 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
         Whether the change is a fact.
     """
     if not confirmed:
-        single = len(commits) == 1 and all_known
+        is_single = len(commits) == 1 and all_known
         names = name_candidates(commits, title, all_known=all_known)
-        return prefix_provisional(f"the only candidate is {names}" if single else names)
+        return prefix_provisional(f"the only candidate is {names}" if is_single else names)
     if not commits:
         return title
-    first, last = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
+    first_hash, last_hash = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
     if not all_known:
-        return f"{last} or a commit before it"
-    return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
+        return f"{last_hash} or a commit before it"
+    return (title or last_hash) if len(commits) == 1 else f"one of {len(commits)} commits, {first_hash}…{last_hash}"
 
 
 def prefix_provisional(text: str) -> str:

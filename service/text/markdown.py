@@ -16,11 +16,11 @@ _FENCE = re.compile(r"`{3,}")
 
 def format_code(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, as code in Markdown."""
-    escaped = "".join(
+    escaped_text = "".join(
         char if _PLAIN_CHARACTER.match(char) else _escape_character(char)
         for char in _cut_text(escape_invisible_characters(text), max_characters)
     )
-    return f"<code>{escaped}</code>" if escaped.strip() else "–"
+    return f"<code>{escaped_text}</code>" if escaped_text.strip() else "–"
 
 
 def make_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
@@ -30,10 +30,14 @@ def make_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
 
 def format_block(text: str, max_bytes: int) -> str:
     """Return the end of a text, ``max_bytes`` bytes at most, as a block of code with its lines."""
-    visible = "\n".join(
+    visible_text = "\n".join(
         escape_invisible_characters(line.expandtabs(4)) for line in text.strip("\n").split("\n")
     ).encode()
-    lines = visible.decode() if len(visible) <= max_bytes else f"…\n{visible[-max_bytes:].decode(errors='ignore')}"
+    lines = (
+        visible_text.decode()
+        if len(visible_text) <= max_bytes
+        else f"…\n{visible_text[-max_bytes:].decode(errors='ignore')}"
+    )
     fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
     return f"{fence}text\n{lines}\n{fence}"
 

@@ -114,7 +114,7 @@ def count_refused() -> int:
     return int(_refused_requests.value)
 
 
-def _make_refusal(why: str) -> ProblemError:
+def _make_refusal(reason: str) -> ProblemError:
     _refused_requests.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Repeat the request in a moment.", headers=headers)
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason} Repeat the request in a moment.", headers=headers)

@@ -37,7 +37,7 @@ def register(app: Flask) -> None:
         COMPRESS_STREAMS=False,
         COMPRESS_REGISTER=False,
     )
-    compress = Compress(app)
+    compressor = Compress(app)
 
     def compress_response(response: Response) -> Response:
         if request.method != "GET" or request.endpoint in _REFLECTING_ENDPOINTS:
@@ -46,7 +46,7 @@ def register(app: Flask) -> None:
             return response
         if request.endpoint in _FILE_ENDPOINTS and response.is_streamed and response.status_code == HTTPStatus.OK:
             _read_file(response)
-        return compress.after_request(response)
+        return compressor.after_request(response)
 
     app.after_request(compress_response)
 

@@ -20,9 +20,9 @@ def atom() -> Response:
     """Return the newest events as an Atom feed: of all subjects, or of the requested one."""
     filter_ = EventFilter(subject=request.args.get("subject"), found=True)
     with get_database().reading() as session:
-        newest = events.list_page(session, filter_, MAX_EVENTS, 0).items
+        newest_events = events.list_page(session, filter_, MAX_EVENTS, 0).items
     response = Response(
-        feed.write_feed(newest, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
+        feed.write_feed(newest_events, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
     )
     response.add_etag()
     response.make_conditional(request)

@@ -78,11 +78,11 @@ class ServiceMetrics:
         jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
         yield _build_gauge("faultwatch_jobs", "Jobs by state.", "state", jobs)
         since = self.figures.queued_since
-        waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
+        waited_seconds = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
             "faultwatch_jobs_oldest_queued_seconds",
             "Age of the oldest job that no runner has started; 0 if no job waits.",
-            waited,
+            waited_seconds,
         )
         yield _build_gauge(
             "faultwatch_notifications_waiting",

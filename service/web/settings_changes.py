@@ -23,10 +23,10 @@ def record_changes(database: Database, config: Config) -> None:
     former_values = last_entry.detail if last_entry else {}
     if values == former_values:
         return
-    changed = sorted(
+    changed_settings = sorted(
         name for name in values.keys() | former_values.keys() if values.get(name) != former_values.get(name)
     )
-    target = ", ".join(changed) if last_entry else "first start"
+    target = ", ".join(changed_settings) if last_entry else "first start"
     with database.writing() as session:
         audit.record_entry(
             session, audit.find_local_actor(), AuditAction.SETTINGS_CHANGED, target, values, now=datetime.now(UTC)

@@ -93,18 +93,18 @@ def _explain_status(row: Row) -> str:
 
 def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     """Combine the readings of the PMUs of a hybrid processor, each of one type of core."""
-    counted = [reading for reading in readings if reading.value is not None]
-    if len(readings) == 1 or len(counted) == 1:
-        return counted[0] if counted else readings[0]
-    if not counted:
+    counted_readings = [reading for reading in readings if reading.value is not None]
+    if len(readings) == 1 or len(counted_readings) == 1:
+        return counted_readings[0] if counted_readings else readings[0]
+    if not counted_readings:
         status = (
             Status.NOT_COUNTED
             if any(reading.status is Status.NOT_COUNTED for reading in readings)
             else Status.NOT_SUPPORTED
         )
         return Reading(status=status, reason="; ".join(reading.reason or "" for reading in readings)[:1000])
-    total = sum(reading.value for reading in counted if reading.value is not None)
-    shares = [reading.running_percent for reading in counted if reading.running_percent is not None]
+    total = sum(reading.value for reading in counted_readings if reading.value is not None)
+    shares = [reading.running_percent for reading in counted_readings if reading.running_percent is not None]
     if not shares:
         return Reading(value=total)
     reason = f"sum over {', '.join(pmus)}: perf scales each up as if its cores had run the program all the time"

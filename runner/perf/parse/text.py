@@ -208,10 +208,10 @@ def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
     unit = match["unit"] or ("msec" if match["old_unit"] else "")
     count = read_count(line, digits, unit, name.metric, places=6 if match["old_unit"] else 2)
     metric = _parse_metric(line, match["metric"] or "", decimal_point)
-    running = parse_percent(line, match["running"]) if match["running"] else None
-    if running is not None and decimal_point not in match["running"]:
+    running_percent = parse_percent(line, match["running"]) if match["running"] else None
+    if running_percent is not None and decimal_point not in match["running"]:
         raise line.make_error("the percentage and the times at the end use different decimal points")
-    return Row(line, match["event"], name, count, running, None, metric)
+    return Row(line, match["event"], name, count, running_percent, None, metric)
 
 
 def _parse_metric(line: Line, text: str, decimal_point: str) -> tuple[str, str]:

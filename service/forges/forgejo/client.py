@@ -73,10 +73,10 @@ class Client:
         own_statuses = (
             entry for entry in self._list_pages(_build_statuses_path(repository, commit)) if entry["context"] == CONTEXT
         )
-        newest = max(own_statuses, key=lambda entry: int(entry["id"]), default=None)
+        newest_status = max(own_statuses, key=lambda entry: int(entry["id"]), default=None)
         return (
-            (_PASSED_OF_STATE[newest["status"]], newest["description"])
-            if newest and newest["status"] in _PASSED_OF_STATE
+            (_PASSED_OF_STATE[newest_status["status"]], newest_status["description"])
+            if newest_status and newest_status["status"] in _PASSED_OF_STATE
             else None
         )
 
@@ -121,9 +121,9 @@ class Client:
         while url:
             response = self._send_request("GET", url, None)
             yield from response.json()
-            following = response.links.get("next", {}).get("url")
+            next_url = response.links.get("next", {}).get("url")
             # A server may know itself by another address, to which the token must not go.
-            url = f"{self._base}{path}?{following.partition('?')[2]}" if following else None
+            url = f"{self._base}{path}?{next_url.partition('?')[2]}" if next_url else None
 
     def _send_request(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
         """Send a request to Forgejo; raise ForgejoError if it is refused."""

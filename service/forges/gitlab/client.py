@@ -88,10 +88,10 @@ class Client:
     def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
         statuses = self._get_statuses(repository, commit)
-        newest = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
+        newest_status = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
         return (
-            (_PASSED_OF_STATE[newest.status], newest.description)
-            if newest and newest.status in _PASSED_OF_STATE
+            (_PASSED_OF_STATE[newest_status.status], newest_status.description)
+            if newest_status and newest_status.status in _PASSED_OF_STATE
             else None
         )
 

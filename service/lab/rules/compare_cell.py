@@ -55,7 +55,7 @@ def compare_metric(
         Why the two do not compare; empty if they do.
     """
     values = cell.present_values
-    compared = LabMetric(
+    lab_metric = LabMetric(
         metric=name,
         level=compute_median(values),
         low=min(values, default=None),
@@ -64,17 +64,19 @@ def compare_metric(
         repeats=cell.counted and metric(name).exact and is_repeating(values),
     )
     default_level = compute_median(default.present_values) if default is not None else None
-    if default is None or default_level is None or compared.level is None:
-        return compared
-    change = compared.level - default_level
-    compared = compared.model_copy(update={"change": change, "percent": compute_percent_change(change, default_level)})
+    if default is None or default_level is None or lab_metric.level is None:
+        return lab_metric
+    change = lab_metric.level - default_level
+    lab_metric = lab_metric.model_copy(
+        update={"change": change, "percent": compute_percent_change(change, default_level)}
+    )
     if objection:
-        return compared.model_copy(update={"sentence": objection})
+        return lab_metric.model_copy(update={"sentence": objection})
     alpha = FALSE_ALARM_PROBABILITY / (n_cells * len(METRICS))
     return (
-        _compare_interleaved(compared, default, cell, alpha)
+        _compare_interleaved(lab_metric, default, cell, alpha)
         if interleaved
-        else _compare_separate_sessions(compared, default, cell)
+        else _compare_separate_sessions(lab_metric, default, cell)
     )
 
 

@@ -384,26 +384,26 @@ def _merge_columns(
     machine_of_environment: Mapping[str, Hashable],
 ) -> list[GridColumn]:
     """Merge the columns of one host, newest first, that have no case in common."""
-    merged: list[GridColumn] = []
+    merged_columns: list[GridColumn] = []
     cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
         machine, cases_of_column = (
             machine_of_environment.get(column.environment),
             cases_of_environment[column.host, column.environment],
         )
-        for index, merged_column in enumerate(merged):
+        for index, merged_column in enumerate(merged_columns):
             if (
                 machine is not None
                 and machine == machine_of_environment.get(merged_column.environment)
                 and not cases_of_merged[index] & cases_of_column
             ):
-                merged[index] = replace(merged_column, others=(*merged_column.others, column.environment))
+                merged_columns[index] = replace(merged_column, others=(*merged_column.others, column.environment))
                 cases_of_merged[index] |= cases_of_column
                 break
         else:
-            merged.append(column)
+            merged_columns.append(column)
             cases_of_merged.append(set(cases_of_column))
-    return merged
+    return merged_columns
 
 
 def _find_cell_key(
@@ -509,6 +509,12 @@ def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
     """Return a cell without a level, with the reason."""
     if not points:
         return GridCell(why="not measured here")
-    newest = _find_newest_point(points)
-    reason = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
-    return GridCell(series_id=newest.series_id, run_id=newest.run_id, environment=newest.environment, why=reason)
+    newest_point = _find_newest_point(points)
+    reason = (
+        f"in quarantine: {newest_point.quarantine}"
+        if newest_point.quarantine
+        else newest_point.status.value.replace("_", " ")
+    )
+    return GridCell(
+        series_id=newest_point.series_id, run_id=newest_point.run_id, environment=newest_point.environment, why=reason
+    )

@@ -22,19 +22,19 @@ def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: 
     failures
         When attempts failed.
     """
-    recent = sorted(failed_at for failed_at in failures if failed_at > now - WINDOW)
-    if len(recent) < max_failures:
+    recent_failures = sorted(failed_at for failed_at in failures if failed_at > now - WINDOW)
+    if len(recent_failures) < max_failures:
         return 0
-    return max(1, round((recent[len(recent) - max_failures] + WINDOW - now).total_seconds()))
+    return max(1, round((recent_failures[len(recent_failures) - max_failures] + WINDOW - now).total_seconds()))
 
 
 def normalise_address(address: str) -> str:
     """Return the part of an address that identifies a host: of IPv6 the network of 64 bits."""
     try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
+        ip_address = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "unknown"
-    if isinstance(parsed, ipaddress.IPv6Address):
-        mapped = parsed.ipv4_mapped
-        return str(mapped or ipaddress.ip_network((parsed, 64), strict=False))
-    return str(parsed)
+    if isinstance(ip_address, ipaddress.IPv6Address):
+        mapped = ip_address.ipv4_mapped
+        return str(mapped or ipaddress.ip_network((ip_address, 64), strict=False))
+    return str(ip_address)

@@ -39,10 +39,10 @@ class PresentedToken:
         return hmac.compare_digest(self.digest, digest)
 
 
-def is_proven(presented: PresentedToken | None, digest: str | None) -> bool:
+def is_proven(presented_token: PresentedToken | None, digest: str | None) -> bool:
     """Return whether a token matches a stored digest. That takes equally long if the token or the digest is missing."""
-    token = presented or PresentedToken("", "")
-    return token.matches_digest(digest or _DIGEST_OF_NOBODY) and presented is not None and digest is not None
+    token = presented_token or PresentedToken("", "")
+    return token.matches_digest(digest or _DIGEST_OF_NOBODY) and presented_token is not None and digest is not None
 
 
 def redact_tokens(text: str) -> str:

@@ -155,13 +155,19 @@ def compute_belief(
     no_step_prior: float,
     *,
     groups: npt.NDArray[np.intp] | None = None,
-    excluded: Collection[int] = (),
+    excluded_indices: Collection[int] = (),
     n_waves: int = 0,
     step_size: float | None = None,
 ) -> Belief:
     """Return the posterior belief about the hypotheses for one number of waves; see :func:`compute_beliefs`."""
     return compute_beliefs(
-        after_step, data, no_step_prior, groups=groups, excluded=excluded, wave_counts=[n_waves], step_size=step_size
+        after_step,
+        data,
+        no_step_prior,
+        groups=groups,
+        excluded_indices=excluded_indices,
+        wave_counts=[n_waves],
+        step_size=step_size,
     )[0]
 
 
@@ -171,7 +177,7 @@ def compute_beliefs(
     no_step_prior: float,
     *,
     groups: npt.NDArray[np.intp] | None = None,
-    excluded: Collection[int] = (),
+    excluded_indices: Collection[int] = (),
     wave_counts: Sequence[int] = (0,),
     step_size: float | None = None,
 ) -> list[Belief]:
@@ -188,7 +194,7 @@ def compute_beliefs(
     groups
         Group of each test; tests of one group share a level apart from this step. By default there is one group.
         Groups take out the steps that are already found.
-    excluded
+    excluded_indices
         Hypotheses that are known not to hold.
     wave_counts
         How many waves of a drift of the host are taken out.
@@ -231,8 +237,8 @@ def compute_beliefs(
 
     # Logarithm of the Bayes factor of each hypothesis, with a normal prior for the step, or with its known size.
     k = STEP_PRIOR_SIGMA**2 * xx
-    shrink = k / (1 + k)
-    fit = np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > 1e-9) & (yy > 0)).clip(0, 1) * shrink
+    shrinkage = k / (1 + k)
+    fit = np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > 1e-9) & (yy > 0)).clip(0, 1) * shrinkage
     log_factor = -0.5 * np.log1p(k) - degrees_of_freedom / 2 * np.log1p(-fit)
     if step_size is not None:
         log_factor_up, log_factor_down = (
@@ -243,7 +249,7 @@ def compute_beliefs(
             for sign in (1, -1)
         )
         log_factor = np.logaddexp(log_factor_up, log_factor_down) - np.log(2)
-    log_factor[:, list(excluded)] = -np.inf
+    log_factor[:, list(excluded_indices)] = -np.inf
 
     # Posterior probabilities of no step (first column) and of each hypothesis, and the evidence of the whole model.
     prior_each = (1 - no_step_prior) / after_step.shape[1]
@@ -256,7 +262,7 @@ def compute_beliefs(
     weights /= weights.sum(axis=1, keepdims=True)
 
     # Expected step and its square, levels of the groups, and measurements on both sides of the step.
-    step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > 1e-9) * shrink
+    step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > 1e-9) * shrinkage
     square = step**2
     if step_size is not None:
         step, square = step_size * np.tanh((log_factor_up - log_factor_down) / 2), np.full_like(step, step_size**2)
@@ -272,7 +278,7 @@ def compute_beliefs(
             no_step_levels=levels,
             levels_before=levels[:, None] - share * step[row],
             expected_steps=step[row],
-            step_errors=np.sqrt(noise_variance[row] * shrink[row] / np.maximum(xx[row], 1e-9)),
+            step_errors=np.sqrt(noise_variance[row] * shrinkage[row] / np.maximum(xx[row], 1e-9)),
             expected_square_steps=square[row],
             level_variances=1 / (side_counts + 1 / STEP_PRIOR_SIGMA**2),
             noise_variance=float(noise_variance[row]),

@@ -55,10 +55,10 @@ class BranchReferences:
         self._suspects_by_base: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old_end``, by what they contain besides suspects."""
         self._base_of: dict[str, int] = {}
-        for commit, contained in self._ancestry_of.items():
-            if not contained & start:
-                self._base_of[commit] = contained & ~suspects
-                self._suspects_by_base[contained & ~suspects].append(commit)
+        for commit, ancestry in self._ancestry_of.items():
+            if not ancestry & start:
+                self._base_of[commit] = ancestry & ~suspects
+                self._suspects_by_base[ancestry & ~suspects].append(commit)
         self._measured_by_base = {
             base: [commit for commit in group if commit in measured_commits]
             for base, group in self._suspects_by_base.items()
@@ -69,11 +69,11 @@ class BranchReferences:
         """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
         if commit not in self._base_of:
             return self._old_end
-        base, contained = self._base_of[commit], self._ancestry_of[commit]
+        base, ancestry = self._base_of[commit], self._ancestry_of[commit]
         earlier_measured = [
             other
             for other in self._measured_by_base[base]
-            if other != commit and contained >> self._graph.index_of[other] & 1
+            if other != commit and ancestry >> self._graph.index_of[other] & 1
         ]
         if earlier_measured:
             return max(earlier_measured, key=lambda other: (self._ancestry_of[other].bit_count(), other))

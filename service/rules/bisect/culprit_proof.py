@@ -115,26 +115,26 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     given_up = explain_giving_up(question, answer.culprits, n_refuted, observations)
     if given_up is not None:
         return given_up
-    unproven = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
-    if not unproven:
+    unproven_culprits = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
+    if not unproven_culprits:
         proven_or_refuted = [culprit for culprit in answer.culprits if culprit.proof]
         if (
             not any(culprit.proof.state is ProofState.STANDS for culprit in proven_or_refuted if culprit.proof)
             and proven_or_refuted
         ):
-            refused = refuse_variation(question, observations, _explain_unproven(proven_or_refuted))
+            refusal = refuse_variation(question, observations, _explain_unproven(proven_or_refuted))
             only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
-            return refused.model_copy(update={"only_builds": only_builds})
+            return refusal.model_copy(update={"only_builds": only_builds})
         refuted_commits = {
             culprit.commit for culprit in proven_or_refuted if culprit.proof and culprit.proof.state is ProofState.FAILS
         }
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in refuted_commits))
-    next_culprit = unproven[0]
+    next_culprit = unproven_culprits[0]
     return Prove(
         parent=next_culprit.parent,
         commit=next_culprit.commit,
         precision=choose_precision(next_culprit, exact=question.exact),
-        left=len(unproven),
+        left=len(unproven_culprits),
         culprits=answer.culprits,
     )
 
@@ -152,12 +152,12 @@ def explain_giving_up(
         How many culprits were refuted by a proof and are no longer among the culprits.
     """
     proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
-    proven = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
-    n_failed = n_refuted + len(proofs) - len(proven)
+    proven_culprits = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
+    n_failed = n_refuted + len(proofs) - len(proven_culprits)
     if n_failed <= MAX_PROOFS_WITHOUT_RESULT:
         return None
-    if proven:
-        return Found(culprits=tuple(proven))
+    if proven_culprits:
+        return Found(culprits=tuple(proven_culprits))
     reason = f"interleaved measurements did not show {n_failed} differences that single runs showed"
     return refuse_variation(question, observations, reason)
 

@@ -46,13 +46,13 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
     max_commits
         How many commits to name: as many as are built side by side.
     """
-    values, failed = _read_levels(observations)
-    refused = refuse_unfit_ends(question, failed)
-    if refused is not None:
-        return refused
+    values, failed_commits = _read_levels(observations)
+    refusal = refuse_unfit_ends(question, failed_commits)
+    if refusal is not None:
+        return refusal
     graph = question.graph
     values_in_range = {commit: level for commit, level in values.items() if commit in graph.index_of}
-    state = _ExactSearch(graph, values_in_range, failed, question.least)
+    state = _ExactSearch(graph, values_in_range, failed_commits, question.least)
     unmeasured_ends = [end for end in (question.good, question.bad) if end not in values]
     if unmeasured_ends:
         state.required_commits += unmeasured_ends
@@ -79,14 +79,14 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
     return Measure(commits=tuple(commits), left=n_left)
 
 
-def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | None:
+def refuse_unfit_ends(question: Question, failed_commits: Collection[str]) -> Refused | None:
     """Return why the ends allow no search; None if they do."""
     if question.graph.line is None:
         return Refused(
             sentence=f"The bad end, {question.bad[:10]}, does not descend from the good end, {question.good[:10]}."
         )
     for name, end in (("good", question.good), ("bad", question.bad)):
-        if end in failed:
+        if end in failed_commits:
             return Refused(
                 sentence=f"The {name} end, {end[:10]}, could not be built or measured, or lacks this metric."
             )
@@ -105,18 +105,20 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
 
 def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
     """Return the level of each measured commit, from interleaved runs where it has some, and the failed commits."""
-    separate: dict[str, list[Number]] = {}
-    interleaved: dict[str, list[Number]] = {}
-    failed: set[str] = set()
+    separate_levels: dict[str, list[Number]] = {}
+    interleaved_levels: dict[str, list[Number]] = {}
+    failed_commits: set[str] = set()
     for observation in observations:
         if observation.value is None:
-            failed.add(observation.commit)
+            failed_commits.add(observation.commit)
         else:
-            values = interleaved if observation.session else separate
+            values = interleaved_levels if observation.session else separate_levels
             values.setdefault(observation.commit, []).append(observation.value)
-    best = separate | interleaved
-    levels = {commit: level for commit, values in best.items() if (level := compute_median(values)) is not None}
-    return levels, failed - levels.keys()
+    preferred_levels = separate_levels | interleaved_levels
+    levels = {
+        commit: level for commit, values in preferred_levels.items() if (level := compute_median(values)) is not None
+    }
+    return levels, failed_commits - levels.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class _Gap:
         allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
         measured_indices = [index for index in measurable_indices if self.suspects[index] in measured_commits]
         chosen_indices = choose_positions(
-            shares, self.failed, n_commits, candidates=allowed_indices, measured=measured_indices
+            shares, self.failed, n_commits, candidates=allowed_indices, measured_positions=measured_indices
         )
         return [self.suspects[index] for index in chosen_indices]
 
@@ -195,9 +197,9 @@ class _ExactSearch:
     _commits_in_explained_gaps: int = 0
     """The commits of the gaps that the culprits so far explain, as a bit set."""
 
-    def do_differ(self, level: Number, other: Number) -> bool:
+    def do_differ(self, level: Number, other_level: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
-        return level != other and abs(other - level) >= self.least
+        return level != other_level and abs(other_level - level) >= self.least
 
     def find_culprits_between(self, old_end: str, new_end: str) -> bool:
         """Add the culprits between two commits whose levels differ to :attr:`culprits`.
@@ -219,7 +221,7 @@ class _ExactSearch:
             suspects = self._collect_commits_between(old_end, new_end)
             dividing_commit = self._find_dividing_commit(old_end, new_end, suspects)
             if dividing_commit is None:
-                complete = self._explain_undivided_gap(old_end, new_end, suspects)
+                is_complete = self._explain_undivided_gap(old_end, new_end, suspects)
             else:
                 halves = [
                     (older, newer)
@@ -228,9 +230,9 @@ class _ExactSearch:
                 ]
                 # All of them, so that all gaps open.
                 results = [self.find_culprits_between(older, newer) for older, newer in halves]
-                complete = all(results)
-            self._is_explained[old_end, new_end] = complete
-            if complete:
+                is_complete = all(results)
+            self._is_explained[old_end, new_end] = is_complete
+            if is_complete:
                 self._commits_in_explained_gaps |= suspects
         return self._is_explained[old_end, new_end]
 
@@ -242,13 +244,13 @@ class _ExactSearch:
         """
         explained_commits = [good]
         for commit in sorted(self.values, key=self.graph.index_of.__getitem__):
-            contained = self.graph.collect_ancestry(commit)
-            if commit == good or not contained & 1 or self._contains_some_candidates(contained):
+            ancestry = self.graph.collect_ancestry(commit)
+            if commit == good or not ancestry & 1 or self._contains_some_candidates(ancestry):
                 continue
-            ancestors = contained & ~(1 << self.graph.index_of[commit])
+            ancestors = ancestry & ~(1 << self.graph.index_of[commit])
             level_without_own = self.values[good] + self._sum_effects(ancestors)
             self._update_culprit(commit, level_without_own)
-            if self.do_differ(self.values[good] + self._sum_effects(contained), self.values[commit]):
+            if self.do_differ(self.values[good] + self._sum_effects(ancestry), self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.
                 return self._explain_level(commit, level_without_own, explained_commits) and self.explain_inner_commits(
                     good
@@ -275,14 +277,14 @@ class _ExactSearch:
         ``expected_level`` is the level of the commit without its own change.
         """
         graph = self.graph
-        contained = graph.collect_ancestry(commit)
-        explained_ancestors = [name for name in explained_commits if contained >> graph.index_of[name] & 1]
-        suspects = contained & ~reduce(or_, map(graph.collect_ancestry, explained_ancestors))
+        ancestry = graph.collect_ancestry(commit)
+        explained_ancestors = [name for name in explained_commits if ancestry >> graph.index_of[name] & 1]
+        suspects = ancestry & ~reduce(or_, map(graph.collect_ancestry, explained_ancestors))
         ancestries = {name: graph.collect_ancestry(name) for name in graph.list_members(suspects)}
         n_tested_by_commit = {
-            name: (ancestry & suspects).bit_count()
-            for name, ancestry in ancestries.items()
-            if ancestry & 1 and name not in self.values and name not in self.failed
+            name: (candidate_ancestry & suspects).bit_count()
+            for name, candidate_ancestry in ancestries.items()
+            if candidate_ancestry & 1 and name not in self.values and name not in self.failed
         }
         if n_tested_by_commit:
             return self._open_gap(suspects, n_tested_by_commit)
@@ -333,12 +335,12 @@ class _ExactSearch:
         """
         if commit in self.values:
             return self.values[commit]
-        bit, contained = 1 << self.graph.index_of[commit], self.graph.collect_ancestry(commit)
-        suspected = self._suspected_commits
+        bit, ancestry = 1 << self.graph.index_of[commit], self.graph.collect_ancestry(commit)
+        suspected_commits = self._suspected_commits
         levels = (
             self.values[low]
             for low, bits_between in self._agreements
-            if bits_between & bit and contained >> self.graph.index_of[low] & 1 and not bits_between & suspected
+            if bits_between & bit and ancestry >> self.graph.index_of[low] & 1 and not bits_between & suspected_commits
         )
         return next(levels, None)
 
@@ -363,12 +365,12 @@ class _ExactSearch:
         if not inner_commits:
             return None
         n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner_commits}
-        on_new_level = [commit for commit in inner_commits if not self._do_levels_differ(commit, new_end)]
-        on_old_level = [commit for commit in inner_commits if not self._do_levels_differ(old_end, commit)]
-        if on_new_level:
-            return min(on_new_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
-        if on_old_level:
-            return max(on_old_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
+        commits_on_new_level = [commit for commit in inner_commits if not self._do_levels_differ(commit, new_end)]
+        commits_on_old_level = [commit for commit in inner_commits if not self._do_levels_differ(old_end, commit)]
+        if commits_on_new_level:
+            return min(commits_on_new_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
+        if commits_on_old_level:
+            return max(commits_on_old_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         half_size = suspects.bit_count() / 2
         return min(inner_commits, key=lambda commit: (abs(n_contained[commit] - half_size), graph.index_of[commit]))
 
@@ -380,31 +382,31 @@ class _ExactSearch:
         ):
             return self._open_gap(suspects, n_tested_by_commit)
         # Culprits within measured branches explain the gap if they move the metric by as much.
-        innocent = self._innocent_commits
+        innocent_commits = self._innocent_commits
         references = BranchReferences(
             self.graph,
             old_end,
             suspects,
             self.values.keys(),
-            innocent_commits=innocent,
-            known_effects=innocent | self._sole_candidates,
+            innocent_commits=innocent_commits,
+            known_effects=innocent_commits | self._sole_candidates,
         )
-        complete, cleared = self._explain_branches(new_end, suspects, references)
-        if not complete:
+        is_complete, cleared_commits = self._explain_branches(new_end, suspects, references)
+        if not is_complete:
             return False
         expected_level = self._get_level_of_gap(old_end) + self._sum_effects(suspects)
         if not self.do_differ(expected_level, self._get_level_of_gap(new_end)):
             return True
         # Otherwise measure the suspects that can be compared.
-        remaining = suspects & ~cleared
-        innocent = self._innocent_commits
-        if not innocent >> self.graph.index_of[new_end] & 1:  # Otherwise changes cancel each other somewhere.
-            remaining &= ~innocent | self._failed_commits
-        if n_tested_by_commit := self._count_tested_by_commit(new_end, remaining, references):
-            return self._open_gap(remaining, n_tested_by_commit)
+        remaining_suspects = suspects & ~cleared_commits
+        innocent_commits = self._innocent_commits
+        if not innocent_commits >> self.graph.index_of[new_end] & 1:  # Otherwise changes cancel each other somewhere.
+            remaining_suspects &= ~innocent_commits | self._failed_commits
+        if n_tested_by_commit := self._count_tested_by_commit(new_end, remaining_suspects, references):
+            return self._open_gap(remaining_suspects, n_tested_by_commit)
         # Or what makes others comparable, or the parents.
         useful_commit = references.choose_most_useful_commit(
-            remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
+            remaining_suspects, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
         commits_to_measure = (
             [useful_commit]
@@ -416,10 +418,12 @@ class _ExactSearch:
             return False
         # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
         moved_within = self._sum_effects(suspects)
-        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new_end, suspects))
-        candidates = suspects if is_unclear else remaining
+        is_unclear = moved_within != 0 or (
+            remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
+        )
+        candidates = suspects if is_unclear else remaining_suspects
         if failed := self._list_failed_before(new_end):  # No parent vouches for what only agreeing levels cleared.
-            candidates |= suspects & ~cleared | failed
+            candidates |= suspects & ~cleared_commits | failed
         parent = old_end
         if old_end not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
             parent = self._find_newest_measured_ancestor(old_end)
@@ -445,14 +449,14 @@ class _ExactSearch:
 
     def _list_failed_before(self, commit: str) -> int:
         """Return, as a bit set, the unmeasurable commits from which only unmeasurable commits lead to this one."""
-        failed, to_visit = 0, [commit]
-        while to_visit:
-            for parent in self.graph.parents[to_visit.pop()]:
+        failed_bits, pending_commits = 0, [commit]
+        while pending_commits:
+            for parent in self.graph.parents[pending_commits.pop()]:
                 bit = 1 << self.graph.index_of[parent] if parent in self.failed and parent in self.graph else 0
-                if bit & ~failed:
-                    failed |= bit
-                    to_visit.append(parent)
-        return failed
+                if bit & ~failed_bits:
+                    failed_bits |= bit
+                    pending_commits.append(parent)
+        return failed_bits
 
     @cached_property
     def _failed_commits(self) -> int:
@@ -465,11 +469,11 @@ class _ExactSearch:
 
         Two that agree around a culprit say nothing: another commit between them undoes it.
         """
-        suspected = self._suspected_commits
-        in_agreement = reduce(
-            or_, (bits_between for _, bits_between in self._agreements if not bits_between & suspected), 0
+        suspected_commits = self._suspected_commits
+        agreeing_commits = reduce(
+            or_, (bits_between for _, bits_between in self._agreements if not bits_between & suspected_commits), 0
         )
-        return (in_agreement | self._commits_in_explained_gaps) & ~suspected
+        return (agreeing_commits | self._commits_in_explained_gaps) & ~suspected_commits
 
     @property
     def _suspected_commits(self) -> int:
@@ -529,7 +533,7 @@ class _ExactSearch:
 
     def _explain_branches(self, new_end: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
-        complete, searched_bits = True, 0
+        is_complete, searched_bits = True, 0
         for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit) if commit in self.values and commit != new_end else None
             if reference is None or self._find_level(reference) is None:
@@ -537,9 +541,9 @@ class _ExactSearch:
             level = self._get_level_of_gap(reference)
             part_bits = self._collect_commits_between(reference, commit)
             if self.do_differ(level + self._sum_effects(part_bits), self.values[commit]):
-                complete &= self.find_culprits_between(reference, commit)
+                is_complete &= self.find_culprits_between(reference, commit)
             searched_bits |= part_bits
-        return complete, searched_bits
+        return is_complete, searched_bits
 
     def _sum_effects(self, commits: int) -> Number:
         """Return how much the culprits found so far among some commits moved the metric."""
@@ -568,12 +572,12 @@ class _ExactSearch:
         n_tested_by_commit: dict[str, int] = {}
         counted_commits: set[str] = set()
         for commit in line[1:-1]:
-            to_visit = [commit]
-            while to_visit:
-                name = to_visit.pop()
+            pending_commits = [commit]
+            while pending_commits:
+                name = pending_commits.pop()
                 if name not in counted_commits and name in graph and suspects >> graph.index_of[name] & 1:
                     counted_commits.add(name)
-                    to_visit += graph.parents[name]
+                    pending_commits += graph.parents[name]
             if commit not in self.failed:
                 n_tested_by_commit[commit] = len(counted_commits)
         return n_tested_by_commit

@@ -106,19 +106,19 @@ class Graph:
         """Return the ancestry of each commit of a set, which must hold all commits between any two of its own."""
         by_commit: dict[str, int] = {}
         for name in self.list_members(commits):
-            contained = 1 << self.index_of[name]
+            ancestry = 1 << self.index_of[name]
             for parent in self.parents.get(name, ()):
-                contained |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
-            by_commit[name] = self.older_commits if name == self.good else contained
+                ancestry |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
+            by_commit[name] = self.older_commits if name == self.good else ancestry
         return by_commit
 
     def _collect_ancestors(self, commit: str) -> int:
         """Return a commit with all its ancestors as a bit set; ancestries that are known already are reused."""
         if commit in self._bits_outside:
             return self._bits_outside[commit]
-        ancestors, visited, to_visit = 0, {commit}, [commit]
-        while to_visit:
-            name = to_visit.pop()
+        ancestors, visited_commits, pending_commits = 0, {commit}, [commit]
+        while pending_commits:
+            name = pending_commits.pop()
             if name == self.good:
                 ancestors |= self.older_commits
             elif name in self._bits_outside:
@@ -126,7 +126,7 @@ class Graph:
             else:
                 ancestors |= self._ancestry.get(name, 0) or 1 << self.index_of[name]
                 if name not in self._ancestry:
-                    unvisited = [parent for parent in self.parents[name] if parent not in visited]
-                    visited.update(unvisited)
-                    to_visit += unvisited
+                    unvisited_parents = [parent for parent in self.parents[name] if parent not in visited_commits]
+                    visited_commits.update(unvisited_parents)
+                    pending_commits += unvisited_parents
         return ancestors

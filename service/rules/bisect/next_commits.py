@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 def choose_positions(
     shares: Sequence[float],
-    failed: Collection[int],
+    failed_positions: Collection[int],
     n_positions: int,
     *,
     candidates: Collection[int],
-    measured: Collection[int] = (),
+    measured_positions: Collection[int] = (),
 ) -> list[int]:
     """Return the positions that best divide the probability of a step into equal parts.
 
@@ -24,13 +24,13 @@ def choose_positions(
     ----------
     shares
         For each position, the probability that the step lies on one side of it.
-    failed
+    failed_positions
         Positions that could not be measured.
     n_positions
         How many positions to choose.
     candidates
         Positions to choose from.
-    measured
+    measured_positions
         Positions that are measured already or will be. The others are chosen between them.
 
     Notes
@@ -40,19 +40,21 @@ def choose_positions(
     succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
     (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
-    success_probabilities = estimate_success_probabilities(len(shares), failed)
-    remaining = list(candidates)
+    success_probabilities = estimate_success_probabilities(len(shares), failed_positions)
+    remaining_candidates = list(candidates)
     chosen_positions: list[int] = []
-    for target in choose_target_shares([shares[position] for position in measured], min(n_positions, len(remaining))):
-        best = max(
-            remaining,
+    for target in choose_target_shares(
+        [shares[position] for position in measured_positions], min(n_positions, len(remaining_candidates))
+    ):
+        best_position = max(
+            remaining_candidates,
             key=lambda position: (
                 _compute_entropy(shares[position], target) * success_probabilities[position],
                 -position,
             ),
         )
-        remaining.remove(best)
-        chosen_positions.append(best)
+        remaining_candidates.remove(best_position)
+        chosen_positions.append(best_position)
     return sorted(chosen_positions)
 
 
@@ -75,16 +77,16 @@ def choose_target_shares(shares: Iterable[float], n_targets: int) -> list[float]
     ]
 
 
-def estimate_success_probabilities(n_positions: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
+def estimate_success_probabilities(n_positions: int, failed_positions: Collection[int]) -> npt.NDArray[np.float64]:
     """Return the probability of each position to be measurable, given the failed ones; see :func:`choose_positions`."""
     probabilities = np.ones(n_positions)
     positions = np.arange(n_positions)
-    failed_positions = np.array(sorted(failed), dtype=np.intp)
-    if len(failed_positions):
+    sorted_failures = np.array(sorted(failed_positions), dtype=np.intp)
+    if len(sorted_failures):
         # Of each position, the nearest failed one at or after it, and the nearest before it.
-        next_failed = np.searchsorted(failed_positions, positions)
-        for index, exists in ((next_failed, next_failed < len(failed_positions)), (next_failed - 1, next_failed > 0)):
-            distance = np.abs(positions - failed_positions[np.clip(index, 0, len(failed_positions) - 1)])
+        next_failed = np.searchsorted(sorted_failures, positions)
+        for index, exists in ((next_failed, next_failed < len(sorted_failures)), (next_failed - 1, next_failed > 0)):
+            distance = np.abs(positions - sorted_failures[np.clip(index, 0, len(sorted_failures) - 1)])
             probabilities *= np.where(exists, distance / (distance + 1), 1.0)
     return probabilities
 

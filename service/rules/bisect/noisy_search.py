@@ -80,7 +80,7 @@ class _Measurements:
         graph = question.graph
         values: dict[str, list[Number]] = {}
         test_values: list[tuple[int, float]] = []
-        failed: set[str] = set()
+        failed_commits: set[str] = set()
         for observation in observations:
             # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
             # level scatters less than that of a single run.
@@ -88,11 +88,11 @@ class _Measurements:
             if observation.session is not None or commit not in graph.index_of:
                 continue
             if value is None:
-                failed.add(commit)
+                failed_commits.add(commit)
             else:
                 values.setdefault(commit, []).append(value)
                 test_values.append((graph.index_of[commit], float(value)))
-        failed_tests = frozenset(graph.index_of[name] for name in failed - values.keys())
+        failed_tests = frozenset(graph.index_of[name] for name in failed_commits - values.keys())
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
         return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
@@ -130,7 +130,12 @@ class _Measurements:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
-            self.after_step, self.data, prior, groups=self.group_tests(culprits), excluded=self.cleared, n_waves=n_waves
+            self.after_step,
+            self.data,
+            prior,
+            groups=self.group_tests(culprits),
+            excluded_indices=self.cleared,
+            n_waves=n_waves,
         )
 
     def compute_belief_with_waves(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
@@ -142,7 +147,7 @@ class _Measurements:
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         groups = self.group_tests(culprits)
         belief_list = compute_beliefs(
-            self.after_step, self.data, prior, groups=groups, excluded=self.cleared, wave_counts=wave_counts
+            self.after_step, self.data, prior, groups=groups, excluded_indices=self.cleared, wave_counts=wave_counts
         )
         beliefs = dict(zip(wave_counts, belief_list, strict=True))
         evidence = {
@@ -171,9 +176,15 @@ class _Measurements:
             smallest_size = max(step / 2, min(step, belief.noise_variance**0.5))
             sizes.append(max(step - SIZE_MARGIN_ERRORS * error, smallest_size))
         groups = self.group_tests(culprits)
-        excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
+        excluded_indices = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
-            self.after_step, self.data, 0.5, groups=groups, excluded=excluded, n_waves=n_waves, step_size=min(sizes)
+            self.after_step,
+            self.data,
+            0.5,
+            groups=groups,
+            excluded_indices=excluded_indices,
+            n_waves=n_waves,
+            step_size=min(sizes),
         )
 
     def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
@@ -199,9 +210,9 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search_exact`."""
     observations = list(observations)
     measurements = _Measurements.from_observations(question, observations)
-    refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
-    if refused is not None:
-        return refused
+    refusal = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
+    if refusal is not None:
+        return refusal
     good, bad = 0, question.graph.index_of[question.bad]
     missing_runs = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.counts[end]))]
     if missing_runs:
@@ -336,10 +347,14 @@ def _build_culprit(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
     """Return a culprit with its parent, their levels, and the commits that no run tells apart from it."""
-    indistinguishable = np.flatnonzero(representatives == representatives[culprit])
-    candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable]
-    tests = [int(hypothesis) + 1 for hypothesis in indistinguishable if int(hypothesis) + 1 not in measurements.failed]
-    commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
+    indistinguishable_indices = np.flatnonzero(representatives == representatives[culprit])
+    candidates = [measurements.names[hypothesis + 1] for hypothesis in indistinguishable_indices]
+    tests = [
+        int(hypothesis) + 1
+        for hypothesis in indistinguishable_indices
+        if int(hypothesis) + 1 not in measurements.failed
+    ]
+    commit = tests[-1] if tests else int(indistinguishable_indices[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     is_after = measurements.after_step[:, list(culprits)]
     belief = measurements.compute_belief_in_next_culprit([other for other in culprits if other != culprit])
@@ -349,7 +364,7 @@ def _build_culprit(
         before=_estimate_level(measurements, is_after, parent),
         after=_estimate_level(measurements, is_after, commit),
         candidates=tuple(candidates),
-        probability=min(1.0, float(belief.probabilities[indistinguishable].sum())),
+        probability=min(1.0, float(belief.probabilities[indistinguishable_indices].sum())),
     )
 
 
@@ -364,10 +379,10 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
 
 def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> Number:
     """Return the level of all tests that lie on the same side of every culprit as one test."""
-    on_same_side = (is_after == is_after[test]).all(axis=1)
+    is_on_same_side = (is_after == is_after[test]).all(axis=1)
     values = [
         value
-        for index in np.flatnonzero(on_same_side)
+        for index in np.flatnonzero(is_on_same_side)
         for value in measurements.values.get(measurements.names[index], [])
     ]
     level = compute_median(values)

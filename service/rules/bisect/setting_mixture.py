@@ -16,19 +16,19 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
     """Return the searched settings that have their "after" values; None if the run differs in anything else."""
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
-    searched = {setting.name: setting for setting in search.settings}
+    searched_settings = {setting.name: setting for setting in search.settings}
     before, actual = _list_all_settings(search.environment, search.case), _list_all_settings(environment, case)
-    changed = set()
+    changed_names = set()
     for name in before.keys() | actual.keys():
         value = actual.get(name)
-        if name in searched:
-            if value == searched[name].after:
-                changed.add(name)
-            elif value != searched[name].before:
+        if name in searched_settings:
+            if value == searched_settings[name].after:
+                changed_names.add(name)
+            elif value != searched_settings[name].before:
                 return None
-        elif value != before.get(name) and _FOLLOWING_SETTINGS.get(name) not in searched:
+        elif value != before.get(name) and _FOLLOWING_SETTINGS.get(name) not in searched_settings:
             return None
-    return frozenset(changed)
+    return frozenset(changed_names)
 
 
 def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:

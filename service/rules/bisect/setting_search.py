@@ -72,9 +72,9 @@ def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) 
     return _search_exact(question, mixtures) if question.exact else _search_noisy(question, mixtures)
 
 
-def _build_measure_step(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
+def _build_measure_step(question: SettingQuestion, changed_names: frozenset[str]) -> MeasureSettings:
     """Return the answer that a mixture is to be measured next."""
-    return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed))
+    return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed_names))
 
 
 class _UnmeasurableError(Exception):
@@ -99,10 +99,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if mixture.value is not None:
             values[mixture.changed].append(mixture.value)
 
-    def get_level(changed: frozenset[str]) -> Number | None:
-        if changed not in values:
-            raise _NotMeasuredError(changed)
-        return compute_median(values[changed])
+    def get_level(changed_names: frozenset[str]) -> Number | None:
+        if changed_names not in values:
+            raise _NotMeasuredError(changed_names)
+        return compute_median(values[changed_names])
 
     # Both ends have to differ.
     all_settings = frozenset(question.settings)
@@ -118,12 +118,12 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             ]
             return Refused(sentence=f"The environments do not differ: before {both_ends[0]}, after {both_ends[1]}.")
 
-        def has_effect(changed: frozenset[str]) -> bool | None:
+        def has_effect(changed_names: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
             None if it cannot be measured.
             """
-            value = get_level(changed)
+            value = get_level(changed_names)
             return None if value is None else abs(value - after) <= question.least / 2
 
         # The settings that carry the difference, each with the level without it.
@@ -178,40 +178,49 @@ def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[
     """
     candidates = list(settings)
     while True:
-        necessary: frozenset[str] = frozenset()
-        remaining: Sequence[str] = candidates
-        while remaining and not (necessary and has_effect(necessary)):
-            necessary, remaining = _find_next_necessary(necessary, remaining, has_effect)
-        unnecessary = next(
-            (setting for setting in candidates if setting in necessary and has_effect(necessary - {setting})), None
+        necessary_names: frozenset[str] = frozenset()
+        remaining_names: Sequence[str] = candidates
+        while remaining_names and not (necessary_names and has_effect(necessary_names)):
+            necessary_names, remaining_names = _find_next_necessary(necessary_names, remaining_names, has_effect)
+        unnecessary_names = next(
+            (
+                setting
+                for setting in candidates
+                if setting in necessary_names and has_effect(necessary_names - {setting})
+            ),
+            None,
         )
-        if unnecessary is None:
-            return necessary
-        candidates = [setting for setting in candidates if setting in necessary and setting != unnecessary]
+        if unnecessary_names is None:
+            return necessary_names
+        candidates = [setting for setting in candidates if setting in necessary_names and setting != unnecessary_names]
 
 
 def _find_next_necessary(
-    necessary: frozenset[str], remaining: Sequence[str], has_effect: _HasEffect
+    necessary_names: frozenset[str], remaining_names: Sequence[str], has_effect: _HasEffect
 ) -> tuple[frozenset[str], Sequence[str]]:
     """Return the necessary settings with one more of the remaining ones, and the remaining ones before it."""
-    low, high = 0, len(remaining)
+    low, high = 0, len(remaining_names)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
         lengths = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
         tested_length = next(
-            (n_settings for n_settings in lengths if has_effect(necessary | set(remaining[:n_settings])) is not None),
+            (
+                n_settings
+                for n_settings in lengths
+                if has_effect(necessary_names | set(remaining_names[:n_settings])) is not None
+            ),
             None,
         )
         if tested_length is None:
-            raise _UnmeasurableError(remaining[low:high])
-        if has_effect(necessary | set(remaining[:tested_length])):
+            raise _UnmeasurableError(remaining_names[low:high])
+        if has_effect(necessary_names | set(remaining_names[:tested_length])):
             high = tested_length
         else:
             low = tested_length
     # With nothing of the rest, the mixture may be the one that could not be measured.
-    if low == 0 and has_effect(necessary) is None:
-        raise _UnmeasurableError(remaining[:high])
-    return necessary | {remaining[high - 1]}, remaining[: high - 1]
+    if low == 0 and has_effect(necessary_names) is None:
+        raise _UnmeasurableError(remaining_names[:high])
+    return necessary_names | {remaining_names[high - 1]}, remaining_names[: high - 1]
 
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:

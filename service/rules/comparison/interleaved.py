@@ -190,11 +190,11 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
     """Yield the values of a metric in the pairs of which both samples have one."""
-    no_reading = Reading(status=Status.NOT_COUNTED)
+    missing_reading = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
         base_value, head_value = (
-            base_sample.readings.get(name, no_reading).value,
-            head_sample.readings.get(name, no_reading).value,
+            base_sample.readings.get(name, missing_reading).value,
+            head_sample.readings.get(name, missing_reading).value,
         )
         if base_value is not None and head_value is not None:
             yield base_value, head_value

@@ -82,11 +82,11 @@ def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[Comparabl
     if len(base) == len(head) == 1:
         return Pair((base[0],), (head[0],))
     for attribute in ("revision", "environment", "host"):
-        shared = {getattr(run, attribute) for run in base} & {getattr(run, attribute) for run in head}
-        if shared:
-            newest = max((run for run in base if getattr(run, attribute) in shared), key=_get_history_order)
-            base = [run for run in base if getattr(run, attribute) == getattr(newest, attribute)]
-            head = [run for run in head if getattr(run, attribute) == getattr(newest, attribute)]
+        shared_values = {getattr(run, attribute) for run in base} & {getattr(run, attribute) for run in head}
+        if shared_values:
+            newest_run = max((run for run in base if getattr(run, attribute) in shared_values), key=_get_history_order)
+            base = [run for run in base if getattr(run, attribute) == getattr(newest_run, attribute)]
+            head = [run for run in head if getattr(run, attribute) == getattr(newest_run, attribute)]
     return Pair(_list_newest_repeats(base), _list_newest_repeats(head))
 
 

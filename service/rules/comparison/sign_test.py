@@ -48,12 +48,12 @@ class Signs(NamedTuple):
 
 def count_signs(pairs: Iterable[tuple[Number, Number]]) -> Signs:
     """Count the signs of head minus base."""
-    above = equal = below = 0
+    n_above = n_equal = n_below = 0
     for base, head in pairs:
-        above += head > base
-        equal += head == base
-        below += head < base
-    return Signs(above, equal, below)
+        n_above += head > base
+        n_equal += head == base
+        n_below += head < base
+    return Signs(n_above, n_equal, n_below)
 
 
 def decide_direction(signs: Signs, alpha: float) -> int:

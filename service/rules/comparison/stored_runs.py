@@ -157,7 +157,7 @@ def compare_pairs(
         sum(count for name, count in n_runs_of_metric.items() if metric(name).exact) or 1
     )
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
-    compared = []
+    compared_pairs = []
     for pair in pairs:
         base_readings, head_readings = (
             _pool_readings_by_metric(pair.base, readings),
@@ -172,7 +172,7 @@ def compare_pairs(
             verdict = measured_interleaved.get(name)
             if verdict is not None:
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
-                compared.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
+                compared_pairs.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
                 series_drifts = (
                     drifts.get(base.series) if base.series is not None and base.series == head.series else None
@@ -185,8 +185,8 @@ def compare_pairs(
                     if drifts_between
                     else _decide_without_drift(metric_entry, pair, base, head, alpha)
                 )
-                compared.append(ComparedMetric(pair, metric_entry, base, head, decision))
-    return compared
+                compared_pairs.append(ComparedMetric(pair, metric_entry, base, head, decision))
+    return compared_pairs
 
 
 def _decide_without_drift(

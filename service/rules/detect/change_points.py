@@ -27,9 +27,9 @@ class ChangePoints:
         self._rank_of_node = [-1]
         self._next_position = 1
 
-    def update(self, clipped: ClippedSeries, n: int) -> int:
+    def update(self, clipped_series: ClippedSeries, n: int) -> int:
         """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
-        sums, squares = clipped.sums[: n + 1], clipped.squares
+        sums, squares = clipped_series.sums[: n + 1], clipped_series.squares
         first_provisional = max(1, n - LAG)
         positions = candidate_positions.find_candidates(sums, self._next_position, n, self._threshold)
         self._next_position = first_provisional

@@ -35,9 +35,9 @@ class ClippedSeries:
             medians = np.concatenate([medians[:1], medians])
         residuals, increments = clip_outliers(x[start:n], medians, noise.sigma)
         _continue_sums(self._clipped_medians, start, increments)
-        clipped = residuals + self._clipped_medians[start + 1 : n + 1]
-        _continue_sums(self.sums, start, clipped)
-        _continue_sums(self.squares, start, clipped * clipped)
+        clipped_values = residuals + self._clipped_medians[start + 1 : n + 1]
+        _continue_sums(self.sums, start, clipped_values)
+        _continue_sums(self.squares, start, clipped_values * clipped_values)
         self._n_final = max(0, n - CLIP_LOOKAHEAD)
 
     def _reserve_points(self, n: int) -> None:

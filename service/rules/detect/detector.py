@@ -166,34 +166,34 @@ class MergedChanges:
         self._noisy: list[LevelChange] = []
         self._merged = list(self._fixed)
 
-    def update(self, noisy: list[LevelChange]) -> list[LevelChange]:
+    def update(self, noisy_changes: list[LevelChange]) -> list[LevelChange]:
         """Return the merged changes; most of the noisy ones are as in the previous call."""
-        n_unchanged = min(len(self._noisy), len(noisy))
-        while n_unchanged and self._noisy[n_unchanged - 1] is not noisy[n_unchanged - 1]:
+        n_unchanged = min(len(self._noisy), len(noisy_changes))
+        while n_unchanged and self._noisy[n_unchanged - 1] is not noisy_changes[n_unchanged - 1]:
             n_unchanged -= 1
-        differing_changes = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
-        self._noisy[n_unchanged:] = noisy[n_unchanged:]
+        differing_changes = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy_changes[n_unchanged : n_unchanged + 1]]
+        self._noisy[n_unchanged:] = noisy_changes[n_unchanged:]
         if differing_changes:
             first_index = min(change.index for change in differing_changes)
             del self._merged[bisect_left(self._merged, first_index, key=_index) :]
-            unexplained = [change for change in noisy[n_unchanged:] if not self._is_explained(change)]
+            unexplained_changes = [change for change in noisy_changes[n_unchanged:] if not self._is_explained(change)]
             later_fixed = self._fixed[bisect_left(self._fixed, first_index, key=_index) :]
-            self._merged += sorted([*later_fixed, *unexplained], key=_index)
+            self._merged += sorted([*later_fixed, *unexplained_changes], key=_index)
         return self._merged
 
     def _is_explained(self, change: LevelChange) -> bool:
         """Return whether the fixed changes near a change are large enough to explain it."""
         start = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         end = bisect_left(self._fixed, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
-        overlapping = [
+        overlapping_changes = [
             fixed_change
             for fixed_change in (*self._fixed[start:end], *self._widely_uncertain)
             if _do_overlap(change, fixed_change)
         ]
         max_explained_size = MIN_SIZE_RATIO * sum(
-            abs(fixed_change.after - fixed_change.before) for fixed_change in overlapping
+            abs(fixed_change.after - fixed_change.before) for fixed_change in overlapping_changes
         )
-        return bool(overlapping) and abs(change.after - change.before) <= max_explained_size
+        return bool(overlapping_changes) and abs(change.after - change.before) <= max_explained_size
 
 
 def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance: int) -> bool:

@@ -81,14 +81,18 @@ class DistinctLevels:
     def _find_suspicion(self, values: Floats) -> int | None:
         """Return where the newest runs may have left the newest level, if more runs can settle it."""
         start = max(self.changes[-1].position if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
-        recent = values[start:]
-        if len(recent) < 2 * MIN_CHANGE_RUNS:
+        recent_values = values[start:]
+        if len(recent_values) < 2 * MIN_CHANGE_RUNS:
             return None
-        shifts = _compute_shifts(recent) / self._noise_factor
+        shifts = _compute_shifts(recent_values) / self._noise_factor
         split = MIN_CHANGE_RUNS + int(shifts.argmax())
-        lacking_shift = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
+        lacking_shift = find_needed_shift(min(split, len(recent_values) - split)) - float(
+            shifts[split - MIN_CHANGE_RUNS]
+        )
         return (
-            start + split if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
+            start + split
+            if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent_values) - split < MAX_POINTS_PER_SIDE
+            else None
         )
 
 
@@ -107,13 +111,13 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
         # The largest shift near the proposal, unless a position further away explains much more.
         shifts = _compute_shifts(runs) / noise_factor
         first_near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
-        best = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
-        shift, largest_shift = float(shifts[best]), float(shifts.max())
+        best_split = first_near + int(shifts[first_near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
+        shift, largest_shift = float(shifts[best_split]), float(shifts.max())
         if largest_shift * largest_shift - shift * shift > MAX_SQUARED_SIGMA_ELSEWHERE:
             continue
         # The shift there, or exactly at the proposal, is large enough.
         if (
-            _compute_lacking_shift(runs, MIN_CHANGE_RUNS + best, shift) <= 0
+            _compute_lacking_shift(runs, MIN_CHANGE_RUNS + best_split, shift) <= 0
             or _compute_lacking_shift(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
         ):
             return True

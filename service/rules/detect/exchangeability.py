@@ -99,13 +99,13 @@ def is_rare(before: Floats, after: Floats) -> bool:
     counts_at_most = np.searchsorted(np.sort(before), after, side="right")
     counts_below = np.searchsorted(np.sort(before), after, side="left")
     pairs = len(before) * len(after)
-    out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
-    if out_of_order >= len(_compute_log_partition_counts()):
+    n_out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
+    if n_out_of_order >= len(_compute_log_partition_counts()):
         return False
-    log_probability = _compute_log_partition_counts()[out_of_order] - compute_log_choose(
+    log_probability = _compute_log_partition_counts()[n_out_of_order] - compute_log_choose(
         len(before) + len(after), len(after)
     )
-    return log_probability <= (LOG_MAX_CHANCE if out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
+    return log_probability <= (LOG_MAX_CHANCE if n_out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
 
 
 @cache

@@ -42,13 +42,13 @@ def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
     if len(values) < _MIN_ARRAY_VALUES:
         return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
     try:
-        converted = np.array(values, dtype=np.float64)
+        converted_values = np.array(values, dtype=np.float64)
     except OverflowError:
-        converted = np.full(1, _MAX_EXACT_INTEGER)
+        converted_values = np.full(1, _MAX_EXACT_INTEGER)
     if abs(origin) < _MAX_EXACT_INTEGER and (
-        not converted.size or max(converted.max(), -converted.min()) < _MAX_EXACT_INTEGER
+        not converted_values.size or max(converted_values.max(), -converted_values.min()) < _MAX_EXACT_INTEGER
     ):
-        differences: Floats = converted - float(origin)
+        differences: Floats = converted_values - float(origin)
         return differences
     return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
 

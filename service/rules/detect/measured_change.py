@@ -118,22 +118,24 @@ def measure_changes(
         return []
     previous_edges, proposed, next_edges = edges[:-2], edges[1:-1], edges[2:]
     # Range of the positions of each change: at most POSITION_POINTS on each side, and halfway to its neighbours.
-    begin_old, end_new = (
+    old_starts, new_ends = (
         np.maximum(previous_edges, proposed - POSITION_POINTS),
         np.minimum(next_edges, proposed + POSITION_POINTS),
     )
-    low = np.minimum(np.maximum(begin_old, (previous_edges + proposed) // 2) + 1, proposed)
-    high = np.maximum(np.minimum(end_new - 1, (proposed + next_edges) // 2), proposed)
+    low = np.minimum(np.maximum(old_starts, (previous_edges + proposed) // 2) + 1, proposed)
+    high = np.maximum(np.minimum(new_ends - 1, (proposed + next_edges) // 2), proposed)
     positions = np.minimum(np.maximum(proposed[:, None] + _OFFSETS, low[:, None]), high[:, None])
 
     # Logarithm of the likelihood of each position, from the residuals of two levels, each the mean of its side.
     total = sums[proposed]
-    points = (end_new - begin_old)[:, None]
-    n_before = positions - begin_old[:, None]
-    rise = sums[positions] - sums[begin_old][:, None] - n_before * ((sums[end_new] - sums[begin_old])[:, None] / points)
+    points = (new_ends - old_starts)[:, None]
+    n_before = positions - old_starts[:, None]
+    rise = (
+        sums[positions] - sums[old_starts][:, None] - n_before * ((sums[new_ends] - sums[old_starts])[:, None] / points)
+    )
     log_likelihood = rise * rise * points / (2 * noise.inflation * n_before * (points - n_before))
     if noise.has_modes:
-        for i, (first_run, last_run) in enumerate(zip(begin_old.tolist(), end_new.tolist(), strict=True)):
+        for i, (first_run, last_run) in enumerate(zip(old_starts.tolist(), new_ends.tolist(), strict=True)):
             scores = compute_normal_scores(x[first_run:last_run])
             log_likelihood[i] = compute_shifts(scores, 1, len(scores) - 1)[n_before[i] - 1] ** 2 / (2 * noise.inflation)
 
@@ -150,8 +152,8 @@ def measure_changes(
     # Position: the proposed one where the interval holds it; near the start of a series, that of the least residuals.
     if not noise.has_modes:
         indices = np.where((lowest <= proposed) & (proposed <= highest), proposed, indices)
-        if begin_old[0] == 0 and proposed[0] <= 2 * HALF_WINDOW:
-            indices[0] = _find_nearest_split(x[: end_new[0]], int(indices[0]), int(low[0]), int(high[0]))
+        if old_starts[0] == 0 and proposed[0] <= 2 * HALF_WINDOW:
+            indices[0] = _find_nearest_split(x[: new_ends[0]], int(indices[0]), int(low[0]), int(high[0]))
     boundaries = np.concatenate([[begin], indices, edges[-1:]])
 
     # Levels: medians of the nearest points on both sides.

@@ -37,7 +37,10 @@ def compute_median(values: Sequence[float]) -> float:
 
 
 def find_newest_change(
-    recent: Sequence[float], noise: Noise, find_outlier_distance: Callable[[], float], reruns: Sequence[float] = ()
+    recent_values: Sequence[float],
+    noise: Noise,
+    find_outlier_distance: Callable[[], float],
+    reruns: Sequence[float] = (),
 ) -> LevelChange | None:
     """Return a change if the newest points left the level before them; None if they did not.
 
@@ -59,23 +62,23 @@ def find_newest_change(
     Returns
     -------
     LevelChange or None
-        Its indices count in ``recent``. The points ``index … high - 1`` lie between the two levels: whether the change
-        begins or goes on there is not known.
+        Its indices count in ``recent_values``. The points ``index … high - 1`` lie between the two levels: whether the
+        change begins or goes on there is not known.
     """
-    n = len(recent)
+    n = len(recent_values)
     max_length = min(MAX_NEWEST_POINTS, max(n // 2, n - REFERENCE_POINTS))
     if max_length < 1 or noise.sigma <= 0:
         return None
 
     # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
-    reference_points = recent[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
+    reference_points = recent_values[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
     level, cautious_sigma = compute_median(reference_points), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
-    newest_offsets = [(value - level) / cautious_sigma for value in (reruns or recent[-1:])]
+    newest_offsets = [(value - level) / cautious_sigma for value in (reruns or recent_values[-1:])]
     direction = 1.0 if compute_median(newest_offsets) > 0 else -1.0
     offsets = sorted((offset * direction for offset in newest_offsets), reverse=True)
 
     # Several points: how many left the level, and whether the change is certain.
-    earlier_values = recent[-2 : -max_length - 1 : -1]
+    earlier_values = recent_values[-2 : -max_length - 1 : -1]
     length = _count_points_off_level(
         offsets,
         earlier_values,
@@ -86,12 +89,12 @@ def find_newest_change(
     )
     if length:
         if length == max_length < MAX_NEWEST_POINTS:
-            length = _extend_to_older_points(recent, length, level)
-            reference_points = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
+            length = _extend_to_older_points(recent_values, length, level)
+            reference_points = recent_values[max(0, n - length - REFERENCE_POINTS) : n - length]
             level = compute_median(reference_points)
-        length = _exclude_points_before_step(recent, length, level, cautious_sigma)
-        runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
-        values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
+        length = _exclude_points_before_step(recent_values, length, level, cautious_sigma)
+        runs = [*recent_values[n - length : n - 1], *(reruns or recent_values[-1:])]
+        values = np.array([*recent_values[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
         z_scores = [(value - level) / cautious_sigma * direction for value in runs]
         is_certain = (
@@ -112,7 +115,7 @@ def find_newest_change(
         and z_score * cautious_sigma >= MIN_OUTLIER_FACTOR * find_outlier_distance()
     ):
         return _make_change(
-            n - 1, find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma), recent[-1], True
+            n - 1, find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma), recent_values[-1], True
         )
     return None
 
@@ -123,7 +126,7 @@ def _make_change(index: int, before: float, after: float, wants_rerun: bool, n_b
 
 
 def _count_points_off_level(
-    newest: Sequence[float],
+    newest_values: Sequence[float],
     earlier_values: Sequence[float],
     *,
     level: float,
@@ -133,12 +136,12 @@ def _count_points_off_level(
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
 
-    ``newest`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
+    ``newest_values`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
     """
-    total, min_offset, best_gain, length, limit = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
-    for offset in newest:
+    total, min_offset, best_gain, length, limit = 0.0, newest_values[-1], 0.0, 0, MAX_POINT_SIGMA
+    for offset in newest_values:
         total += max(-limit, min(limit, offset))
-    count, n_points = len(newest), 1
+    count, n_points = len(newest_values), 1
     for value in (*earlier_values, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
@@ -157,29 +160,29 @@ def _count_points_off_level(
     return length if best_gain >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
 
 
-def _extend_to_older_points(recent: Sequence[float], length: int, level: float) -> int:
+def _extend_to_older_points(recent_values: Sequence[float], length: int, level: float) -> int:
     """Return how many of the newest points are at the new level, if that may be more than half of a short series.
 
     The level before was then taken from points of both levels. So the points just before the newest ones that lie
     nearer to the new level are added to it; otherwise the new level would seem to begin at the revision that was rerun.
     """
-    begin = len(recent) - length
-    after = compute_median(recent[begin:])
-    while begin > 1 and abs(recent[begin - 1] - after) < abs(recent[begin - 1] - level):
+    begin = len(recent_values) - length
+    after = compute_median(recent_values[begin:])
+    while begin > 1 and abs(recent_values[begin - 1] - after) < abs(recent_values[begin - 1] - level):
         begin -= 1
-    return len(recent) - begin
+    return len(recent_values) - begin
 
 
-def _exclude_points_before_step(recent: Sequence[float], length: int, level: float, sigma: float) -> int:
+def _exclude_points_before_step(recent_values: Sequence[float], length: int, level: float, sigma: float) -> int:
     """Return how many of the newest points are off the level, without points before a large step that hardly left it.
 
     An outlier just before a large step would otherwise be taken for a part of the step.
     """
-    after = compute_median(recent[-length:])
+    after = compute_median(recent_values[-length:])
     while (
         length > 1
         and abs(after - level) >= FAR_STEP_SIGMA * sigma
-        and FAR_STEP_SIGMA * abs(recent[-length] - level) < abs(after - level)
+        and FAR_STEP_SIGMA * abs(recent_values[-length] - level) < abs(after - level)
     ):
         length -= 1
     return length

@@ -145,7 +145,7 @@ def estimate_outlier_distance(x: Floats) -> float:
     """Return the distance from the level that 1.5 % of single points exceed; 0.0 if there are too few points."""
     if len(x) < _MIN_POINTS_FOR_DISTANCE:
         return 0.0
-    newest = x[-_MAX_POINTS_FOR_DISTANCE:]
+    newest_values = x[-_MAX_POINTS_FOR_DISTANCE:]
     # The first and last four points have no median of nine around them.
-    distances = np.sort(np.abs(newest[4:-4] - compute_medians_of_nine(newest)))
+    distances = np.sort(np.abs(newest_values[4:-4] - compute_medians_of_nine(newest_values)))
     return float(distances[int((1 - _OUTLIER_SHARE) * len(distances))])

@@ -142,10 +142,12 @@ class NoisySeries:
         """
         while first_changed and not self._is_large(self._measured_changes[first_changed - 1]):
             first_changed -= 1
-        begins = [self._measured_changes[first_changed - 1].position if first_changed else 0]
-        begins += [change.position for change in self._measured_changes[first_changed:] if self._is_large(change)]
-        self.slow_ramps = {begin: ramp for begin, ramp in self.slow_ramps.items() if begin < begins[0]}
-        for begin, end in pairwise([*begins, self._n_partitioned]):
+        start_positions = [self._measured_changes[first_changed - 1].position if first_changed else 0]
+        start_positions += [
+            change.position for change in self._measured_changes[first_changed:] if self._is_large(change)
+        ]
+        self.slow_ramps = {begin: ramp for begin, ramp in self.slow_ramps.items() if begin < start_positions[0]}
+        for begin, end in pairwise([*start_positions, self._n_partitioned]):
             ramp = ramps.find_slow_ramp(self._values[begin:end], begin, self.noise)
             if ramp:
                 self.slow_ramps[begin] = ramp

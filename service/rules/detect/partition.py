@@ -51,9 +51,9 @@ class Partition:
         """Add a candidate: ``total`` and ``squares`` are the cumulative sums of the ``position`` values before it."""
         costs = self._compute_costs(position, total, squares)
         min_cost = min(costs)
-        best = costs.index(min_cost)
+        best_index = costs.index(min_cost)
         cost_with_change = min_cost + self.penalty
-        *_, best_node = self._candidates[best]
+        *_, best_node = self._candidates[best_index]
         self.previous.append(best_node)
         self.position.append(position)
         if len(costs) > MAX_UNPRUNED:
@@ -61,7 +61,7 @@ class Partition:
             self._candidates = [
                 candidate
                 for index, (candidate, cost) in enumerate(zip(self._candidates, costs, strict=True))
-                if index == best or (index >= first_kept and (cost <= cost_with_change or cost == math.inf))
+                if index == best_index or (index >= first_kept and (cost <= cost_with_change or cost == math.inf))
             ]
         self._candidates.append((cost_with_change, total, squares, position, len(self.position) - 1))
 

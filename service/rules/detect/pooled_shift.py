@@ -52,7 +52,7 @@ class PooledShift:
 
 def find_pooled_shift(
     histories: Sequence[Sequence[Number]],
-    newest: Sequence[Number],
+    newest_values: Sequence[Number],
     *,
     max_false_alarm_probability: float = FALSE_ALARM_PROBABILITY,
 ) -> PooledShift | None:
@@ -82,13 +82,13 @@ def find_pooled_shift(
     ValueError
         If the two sequences differ in length or a number is not finite.
     """
-    if len(histories) != len(newest):
-        raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest)}")
+    if len(histories) != len(newest_values):
+        raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest_values)}")
     # Each benchmark's offset from its own history, and the normal score of that.
-    newest = check_numbers(newest, 0, "newest")
+    newest_values = check_numbers(newest_values, 0, "newest")
     offsets_and_scores = [
         _compute_offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
-        for i, (history, value) in enumerate(zip(histories, newest, strict=True))
+        for i, (history, value) in enumerate(zip(histories, newest_values, strict=True))
         if len(history) >= MIN_HISTORY_POINTS
     ]
     if len(offsets_and_scores) < MIN_BENCHMARKS:

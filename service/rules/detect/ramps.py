@@ -65,28 +65,26 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     segment_change = group.last
     climb = (change.after - segment_change.before) / (4 * sigma)  # mean of the two steps around the segment, halved
     gain = segment_change.length * climb * (segment_change.trend - climb / 2)
-    second = change if group.n_changes == 1 else group.second
+    second_change = change if group.n_changes == 1 else group.second
     steps = (*group.steps, change) if group.n_changes < MAX_STEPS else group.steps
     n_opposed = group.n_opposed + (not _has_direction_of(group, change))
     return ChangeGroup(
-        group.first, second, segment_change, change, group.n_changes + 1, group.score + gain, n_opposed, steps
+        group.first, second_change, segment_change, change, group.n_changes + 1, group.score + gain, n_opposed, steps
     )
 
 
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     """Return whether the group is one steady climb."""
-    climbed = abs(group.last.after - group.first.before)
-    return (
-        (group.score > 0 or group.n_changes > MAX_STEPS) and group.n_changes > 1 and climbed >= MIN_RAMP_SIGMA * sigma
-    )
+    climb = abs(group.last.after - group.first.before)
+    return (group.score > 0 or group.n_changes > MAX_STEPS) and group.n_changes > 1 and climb >= MIN_RAMP_SIGMA * sigma
 
 
 def build_ramp_change(group: ChangeGroup) -> LevelChange:
     """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
-    first, last = group.first, group.last
-    begin = first.position - (group.second.position - first.position) // 2
-    end = last.position + (last.position - group.before_last.position) // 2
-    return LevelChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
+    first_change, last_change = group.first, group.last
+    begin = first_change.position - (group.second.position - first_change.position) // 2
+    end = last_change.position + (last_change.position - group.before_last.position) // 2
+    return LevelChange(max(begin, 1), first_change.before, last_change.after, max(begin, 1), end, "ramp")
 
 
 def list_group_changes(
@@ -131,8 +129,8 @@ def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None
     before, after = float(np.median(runs[:RUNS_PER_END])), float(np.median(runs[-RUNS_PER_END:]))
     if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
-    first, last = start + 1, start + len(runs) - 1
+    first_index, last_index = start + 1, start + len(runs) - 1
     needed_margin = find_needed_margin(abs(after - before), len(runs) // 2, noise)
-    if compute_margin_over_wander(runs / noise.sigma, start, Shape(first, last), noise) < needed_margin:
+    if compute_margin_over_wander(runs / noise.sigma, start, Shape(first_index, last_index), noise) < needed_margin:
         return None
-    return LevelChange(first, before, after, first, last, "ramp")
+    return LevelChange(first_index, before, after, first_index, last_index, "ramp")

@@ -319,18 +319,18 @@ class RepeatingSeries:
 
     def _start_at(self, first_index: int) -> None:
         """Continue at the level of the pending run ``first_index``; the later pending runs are added again."""
-        pending, end = self._pending_values, self.n_points
+        pending_values, end = self._pending_values, self.n_points
         self._former_levels.add(self._level)
-        self._level, self._n_at_level, self._n_outliers, self._pending_values = pending[first_index], 1, 0, []
+        self._level, self._n_at_level, self._n_outliers, self._pending_values = pending_values[first_index], 1, 0, []
         self._outlier_values.clear()
         self._outlier_distances.clear()
         self._n_runs_showing.clear()
-        self._level_start = end - len(pending) + first_index
-        self._early_runs = [(pending[first_index], ())]
+        self._level_start = end - len(pending_values) + first_index
+        self._early_runs = [(pending_values[first_index], ())]
         if first_index:  # what was measured between the levels repeats neither
             self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
-        for index, value in enumerate(pending[first_index + 1 :], end - len(pending) + first_index + 2):
+        for index, value in enumerate(pending_values[first_index + 1 :], end - len(pending_values) + first_index + 2):
             self.n_points = index
             self._add(value)
         self.n_points = end
@@ -383,16 +383,16 @@ class RepeatingSeries:
         measurements = self.list_newest_measurements()
         if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
             return list(self.confirmed_changes)
-        n_outliers, suspected = self._count_outliers(), list[LevelChange]()
+        n_outliers, suspected_changes = self._count_outliers(), list[LevelChange]()
         for runs, n_far_outliers in (
             (self._pending_values, self._count_far_outliers()),
             (self._find_farther_runs(), 0),
         ):
             measured_runs = [*runs[:-1], *measurements] if measurements else runs
             n_points = self._count_comparable() + len(measured_runs) - len(runs)
-            exact = runs is self._pending_values and self._goes_beyond(runs)
+            is_exact = runs is self._pending_values and self._goes_beyond(runs)
             if self._level not in measurements and _is_change(
-                measured_runs, self._level, n_points, n_outliers, exact=exact, n_far_outliers=n_far_outliers
+                measured_runs, self._level, n_points, n_outliers, exact=is_exact, n_far_outliers=n_far_outliers
             ):
                 reason = (
                     f"{len(measured_runs)} measurements agree on a value that differs from the previous repeating level"
@@ -403,8 +403,8 @@ class RepeatingSeries:
                 or _compute_log_probability(len(measured_runs), n_points, n_outliers, n_far_outliers)
                 <= LOG_RERUN_PROBABILITY
             ):
-                suspected = suspected or self._list_suspected_changes(runs)
-        return [*self.confirmed_changes, *suspected]
+                suspected_changes = suspected_changes or self._list_suspected_changes(runs)
+        return [*self.confirmed_changes, *suspected_changes]
 
     def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""

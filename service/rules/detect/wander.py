@@ -161,21 +161,21 @@ class Explanations:
         self._total_squares = inverse @ (y * y) + MIN_SQUARES
         self._best_without_changes = float(self._compute_likelihoods(np.zeros((len(self._total_squares), 1))).max())
 
-    def _compute_likelihoods(self, explained: Floats) -> Floats:
+    def _compute_likelihoods(self, explained_squares: Floats) -> Floats:
         """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
         total = self._total_squares[:, None]
-        unexplained = np.maximum(total - explained, 1e-12 * total)
+        unexplained_squares = np.maximum(total - explained_squares, 1e-12 * total)
         likelihoods: Floats = (
-            -self._half_degrees_of_freedom * np.log(unexplained) - self._half_log_determinants[:, None]
+            -self._half_degrees_of_freedom * np.log(unexplained_squares) - self._half_log_determinants[:, None]
         )
         return likelihoods
 
-    def _compute_advantages(self, explained: Floats) -> Floats:
+    def _compute_advantages(self, explained_squares: Floats) -> Floats:
         """Return by how much each column of explained squares is likelier than the best noise without changes.
 
         Noise that wanders although there are changes explains more than white noise, so it costs an extra margin.
         """
-        likelihoods = self._compute_likelihoods(explained)
+        likelihoods = self._compute_likelihoods(explained_squares)
         advantages: Floats = (
             np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._best_without_changes
         )
@@ -194,26 +194,29 @@ class Explanations:
         What is selected is projected out of the others, so that each of them shows what it would add.
         """
         gram, products, min_square = self._gram.copy(), self._products_with_runs.copy(), self._min_square
-        explained = np.zeros((len(products), 1))
+        explained_squares = np.zeros((len(products), 1))
         count = len(products[0])
-        remaining = list(range(count))
+        remaining_indices = list(range(count))
         margin, previous_advantage, advantage = math.inf, 0.0, 0.0
-        while remaining:
+        while remaining_indices:
             # What each of the remaining changes would add: the strongest is selected.
-            explained_with_each = explained + products[:, remaining] ** 2 / np.maximum(
-                gram[:, remaining, remaining], min_square
+            explained_with_each = explained_squares + products[:, remaining_indices] ** 2 / np.maximum(
+                gram[:, remaining_indices, remaining_indices], min_square
             )
             advantages = self._compute_advantages(explained_with_each)
-            strongest = int(advantages.argmax())
-            advantage = float(advantages[strongest])
-            if change in remaining:
+            strongest_index = int(advantages.argmax())
+            advantage = float(advantages[strongest_index])
+            if change in remaining_indices:
                 margin = min(margin, advantage - previous_advantage)
-            previous_advantage, explained = advantage, explained_with_each[:, strongest : strongest + 1]
-            selected = remaining.pop(strongest)
+            previous_advantage, explained_squares = (
+                advantage,
+                explained_with_each[:, strongest_index : strongest_index + 1],
+            )
+            selected_index = remaining_indices.pop(strongest_index)
             # Project the selected change out of the others.
-            projection = gram[:, selected] / np.maximum(gram[:, selected, selected, None], min_square)
-            products -= projection * products[:, selected, None]
-            gram -= projection[:, :, None] * gram[:, selected, None, :]
+            projection = gram[:, selected_index] / np.maximum(gram[:, selected_index, selected_index, None], min_square)
+            products -= projection * products[:, selected_index, None]
+            gram -= projection[:, :, None] * gram[:, selected_index, None, :]
         return max(margin, advantage - MARGIN_PER_CHANGE * (count - 1))
 
 
@@ -254,15 +257,15 @@ def compute_margin_over_wander(
 
     # This change and the small ones are judged together; the large ones are taken out.
     change_number = changes.index(change)
-    jointly_judged = [i for i, size in enumerate(sizes) if i == change_number or abs(size) < LARGE_STEP_SIGMA]
-    for i in set(range(len(changes))).difference(jointly_judged):
+    jointly_judged_indices = [i for i, size in enumerate(sizes) if i == change_number or abs(size) < LARGE_STEP_SIGMA]
+    for i in set(range(len(changes))).difference(jointly_judged_indices):
         runs -= sizes[i] * change_shapes[i]
 
     # Compare them with the noises that wander.
-    runs, shapes = _thin_runs(runs), np.array([_thin_runs(change_shapes[i]) for i in jointly_judged])
+    runs, shapes = _thin_runs(runs), np.array([_thin_runs(change_shapes[i]) for i in jointly_judged_indices])
     if noise.has_modes and abs(sizes[change_number]) < LARGE_STEP_SIGMA:
         runs = compute_normal_scores(runs)
-    return Explanations(runs, shapes).compute_margin(jointly_judged.index(change_number))
+    return Explanations(runs, shapes).compute_margin(jointly_judged_indices.index(change_number))
 
 
 def _compute_median(values: Floats) -> float:

@@ -184,24 +184,24 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
         How many cases have rows of their own at most, and how many bars these rows have together. The case that moved
         most always has one.
     """
-    leading = _find_leading_drifts(drifts)
+    leading_drifts = _find_leading_drifts(drifts)
     by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
-    ranked = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading))
+    ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading_drifts))
     # The cells are filled of those rows alone that can be shown: of ten thousand drifts, few are in them.
-    rows = [_fill_row(*entry) for entry in ranked[: max_rows + 1]]
+    rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)
-    if n_shown == len(ranked) - 1:  # a row for one other case is better spent on the case itself
-        n_shown = len(ranked)
+    if n_shown == len(ranked_rows) - 1:  # a row for one other case is better spent on the case itself
+        n_shown = len(ranked_rows)
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows[:n_shown]:
         groups.setdefault((row.subject, row.workload), []).append(row)
     return DriftMap(
         columns=columns,
         groups=[Group(subject, workload, rows_of_group) for (subject, workload), rows_of_group in groups.items()],
-        others=_join_rows(ranked[n_shown:]) if n_shown < len(ranked) else None,
-        leading=leading,
+        others=_join_rows(ranked_rows[n_shown:]) if n_shown < len(ranked_rows) else None,
+        leading=leading_drifts,
     )
 
 
@@ -226,12 +226,12 @@ def choose_step(drift: MapDrift) -> int:
 
 def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     """Return the leading drift of each event, by the event's id: the one that the event's headline speaks of."""
-    leading: dict[str, MapDrift] = {}
+    leading_drifts: dict[str, MapDrift] = {}
     for drift in drifts:
-        leading_so_far = leading.setdefault(drift.event, drift)
+        leading_so_far = leading_drifts.setdefault(drift.event, drift)
         if leading_so_far is not drift and _rank_in_event(drift) > _rank_in_event(leading_so_far):
-            leading[drift.event] = drift
-    return leading
+            leading_drifts[drift.event] = drift
+    return leading_drifts
 
 
 def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
@@ -239,7 +239,7 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
 
 
 def _rank_row(
-    name: RowName, drifts: Iterable[MapDrift], leading: Mapping[str, MapDrift]
+    name: RowName, drifts: Iterable[MapDrift], leading_drifts: Mapping[str, MapDrift]
 ) -> tuple[float, float, RowName]:
     """Return the sort key of a row: the most important change first, then what moved furthest.
 
@@ -250,7 +250,7 @@ def _rank_row(
     for drift in drifts:
         weight = max(weight, drift.weight)
         if drift.importance > importance:
-            leads = leading[drift.event].row == name
+            leads = leading_drifts[drift.event].row == name
             importance = max(importance, drift.importance * (1 if leads else _FURTHER_ROWS_WEIGHT))
     return -importance, -weight, name
 

@@ -81,12 +81,12 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
         (index, event), score = entry
         return not stored_events[event].alive, tuple(-part for part in score), stored_events[event].age, index
 
-    ranked = sorted(scores.items(), key=rank)
-    for (index, event), _ in ranked:
+    ranked_pairs = sorted(scores.items(), key=rank)
+    for (index, event), _ in ranked_pairs:
         if matching.events[index] is None and event not in group_of_event:
             matching.events[index] = event
             group_of_event[event] = index
-    for (index, event), score in ranked:
+    for (index, event), score in ranked_pairs:
         if not any(score[:3]) or not stored_events[event].alive:
             continue
         if matching.events[index] is None:
@@ -114,14 +114,16 @@ def _score_pairs(
             if drift.drift_id in by_drift:
                 n_equal[group_index, by_drift[drift.drift_id]] += 1
             for event in {
-                event for event, other in by_series[drift.series] if (drift.drift_id, other.drift_id) in same_patch
+                event
+                for event, other_drift in by_series[drift.series]
+                if (drift.drift_id, other_drift.drift_id) in same_patch
             }:
                 n_same_patch[group_index, event] += 1
             for event in {
                 event
-                for event, other in by_series[drift.series]
-                if may_be_same_drift(drift, other)
-                or (is_rewritten(drift, other) and not recognised_drifts & {drift.drift_id, other.drift_id})
+                for event, other_drift in by_series[drift.series]
+                if may_be_same_drift(drift, other_drift)
+                or (is_rewritten(drift, other_drift) and not recognised_drifts & {drift.drift_id, other_drift.drift_id})
             }:
                 n_similar[group_index, event] += 1
         low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)

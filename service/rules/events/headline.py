@@ -51,7 +51,7 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     """
     leading_drift = choose_leading_drift(drifts)
     same_direction = [drift for drift in drifts if drift.direction is leading_drift.direction]
-    opposite = [drift for drift in drifts if drift.direction is not leading_drift.direction]
+    opposite_drifts = [drift for drift in drifts if drift.direction is not leading_drift.direction]
     headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
     if len(same_direction) > 1:
         largest = _find_largest(same_direction, leading_drift.metric)
@@ -62,12 +62,12 @@ def write_headline(drifts: Sequence[Drift]) -> str:
             else ""
         )
         headline += f" and {len(same_direction) - 1:,} more{largest_elsewhere}"
-    if opposite:
-        largest = _find_largest(opposite, leading_drift.metric)
+    if opposite_drifts:
+        largest = _find_largest(opposite_drifts, leading_drift.metric)
         better_or_worse = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
         opposite_clause = (
-            f"{len(opposite):,} {better_or_worse}, up to {_describe_change(largest)}"
-            if len(opposite) > 1
+            f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest)}"
+            if len(opposite_drifts) > 1
             else f"{better_or_worse}: {_describe_change(largest)}"
         )
         headline += f"; {opposite_clause} in {largest.case}{_mark_provisional(largest, leading_drift)}"
@@ -124,10 +124,10 @@ def _compute_share(drift: Drift | EventDrift) -> float:
 
 def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
     """Return the drift that moved furthest: among those of a metric if there are any, as units do not compare."""
-    comparable = [drift for drift in drifts if drift.metric == name and drift.series_id != NO_SERIES]
-    if not comparable:
+    comparable_drifts = [drift for drift in drifts if drift.metric == name and drift.series_id != NO_SERIES]
+    if not comparable_drifts:
         return choose_leading_drift(drifts)
-    return max(comparable, key=lambda drift: (abs(drift.change), compute_size(drift), drift.case, drift.id))
+    return max(comparable_drifts, key=lambda drift: (abs(drift.change), compute_size(drift), drift.case, drift.id))
 
 
 def _mark_provisional(drift: Drift, leading_drift: Drift) -> str:

@@ -135,10 +135,10 @@ def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: Located
     return list(standing_steps)
 
 
-def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
+def _is_near(level: Number, other_level: Number, step: LocatedDrift) -> bool:
     """Return whether two levels, or two sizes, are equal on the scale of a step."""
     size = abs(step.after - step.before)
-    return abs(level - other) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
+    return abs(level - other_level) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 
 
 def _map_first_drifts_by_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:

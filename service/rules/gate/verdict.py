@@ -179,9 +179,9 @@ class CaseOutcome:
         )
         if failed_sides:
             return failed_sides
-        quarantined = self.case.base.quarantine or self.case.head.quarantine
-        if quarantined:
-            return (("base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])),)
+        quarantine = self.case.base.quarantine or self.case.head.quarantine
+        if quarantine:
+            return (("base", Failure(stage=Stage.MEASURE, message=quarantine[:1000])),)
         if self._is_skipped_because_of_head and self.case.head.failure:
             return (("head", self.case.head.failure),)
         failure = self.case.base.failure or self.case.head.failure

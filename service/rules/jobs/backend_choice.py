@@ -14,7 +14,7 @@ class BackendRefusedError(ValueError):
     """The backend that an order names cannot start the job; the message says why."""
 
 
-def choose_backend(requested: Backend | None, objections: Mapping[Backend, str]) -> Backend:
+def choose_backend(requested_backend: Backend | None, objections: Mapping[Backend, str]) -> Backend:
     """Return the backend that an order names, else the first preferred one without an objection, else the caller.
 
     Parameters
@@ -27,9 +27,9 @@ def choose_backend(requested: Backend | None, objections: Mapping[Backend, str])
     BackendRefusedError
         The order names a backend that cannot start the job.
     """
-    if requested is None:
+    if requested_backend is None:
         return next((backend for backend in PREFERRED_BACKENDS if objections.get(backend) == ""), Backend.CALLER)
-    objection = objections.get(requested, f"this service does not start jobs through {requested}")
-    if requested is not Backend.CALLER and objection:
+    objection = objections.get(requested_backend, f"this service does not start jobs through {requested_backend}")
+    if requested_backend is not Backend.CALLER and objection:
         raise BackendRefusedError(objection)
-    return requested
+    return requested_backend

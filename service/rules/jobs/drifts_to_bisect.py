@@ -105,10 +105,10 @@ def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
     A completed bisect has found everything that measurements can show. A cancelled bisect is not wanted, and a bisect
     that a person ordered is left to that person. A failed bisect is repeated on later days, a limited number of times.
     """
-    failed = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
-    if len(failed) < len(bisects) or len(failed) >= MAX_ATTEMPTS:
+    failed_bisects = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
+    if len(failed_bisects) < len(bisects) or len(failed_bisects) >= MAX_ATTEMPTS:
         return False
-    return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed)
+    return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed_bisects)
 
 
 def choose_drift_to_order(
@@ -160,10 +160,10 @@ def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 
     The stored runs only nominate it; measuring both of its ends decides whether it is a change, and of which commit.
     """
-    suspected = list(drifts)
-    if not all(drift.evidence.wants_rerun for drift in suspected):
+    suspected_drifts = list(drifts)
+    if not all(drift.evidence.wants_rerun for drift in suspected_drifts):
         return None
-    return _choose_cheapest(suspected, is_measurable)
+    return _choose_cheapest(suspected_drifts, is_measurable)
 
 
 def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:

@@ -60,14 +60,14 @@ class Branches:
         last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
         tips = sorted(self._find_tips(last_measurement), key=lambda commit: -last_measurement[commit])
         main_history = collect_with_ancestors(self._parents, [tips[0]])
-        living = main_history | collect_with_ancestors(self._parents, self._refs)
+        living_commits = main_history | collect_with_ancestors(self._parents, self._refs)
         branches = []
         main_branch = main_history
         for tip in tips[1:]:
             ancestors = collect_with_ancestors(self._parents, [tip])
             if not ancestors & main_history:
                 main_branch |= ancestors  # a part of the history between them is unknown
-            elif tip in living or not self._refs:
+            elif tip in living_commits or not self._refs:
                 branches.append(ancestors)
         return (main_branch, *branches)
 

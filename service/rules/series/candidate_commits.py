@@ -36,14 +36,14 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     """
     if newer not in parents or older not in parents:
         return True if newer == older else None
-    contained = collect_with_ancestors(parents, [newer])
-    if older in contained:
+    contained_commits = collect_with_ancestors(parents, [newer])
+    if older in contained_commits:
         return True
     oldest_on_main_line = newer
     while parents[oldest_on_main_line] and parents[oldest_on_main_line][0] in parents:
         oldest_on_main_line = parents[oldest_on_main_line][0]
     index_of = {commit: index for index, commit in enumerate(parents)}
-    ends = [oldest_on_main_line, *(commit for commit in contained if not parents[commit])]
+    ends = [oldest_on_main_line, *(commit for commit in contained_commits if not parents[commit])]
     return None if any(index_of[end] > index_of[older] for end in ends) else False
 
 
@@ -68,7 +68,7 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
 
 
 def collect_with_ancestors(
-    parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str] = frozenset()
+    parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded_commits: frozenset[str] = frozenset()
 ) -> frozenset[str]:
     """Return commits with all their known ancestors, except excluded commits and those reached only through them.
 
@@ -77,11 +77,11 @@ def collect_with_ancestors(
     parents
         The parents of each known commit.
     """
-    contained: set[str] = set()
-    to_visit = list(commits)
-    while to_visit:
-        commit = to_visit.pop()
-        if commit in parents and commit not in contained and commit not in excluded:
-            contained.add(commit)
-            to_visit += parents[commit]
-    return frozenset(contained)
+    contained_commits: set[str] = set()
+    pending_commits = list(commits)
+    while pending_commits:
+        commit = pending_commits.pop()
+        if commit in parents and commit not in contained_commits and commit not in excluded_commits:
+            contained_commits.add(commit)
+            pending_commits += parents[commit]
+    return frozenset(contained_commits)

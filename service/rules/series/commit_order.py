@@ -62,10 +62,10 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     """
     by_hash = {entry.commit: entry for entry in commits}
     sorted_commits = sort_by_history(by_hash.values())
-    remaining = set(sorted_commits)
-    for commit, previous in zip(sorted_commits, [tip, *sorted_commits], strict=False):
+    remaining_commits = set(sorted_commits)
+    for commit, previous_commit in zip(sorted_commits, [tip, *sorted_commits], strict=False):
         parents = set(by_hash[commit].parents)
-        if previous not in parents or parents & remaining:
+        if previous_commit not in parents or parents & remaining_commits:
             return None
-        remaining.remove(commit)
+        remaining_commits.remove(commit)
     return sorted_commits

@@ -22,12 +22,12 @@ def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     n_points = len(measures[0])
     if n_points <= 2 * columns:
         return list(range(n_points))
-    selected: list[int] = []
+    selected_indices: list[int] = []
     for column in range(columns):
         indices = range(column * n_points // columns, (column + 1) * n_points // columns)
         extremes = {pick(indices, key=measure.__getitem__) for measure in measures for pick in (min, max)}
-        selected += sorted(extremes)
-    return selected
+        selected_indices += sorted(extremes)
+    return selected_indices
 
 
 def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
@@ -44,13 +44,17 @@ def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     if len(series.points) <= max_points:
         return series
     changes: list[Drift | ConfigChange] = [*series.drifts, *series.changes]
-    around_changes = {run for change in changes for run in (change.run_before, change.run_after)}
+    runs_around_changes = {run for change in changes for run in (change.run_before, change.run_after)}
     groups: dict[tuple[bool, bool], list[int]] = {}
     for index, point in enumerate(series.points):
         groups.setdefault((point.value is None, point.on_path), []).append(index)
-    selected = {index for index, point in enumerate(series.points) if around_changes and point.run_id in around_changes}
+    selected_indices = {
+        index
+        for index, point in enumerate(series.points)
+        if runs_around_changes and point.run_id in runs_around_changes
+    }
     for group in groups.values():
         columns = max(1, max_points * len(group) // (2 * len(series.points)))
         values = [series.points[index].value or 0 for index in group]
-        selected |= {group[0], group[-1], *(group[index] for index in find_extremes(columns, values))}
-    return series.model_copy(update={"points": [series.points[index] for index in sorted(selected)]})
+        selected_indices |= {group[0], group[-1], *(group[index] for index in find_extremes(columns, values))}
+    return series.model_copy(update={"points": [series.points[index] for index in sorted(selected_indices)]})

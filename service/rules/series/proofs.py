@@ -292,7 +292,7 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
     start, end = drift.after_position, drift.up_to_position
     last_good, first_bad = drift.outer_revisions
     while True:
-        covering_start = next(
+        range_over_start = next(
             (
                 proof_range
                 for proof_range in refuting_ranges
@@ -300,7 +300,7 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
             ),
             None,
         )
-        covering_end = next(
+        range_over_end = next(
             (
                 proof_range
                 for proof_range in refuting_ranges
@@ -308,10 +308,10 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
             ),
             None,
         )
-        if covering_start:
-            start, last_good = covering_start.end_position, covering_start.proof.head
-        elif covering_end:
-            end, first_bad = covering_end.start_position, covering_end.proof.base
+        if range_over_start:
+            start, last_good = range_over_start.end_position, range_over_start.proof.head
+        elif range_over_end:
+            end, first_bad = range_over_end.start_position, range_over_end.proof.base
         else:
             return replace(drift, after_position=start, up_to_position=end, outer_revisions=(last_good, first_bad))
 

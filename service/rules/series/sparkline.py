@@ -32,12 +32,12 @@ class Sparkline(View):
     """Number of new levels, with those that have no room for a mark."""
 
 
-def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> Sparkline | None:
+def draw_sparkline(values: Sequence[Number], flagged_points: Sequence[tuple[int, bool]] = ()) -> Sparkline | None:
     """Draw values, without the loss of even a step of a single value. Return None if there are no values.
 
     Parameters
     ----------
-    flagged
+    flagged_points
         Index of the first value of each new level, and whether it is for the worse.
     """
     if not values:
@@ -52,19 +52,21 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
         return round(first_x + index * x_step, 1), round(lowest_y - (values[index] - low) * y_scale, 1)
 
     indices = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
-    marks = [(*place_point(index), is_worse) for index, is_worse in _select_distinguishable(flagged, len(values))]
+    marks = [
+        (*place_point(index), is_worse) for index, is_worse in _select_distinguishable(flagged_points, len(values))
+    ]
     return Sparkline(
         line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place_point, indices)),
         last=place_point(len(values) - 1),
         worse="".join(f"M{x:g},{y - 4.5:g}l4.5,8h-9z" for x, y, is_worse in marks if is_worse),
         better="".join(f"M{x:g},{y + 4.5:g}l4.5,-8h-9z" for x, y, is_worse in marks if not is_worse),
-        flagged=len(flagged),
+        flagged=len(flagged_points),
     )
 
 
-def _select_distinguishable(flagged: Sequence[tuple[int, bool]], n_values: int) -> list[tuple[int, bool]]:
+def _select_distinguishable(flagged_points: Sequence[tuple[int, bool]], n_values: int) -> list[tuple[int, bool]]:
     """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
     newest_in_slot = {
-        (index * MAX_MARKS // n_values, is_worse): index for index, is_worse in flagged if 0 <= index < n_values
+        (index * MAX_MARKS // n_values, is_worse): index for index, is_worse in flagged_points if 0 <= index < n_values
     }
     return sorted((index, is_worse) for (_, is_worse), index in newest_in_slot.items())

@@ -48,15 +48,15 @@ def explain_withdrawals(
     rewritten_runs = {point.run_id for point in rewritten_points}
     reasons: dict[str, str] = {}
     for drift in former_drifts:
-        same_drifts = [other for other in current_drifts if _is_same(drift, other)]
-        if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same_drifts):
+        same_drifts = [other_drift for other_drift in current_drifts if _is_same(drift, other_drift)]
+        if drift.evidence.wants_rerun or any(not other_drift.evidence.wants_rerun for other_drift in same_drifts):
             continue
         if not is_judged:
             reasons[drift.id] = "The workload no longer judges this metric."
         elif same_drifts:
             reasons[drift.id] = f"The drift is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
-            new_drifts = [other for other in current_drifts if other.id not in certain_ids]
+            new_drifts = [other_drift for other_drift in current_drifts if other_drift.id not in certain_ids]
             is_rewritten = not rewritten_runs.isdisjoint({drift.run_before, drift.run_after})
             reasons[drift.id] = (
                 _explain_rewriting(drift, new_drifts)
@@ -132,11 +132,11 @@ def _find_moved_drift(drift: Drift, new_drifts: Iterable[Drift]) -> Drift | None
     """Return the new certain drift that is the former one at another commit."""
     return next(
         (
-            other
-            for other in new_drifts
-            if other.direction is drift.direction
-            and not other.evidence.wants_rerun
-            and abs(other.change - drift.change) <= _MAX_SIZE_DIFFERENCE * abs(drift.change)
+            other_drift
+            for other_drift in new_drifts
+            if other_drift.direction is drift.direction
+            and not other_drift.evidence.wants_rerun
+            and abs(other_drift.change - drift.change) <= _MAX_SIZE_DIFFERENCE * abs(drift.change)
         ),
         None,
     )

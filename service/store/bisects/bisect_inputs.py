@@ -147,19 +147,19 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
     mixtures = []
     for (document,) in documents:
         report = unpack_report(document)
-        changed = setting_mixture.find_changed_settings(request, report.environment, report.case)
-        if changed is not None and report.session is None:
-            mixtures.append(Mixture(changed=changed, value=compute_median(report.values(request.metric))))
+        changed_settings = setting_mixture.find_changed_settings(request, report.environment, report.case)
+        if changed_settings is not None and report.session is None:
+            mixtures.append(Mixture(changed=changed_settings, value=compute_median(report.values(request.metric))))
     return mixtures
 
 
 def _collect_ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
     """Return a commit with all its stored ancestors."""
     ancestors: set[str] = set()
-    pending = [commit]
-    while pending:
-        current = pending.pop()
-        if current not in ancestors:
-            ancestors.add(current)
-            pending += parents.get(current, ())
+    pending_commits = [commit]
+    while pending_commits:
+        current_commit = pending_commits.pop()
+        if current_commit not in ancestors:
+            ancestors.add(current_commit)
+            pending_commits += parents.get(current_commit, ())
     return ancestors

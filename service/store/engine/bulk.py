@@ -48,12 +48,12 @@ def insert_rows(
         Columns whose values are already encoded for the database.
     """
     connection = session.connection()
-    converted = _convert_values(connection.dialect, table, columns, rows, encoded_columns)
+    converted_rows = _convert_values(connection.dialect, table, columns, rows, encoded_columns)
     names = ", ".join(f'"{column}"' for column in columns)
     if connection.dialect.name == "postgresql":
-        _copy_rows(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
+        _copy_rows(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted_rows)
         return
-    for chunk in split_into_chunks(converted, MAX_PARAMETERS // len(columns)):
+    for chunk in split_into_chunks(converted_rows, MAX_PARAMETERS // len(columns)):
         # One statement for many rows: executemany releases the interpreter's lock at each row, and then waits for
         # the other threads of this process to get it back.
         connection.exec_driver_sql(_build_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
@@ -83,13 +83,15 @@ def update_rows(
     """Update columns of rows; each row has the values of its key first, then a value for every column."""
     connection = session.connection()
     names = (*key, *columns)
-    converted = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
+    converted_rows = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
     if connection.dialect.name == "postgresql":
-        if converted:  # One statement: planning takes longer than changing a row, especially of a partitioned table.
+        if (
+            converted_rows
+        ):  # One statement: planning takes longer than changing a row, especially of a partitioned table.
             statement = _build_array_update_sql(connection.dialect, table, tuple(key), tuple(columns))
-            connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
+            connection.exec_driver_sql(statement, tuple(map(list, zip(*converted_rows, strict=True))))
         return
-    for chunk in split_into_chunks(converted, MAX_PARAMETERS // len(names)):
+    for chunk in split_into_chunks(converted_rows, MAX_PARAMETERS // len(names)):
         statement = _build_update_sql(table.name, tuple(key), tuple(columns), len(chunk))
         connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 
@@ -111,9 +113,9 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
     """Insert rows; where a row with this key exists, replace its other columns."""
     if rows:
         statement = _build_insert(session)(table)
-        replaced = {name: statement.excluded[name] for name in rows[0] if name not in key}
+        replaced_values = {name: statement.excluded[name] for name in rows[0] if name not in key}
         session.connection().execute(
-            statement.on_conflict_do_update(index_elements=list(key), set_=replaced), list(rows)
+            statement.on_conflict_do_update(index_elements=list(key), set_=replaced_values), list(rows)
         )
 
 

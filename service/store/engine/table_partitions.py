@@ -141,7 +141,7 @@ def reclaim_space(database: Database) -> int:
     """
     if database.is_sqlite:
         return 0
-    returned = 0
+    returned_bytes = 0
     with database.engine.connect() as connection:
         newest_run: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
@@ -163,11 +163,11 @@ def reclaim_space(database: Database) -> int:
             _rewrite_partition(database, table, partition)
             for table, partition in zip(partitions, partitions_of_range, strict=True)
         ]
-        returned += sum(size or 0 for size in results)
+        returned_bytes += sum(size or 0 for size in results)
         if None not in results:
             with database.writing() as session:
                 session.execute(delete(LoosePartition).where(LoosePartition.first_run.in_(first_runs)))
-    return returned
+    return returned_bytes
 
 
 def _list_partitions(connection: Connection, table: str) -> list[_Partition]:

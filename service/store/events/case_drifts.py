@@ -13,16 +13,16 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Series
 
 def list_case_drifts(session: Session, case_key: str, limit: int) -> CaseDriftList:
     """Return the drifts of a case: those of open events first, below the floor after others, the newest first."""
-    of_case = DriftRow.series_id.in_(_select_series(case_key))
-    total = session.scalar(select(func.count()).select_from(DriftRow).where(of_case)) or 0
+    is_of_case = DriftRow.series_id.in_(_select_series(case_key))
+    total = session.scalar(select(func.count()).select_from(DriftRow).where(is_of_case)) or 0
     is_closed = when((Event.state.in_(CLOSED), 1), else_=0)
     is_below_floor = when((Event.below_floor, 1), else_=0)
-    newest = DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id
+    newest_first = DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id
     rows = session.execute(
         select(DriftRow.document, Event.below_floor, Event.id, Event.state)
         .join(Event, Event.id == DriftRow.event_id, isouter=True)
-        .where(of_case)
-        .order_by(is_closed, is_below_floor, *newest)
+        .where(is_of_case)
+        .order_by(is_closed, is_below_floor, *newest_first)
         .limit(limit)
     )
     return CaseDriftList(
@@ -41,14 +41,14 @@ def list_case_events(session: Session, case_key: str, limit: int) -> tuple[list[
 
     Open ones come first, those below the floor after others, then the most important; at most ``limit`` ids.
     """
-    in_case = select(EventDriftRow.event_id).where(
+    event_ids = select(EventDriftRow.event_id).where(
         EventDriftRow.series_id.in_(_select_series(case_key)), EventDriftRow.found
     )
-    of_case = Event.id.in_(in_case)
-    total = session.scalar(select(func.count()).select_from(Event).where(of_case)) or 0
+    is_of_case = Event.id.in_(event_ids)
+    total = session.scalar(select(func.count()).select_from(Event).where(is_of_case)) or 0
     is_closed = when((Event.state.in_(CLOSED), 1), else_=0)
     order = is_closed, Event.below_floor, Event.importance.desc(), Event.found_at.desc(), Event.id.desc()
-    return list(session.scalars(select(Event.id).where(of_case).order_by(*order).limit(limit))), total
+    return list(session.scalars(select(Event.id).where(is_of_case).order_by(*order).limit(limit))), total
 
 
 def _select_series(case_key: str) -> Select[int]:

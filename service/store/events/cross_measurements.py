@@ -134,7 +134,7 @@ def _find_status(
         (row.revision_before_id, row.environment_after_id),
         (row.revision_after_id, row.environment_before_id),
     )
-    failed = [
+    failed_runs = [
         session.scalar(
             select(Run.id).where(
                 Run.subject_id == head.subject_id,
@@ -147,7 +147,7 @@ def _find_status(
         )
         for revision, environment in cross_measured
     ]
-    return "impossible" if all(failed) else "ordered"
+    return "impossible" if all(failed_runs) else "ordered"
 
 
 def _is_split_drift(cross_measurement: triage.CrossMeasurement, drift: DriftView) -> bool:

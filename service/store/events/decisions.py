@@ -37,10 +37,10 @@ def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]
 
 def map_latest_decisions(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
     """Return the last decision about each event that has one, by the event's id."""
-    latest = {}
+    latest_decisions = {}
     for row, origin in session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(DecisionRow.event_id.in_(event_ids))):
-        latest[row.event_id] = build_view(row, origin)
-    return latest
+        latest_decisions[row.event_id] = build_view(row, origin)
+    return latest_decisions
 
 
 def list_decisions(session: Session, event_id: str) -> list[triage.Decision]:
@@ -51,9 +51,9 @@ def list_decisions(session: Session, event_id: str) -> list[triage.Decision]:
 
 def list_page(session: Session, event_id: str, limit: int, offset: int) -> triage.DecisionList:
     """Return a page of the log of an event."""
-    of_event = DecisionRow.event_id == event_id
-    total = session.scalar(select(func.count()).select_from(DecisionRow).where(of_event)) or 0
-    rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(of_event).limit(limit).offset(offset))
+    is_of_event = DecisionRow.event_id == event_id
+    total = session.scalar(select(func.count()).select_from(DecisionRow).where(is_of_event)) or 0
+    rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(is_of_event).limit(limit).offset(offset))
     items = [build_view(row, origin) for row, origin in rows]
     return triage.DecisionList(items=items, total=total, limit=limit, offset=offset)
 

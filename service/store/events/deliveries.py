@@ -123,9 +123,9 @@ def list_events_of_message(session: Session, key: str) -> list[str]:
 
 def list_page(session: Session, event_id: str, limit: int, offset: int) -> triage.DeliveryList:
     """Return a page of the deliveries of an event, oldest first."""
-    of_event = DeliveryRow.event_id == event_id
-    total = session.scalar(select(func.count()).select_from(DeliveryRow).where(of_event)) or 0
-    rows = session.scalars(select(DeliveryRow).where(of_event).order_by(DeliveryRow.id).limit(limit).offset(offset))
+    is_of_event = DeliveryRow.event_id == event_id
+    total = session.scalar(select(func.count()).select_from(DeliveryRow).where(is_of_event)) or 0
+    rows = session.scalars(select(DeliveryRow).where(is_of_event).order_by(DeliveryRow.id).limit(limit).offset(offset))
     items = [
         triage.Delivery(
             channel=row.channel,

@@ -84,11 +84,18 @@ def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
 
 def list_located_drifts(session: Session, subject_id: int) -> list[LocatedDrift]:
     """Return all stored drifts of a subject, including those that are no longer found."""
-    first, last = aliased(Revision), aliased(Revision)
+    first_revision, last_revision = aliased(Revision), aliased(Revision)
     rows = session.execute(
-        select(EventDriftRow, first.position, last.position, last.author, last.title, last.patch)
-        .join(first, EventDriftRow.first_revision_id == first.id)
-        .join(last, EventDriftRow.last_revision_id == last.id)
+        select(
+            EventDriftRow,
+            first_revision.position,
+            last_revision.position,
+            last_revision.author,
+            last_revision.title,
+            last_revision.patch,
+        )
+        .join(first_revision, EventDriftRow.first_revision_id == first_revision.id)
+        .join(last_revision, EventDriftRow.last_revision_id == last_revision.id)
         .where(EventDriftRow.subject_id == subject_id)
     )
     return [
@@ -100,13 +107,13 @@ def list_located_drifts(session: Session, subject_id: int) -> list[LocatedDrift]
 def locate_drifts(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
     """Return the located drifts of rows that are not stored yet, as the rules read them."""
     revisions = _read_revisions(session, rows)
-    located = []
+    located_drifts = []
     for row in rows:
-        first, last = revisions[row.first_revision_id], revisions[row.last_revision_id]
-        ends = first.position, last.position
-        change = f"{last.author}\n{last.title}"
-        located.append(_build_located_drift(row, ends, change=change, patch=last.patch))
-    return located
+        first_revision, last_revision = revisions[row.first_revision_id], revisions[row.last_revision_id]
+        ends = first_revision.position, last_revision.position
+        change = f"{last_revision.author}\n{last_revision.title}"
+        located_drifts.append(_build_located_drift(row, ends, change=change, patch=last_revision.patch))
+    return located_drifts
 
 
 def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: str, patch: str) -> LocatedDrift:
@@ -238,10 +245,10 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
 
 def _mark_undetected(session: Session, subject_id: int) -> bool:
     """Mark the stored drifts that are no longer detected as not found; return whether there were any."""
-    of_subject = EventDriftRow.subject_id == subject_id
+    is_of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
     is_undetected = (
-        of_subject,
+        is_of_subject,
         EventDriftRow.found,
         EventDriftRow.series_id.is_not(None),
         EventDriftRow.drift_id.not_in(drifts),

@@ -29,9 +29,13 @@ def wake_event(event: Event) -> None:
 
 def wake_events_after_run(session: Session, series_ids: Collection[int]) -> None:
     """Show those snoozed events again that were waiting for a run of one of these series."""
-    newest = select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
+    newest_run_number = (
+        select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
+    )
     has_newer_run = select(EventDriftRow.event_id).where(
-        EventDriftRow.event_id == Event.id, EventDriftRow.series_id.in_(series_ids), Event.wakes_after < newest
+        EventDriftRow.event_id == Event.id,
+        EventDriftRow.series_id.in_(series_ids),
+        Event.wakes_after < newest_run_number,
     )
     session.execute(
         update(Event)

@@ -174,11 +174,11 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
 
 def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
     """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
-    listed = [row for row in rows if row[0] == "listed"]
+    listed_rows = [row for row in rows if row[0] == "listed"]
     return EventCounts(
-        total=sum(row[4] for row in listed),
-        worse=sum(row[4] for row in listed if row[1] is Direction.REGRESSION),
-        unassigned=sum(row[4] for row in listed if not row[2]),
+        total=sum(row[4] for row in listed_rows),
+        worse=sum(row[4] for row in listed_rows if row[1] is Direction.REGRESSION),
+        unassigned=sum(row[4] for row in listed_rows if not row[2]),
         below_floor=sum(row[4] for row in rows if row[0] == "floor"),
         snoozed=sum(row[4] for row in rows if row[0] == "snoozed"),
     )

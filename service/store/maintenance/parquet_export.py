@@ -65,19 +65,19 @@ def export_columns(
     # What the folder has already.
     state = folder / _STATE_FILE
     state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
-    newest = _find_newest_complete_run(database)
+    newest_run = _find_newest_complete_run(database)
     try:
         if state.exists():
             state_of_export = json.loads(state.read_text(encoding="utf-8"))
-        is_same_export = state_of_export["subject"] == subject and state_of_export["runs"] <= newest
+        is_same_export = state_of_export["subject"] == subject and state_of_export["runs"] <= newest_run
     except (ValueError, TypeError, KeyError):  # of somebody else, or damaged
         is_same_export = False
     if not is_same_export:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     # Export the rest, and record the progress after each file.
     first_run, runs, rows = state_of_export["runs"], 0, 0
-    for start in range(first_run, newest, RUNS_PER_FILE):
-        end = min(start + RUNS_PER_FILE, newest)
+    for start in range(first_run, newest_run, RUNS_PER_FILE):
+        end = min(start + RUNS_PER_FILE, newest_run)
         with database.reading() as session:
             sample_rows = list(list_samples(session, subject, (start, end)))
         if sample_rows:
@@ -95,7 +95,7 @@ def export_columns(
         part_file = state.with_suffix(".part")
         part_file.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
         part_file.replace(state)
-        progress(end - first_run, newest - first_run)
+        progress(end - first_run, newest_run - first_run)
     return ExportResult(runs, rows)
 
 

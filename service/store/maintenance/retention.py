@@ -160,15 +160,17 @@ def hold_retention_lock(database: Database) -> Iterator[None]:
 
 def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
     """Apply a rule: delete and thin profiles, then thin and reduce reports, and reclaim the space."""
-    deleted, deleted_bytes = (
+    n_deleted, deleted_bytes = (
         profiles.delete_old(database, rule.delete_profiles_before, rule.subjects)
         if rule.delete_profiles_before
         else (0, 0)
     )
-    thinned, thinned_bytes = (
+    n_thinned, thinned_bytes = (
         profiles.thin_old(database, rule.thin_before, rule.subjects) if rule.thin_before else (0, 0)
     )
-    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=deleted_bytes + thinned_bytes)
+    result = RetentionResult(
+        profiles_thinned=n_thinned, profiles_deleted=n_deleted, freed=deleted_bytes + thinned_bytes
+    )
     names, steps = _read_subjects(database, rule), _list_steps(rule)
     total = sum(_count_reports(database, step, names.values()) for step in steps)
     for step in steps:
@@ -310,7 +312,9 @@ def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_Shr
 def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:
     """Invalidate the caches of series, without judging them again."""
     is_judged = Series.judged_version == Series.version
-    judged = case((is_judged, Series.version + 1), else_=Series.judged_version)
+    judged_version = case((is_judged, Series.version + 1), else_=Series.judged_version)
     for chunk in bulk.split_into_chunks(sorted(series_ids), bulk.MAX_PARAMETERS):
-        renewed = update(Series).where(Series.id.in_(chunk)).values(version=Series.version + 1, judged_version=judged)
+        renewed = (
+            update(Series).where(Series.id.in_(chunk)).values(version=Series.version + 1, judged_version=judged_version)
+        )
         session.execute(renewed.execution_options(synchronize_session=False))

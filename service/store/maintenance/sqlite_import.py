@@ -73,14 +73,14 @@ def load_backup(database: Database, file: Path, progress: Progress = lambda _don
 def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
     """Open a backup, or a copy of an older one that is upgraded."""
     with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
-        current = file
+        current_file = file
         if _read_schema(file) != find_newest_schema():
-            current = Path(folder) / "upgraded.db"
-            copyfile(file, current)
-            copy = Database(f"sqlite:///{current}")
+            current_file = Path(folder) / "upgraded.db"
+            copyfile(file, current_file)
+            copy = Database(f"sqlite:///{current_file}")
             upgrade_database(copy)
             copy.close()
-        with closing(open_file(current, "ro")) as connection:
+        with closing(open_file(current_file, "ro")) as connection:
             yield connection
 
 

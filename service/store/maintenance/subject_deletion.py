@@ -72,7 +72,7 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
     with database.writing() as session:
         bulk.remember_last_numbers(session)
     # Points, reports and runs: many, so in several transactions.
-    owned_tables, done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
+    owned_tables, n_done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
     for model, column, numbers, chunk_size in (
         (Point, Point.series_id, series, _SERIES_PER_TRANSACTION),
         (StoredReport, StoredReport.run_number, runs, _RUNS_PER_TRANSACTION),
@@ -83,8 +83,8 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
                 session.execute(delete(model).where(bulk.is_among(session, column, chunk)))
                 if model is Run:
                     table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_PER_RUN))
-            done += len(chunk)
-            progress(done, total)
+            n_done += len(chunk)
+            progress(n_done, total)
     # Delete everything else.
     with database.writing([name]) as session:
         for table in reversed(owned_tables):

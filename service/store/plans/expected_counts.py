@@ -24,16 +24,17 @@ def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, pos
     """
     if not plan.runs:
         return plan
-    measured = _read_measured_runs(session, request)
+    measured_runs = _read_measured_runs(session, request)
     previous_runs = [
-        _find_run_before(measured[shared_rows.make_case_key(run.case)], positions[run.revision]) for run in plan.runs
+        _find_run_before(measured_runs[shared_rows.make_case_key(run.case)], positions[run.revision])
+        for run in plan.runs
     ]
     levels = _read_exact_counts(session, {run_id for run_id in previous_runs if run_id is not None})
-    planned = tuple(
+    planned_runs = tuple(
         run if run_id is None or not levels[run_id] else _add_expected_counts(run, levels[run_id])
         for run, run_id in zip(plan.runs, previous_runs, strict=True)
     )
-    return plan.model_copy(update={"runs": planned})
+    return plan.model_copy(update={"runs": planned_runs})
 
 
 def _add_expected_counts(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:

@@ -105,7 +105,7 @@ def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str,
     cases_of_host = (
         select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
     )
-    of_other_hosts = (
+    runs_of_other_hosts = (
         select(Case.key, Revision.commit)
         .select_from(Run)
         .join(Run.subject)
@@ -116,7 +116,7 @@ def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str,
         .where(Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
         .distinct()
     )
-    for key, commit in session.execute(of_other_hosts):
+    for key, commit in session.execute(runs_of_other_hosts):
         if key in keys:
             by_case[key].add(commit)
     return by_case

@@ -50,7 +50,7 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
 
 
 def adopt_pool_runs(
-    stored: Mapping[int, Iterable[StoredRun]], alike_environments: EnvironmentsByCase, own_environment: str
+    stored_runs: Mapping[int, Iterable[StoredRun]], alike_environments: EnvironmentsByCase, own_environment: str
 ) -> dict[int, list[StoredRun]]:
     """Return the runs of each case; those in an environment that stands for the request's get the latter."""
     return {
@@ -58,7 +58,7 @@ def adopt_pool_runs(
             replace(run, environment=own_environment) if run.environment in alike_environments[index] else run
             for run in runs
         ]
-        for index, runs in stored.items()
+        for index, runs in stored_runs.items()
     }
 
 

@@ -80,9 +80,11 @@ def _find_commits_by_date(session: Session, text: str, subject: str | None) -> l
     if moment is None:
         return []
     names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
-    newest = (Revision.committed_at.desc(), Revision.position.desc())
+    newest_first = (Revision.committed_at.desc(), Revision.position.desc())
     query = (
-        session.execute(_select_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
+        session.execute(
+            _select_commits(name).where(Revision.committed_at < moment).order_by(*newest_first).limit(1)
+        ).first()
         for name in names.all()
     )
     return [NamedCommit(*row) for row in query if row is not None][:_MAX_COMMITS]

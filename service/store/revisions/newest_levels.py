@@ -13,7 +13,7 @@ def recompute_newest_levels(session: Session, subject_id: int) -> None:
     newest_first = func.row_number().over(
         partition_by=Point.series_id, order_by=(Revision.position.desc(), Run.started_at.desc(), Run.number.desc())
     )
-    ranked = (
+    ranked_points = (
         select(Point.series_id, Point.value, Run.revision_id, Run.started_at, newest_first.label("rank"))
         .join(Series, Point.series_id == Series.id)
         .join(Run, Point.run_number == Run.number)
@@ -23,7 +23,11 @@ def recompute_newest_levels(session: Session, subject_id: int) -> None:
     )
     session.execute(
         update(Series)
-        .where(Series.id == ranked.c.series_id, ranked.c.rank == 1)
-        .values(latest=ranked.c.value, latest_revision_id=ranked.c.revision_id, latest_at=ranked.c.started_at)
+        .where(Series.id == ranked_points.c.series_id, ranked_points.c.rank == 1)
+        .values(
+            latest=ranked_points.c.value,
+            latest_revision_id=ranked_points.c.revision_id,
+            latest_at=ranked_points.c.started_at,
+        )
         .execution_options(synchronize_session=False)
     )

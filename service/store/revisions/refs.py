@@ -20,35 +20,35 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     A branch is rewritten if it moves to a commit that does not descend from the one before. If that is not known,
     because commits between the two are not, the commit before stays alive until they are.
     """
-    stored = {
+    stored_rows = {
         (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))
     }
-    sent = {(ref.kind, ref.name): ref.commit for ref in refs}
-    changed = [
+    sent_commits = {(ref.kind, ref.name): ref.commit for ref in refs}
+    new_rows = [
         {"subject_id": subject_id, "kind": kind, "name": name, "commit": commit}
-        for (kind, name), commit in sent.items()
-        if (kind, name) not in stored
+        for (kind, name), commit in sent_commits.items()
+        if (kind, name) not in stored_rows
     ]
-    if changed:
-        session.execute(insert(RefRow), changed)
-    moved: dict[tuple[str, str], str] = {
-        key: commit for key, commit in sent.items() if key in stored and stored[key].commit != commit
+    if new_rows:
+        session.execute(insert(RefRow), new_rows)
+    moved_commits: dict[tuple[str, str], str] = {
+        key: commit for key, commit in sent_commits.items() if key in stored_rows and stored_rows[key].commit != commit
     }
-    unsettled = {key: row for key, row in stored.items() if key in moved or row.left is not None}
-    if not unsettled:
+    unsettled_rows = {key: row for key, row in stored_rows.items() if key in moved_commits or row.left is not None}
+    if not unsettled_rows:
         return
     parents = revisions.map_parents(session, subject_id)
     is_forced = False
-    for key, row in unsettled.items():
-        commit = moved.get(key, row.commit)
+    for key, row in unsettled_rows.items():
+        commit = moved_commits.get(key, row.commit)
         former_commit = row.left or (row.commit if row.commit in parents else None)
-        descends = candidate_commits.find_descent(parents, commit, former_commit) if former_commit else None
-        is_forced |= descends is False
-        values = {"commit": commit, "left": former_commit if descends is None else None}
+        is_descendant = candidate_commits.find_descent(parents, commit, former_commit) if former_commit else None
+        is_forced |= is_descendant is False
+        values = {"commit": commit, "left": former_commit if is_descendant is None else None}
         session.execute(update(RefRow).where(RefRow.id == row.id).values(values))
     if is_forced:  # commits of a rewritten branch leave the paths of the series
-        of_subject = Series.subject_id == subject_id
-        session.execute(update(Series).where(of_subject).values(version=Series.version + 1))
+        is_of_subject = Series.subject_id == subject_id
+        session.execute(update(Series).where(is_of_subject).values(version=Series.version + 1))
 
 
 def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:

@@ -39,11 +39,11 @@ def ensure_commits(
     session: Session, subject_id: int, revisions: Iterable[contract.Revision]
 ) -> dict[str, tuple[int, int]]:
     """Return the id and the position of commits, by hash; store the missing ones first."""
-    sent = _index_by_hash(revisions)
-    stored = _map_stored(session, subject_id, sent)
-    if _store_missing(session, subject_id, sent, stored):
-        stored = _map_stored(session, subject_id, sent)
-    return {commit: (row.id, row.position) for commit, row in stored.items()}
+    sent_revisions = _index_by_hash(revisions)
+    stored_rows = _map_stored(session, subject_id, sent_revisions)
+    if _store_missing(session, subject_id, sent_revisions, stored_rows):
+        stored_rows = _map_stored(session, subject_id, sent_revisions)
+    return {commit: (row.id, row.position) for commit, row in stored_rows.items()}
 
 
 def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
@@ -55,14 +55,17 @@ def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract
 
 
 def _store_missing(
-    session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _StoredCommit]
+    session: Session,
+    subject_id: int,
+    sent_revisions: dict[str, contract.Revision],
+    stored_rows: Mapping[str, _StoredCommit],
 ) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
-    rows = [_build_row(subject_id, sent[commit]) for commit in sent if commit not in stored]
+    rows = [_build_row(subject_id, sent_revisions[commit]) for commit in sent_revisions if commit not in stored_rows]
     parent_updates = [
-        {"row": stored[commit].id, "sent": list(revision.parents)}
-        for commit, revision in sent.items()
-        if commit in stored and revision.parents and not stored[commit].parents
+        {"row": stored_rows[commit].id, "sent": list(revision.parents)}
+        for commit, revision in sent_revisions.items()
+        if commit in stored_rows and revision.parents and not stored_rows[commit].parents
     ]
     if rows and not parent_updates and (continuation := _order_continuation(session, subject_id, rows)) is not None:
         first_position, order = continuation
@@ -83,11 +86,11 @@ def _store_missing(
 def store_patches(session: Session, subject_id: int, patches: Mapping[str, str]) -> None:
     """Store the patch ids of commits that are known, and have none yet."""
     if patches:
-        without_patch = (
+        is_without_patch = (
             (Revision.subject_id == subject_id) & (Revision.commit == bindparam("of")) & (Revision.patch == "")
         )
         rows = [{"of": commit, "sent": patch} for commit, patch in patches.items()]
-        session.connection().execute(update(Revision).where(without_patch).values(patch=bindparam("sent")), rows)
+        session.connection().execute(update(Revision).where(is_without_patch).values(patch=bindparam("sent")), rows)
 
 
 def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
@@ -118,14 +121,14 @@ def is_descendant(session: Session, subject: str, older: str, newer: str) -> boo
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return False
-    of_subject = Revision.subject_id == row.id
-    ends = select(Revision.commit, Revision.position).where(of_subject, Revision.commit.in_([older, newer]))
+    is_of_subject = Revision.subject_id == row.id
+    ends = select(Revision.commit, Revision.position).where(is_of_subject, Revision.commit.in_([older, newer]))
     positions = dict(session.execute(ends).all())
     if len(positions) < 2:
         return False
     # Parents stand before their children, so no commit outside of this stretch lies between the two.
     between_ends = Revision.position.between(positions[older], positions[newer])
-    return candidate_commits.is_ancestor(_read_parents(session, of_subject, between_ends), newer, older)
+    return candidate_commits.is_ancestor(_read_parents(session, is_of_subject, between_ends), newer, older)
 
 
 def list_candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
@@ -202,8 +205,8 @@ def _order_continuation(
     Most commits are children of the newest one. To order a history of thousands again for each takes longer than all
     else that a report needs.
     """
-    of_subject = Revision.subject_id == subject_id
-    last = select(Revision.commit, Revision.position).where(of_subject).order_by(Revision.position.desc()).limit(1)
+    is_of_subject = Revision.subject_id == subject_id
+    last = select(Revision.commit, Revision.position).where(is_of_subject).order_by(Revision.position.desc()).limit(1)
     tip = session.execute(last).first()
     if tip is None:
         return None
@@ -212,7 +215,9 @@ def _order_continuation(
     if order is None:
         return None
     # One text, in which a hash is looked for in no time.
-    parents = session.scalar(select(func.aggregate_strings(cast(Revision.parents, Text), "")).where(of_subject)) or ""
+    parents = (
+        session.scalar(select(func.aggregate_strings(cast(Revision.parents, Text), "")).where(is_of_subject)) or ""
+    )
     return None if any(commit in parents for commit in order) else (tip.position + 1, order)
 
 
@@ -231,9 +236,9 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 
 def _update_positions(session: Session, subject_id: int) -> None:
     """Set the position of each commit. If a commit moves, the series have to be judged again."""
-    stored = _map_stored(session, subject_id)
-    order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
-    rows_with_positions = [(stored[commit], position) for position, commit in enumerate(order)]
+    stored_rows = _map_stored(session, subject_id)
+    order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored_rows.items())
+    rows_with_positions = [(stored_rows[commit], position) for position, commit in enumerate(order)]
     moves = [{"row": row.id, "to": position} for row, position in rows_with_positions if row.position != position]
     if moves:
         move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))

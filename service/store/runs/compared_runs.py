@@ -62,7 +62,7 @@ def list_runs(
 ) -> list[ComparableRun]:
     """Return the judged runs of a side: those of a commit or run, or the newest of an environment or host."""
     # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
-    newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
+    newest_first = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
     conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
         conditions.append(Host.name == host)
@@ -72,7 +72,7 @@ def list_runs(
         *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
         *(Revision.commit, Revision.title, Revision.position, Run.started_at),
     )
-    rows = session.connection().execute(query.where(*conditions).order_by(*newest).limit(MAX_RUNS))
+    rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS))
     return [ComparableRun._make(row) for row in rows.all()]
 
 
@@ -83,7 +83,7 @@ def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
     """
     if any(side.kind != "revision" for side in sides):
         return None
-    of_sides = or_(*((Revision.commit == side.key) & (Subject.name == side.subject) for side in sides))
+    is_of_sides = or_(*((Revision.commit == side.key) & (Subject.name == side.subject) for side in sides))
     query = (
         select(Revision.id, Revision.position, func.count(Run.number), func.max(Run.number))
         .join(Subject, Revision.subject_id == Subject.id)
@@ -91,7 +91,7 @@ def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
         .group_by(Revision.id, Revision.position)
         .order_by(Revision.id)
     )
-    rows = session.connection().execute(query.where(of_sides)).all()
+    rows = session.connection().execute(query.where(is_of_sides)).all()
     return *map(tuple, rows), session.scalar(select(func.sum(Subject.drifts_version)))
 
 
@@ -116,9 +116,9 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     """Return the query for the points of runs that are neighbours."""
     # The level as text: all of them are parsed in one go, for there are thousands.
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
-    among = bulk.is_among(session, Run.number, runs)
+    is_in_runs = bulk.is_among(session, Run.number, runs)
     if session.get_bind().dialect.name != "postgresql":
-        return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
+        return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(is_in_runs)
     # Point by point by the primary key: else PostgreSQL overestimates the number of runs, and reads all that were
     # stored in the meantime. It leaves a subquery with an offset as it is.
     first_point = (
@@ -132,10 +132,10 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
         .offset(0)
         .lateral()
     )
-    of_run = (
+    points_of_run = (
         select(Run.number, Series.id, Series.metric, *first_point.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
     )
-    return of_run.join(first_point, true()).where(among)
+    return points_of_run.join(first_point, true()).where(is_in_runs)
 
 
 def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:

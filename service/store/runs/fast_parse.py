@@ -69,10 +69,10 @@ class _PartValidator:
     def __call__(self, name: str, part: Raw) -> BaseModel:
         # By its JSON, because Python considers 1, 1.0 and True equal.
         key = name, bytes(part)
-        validated = self._validated.get(key)
-        if validated is None:
-            validated = self._validated[key] = _SHARED[name].model_validate(from_json(key[1]))
-        return validated
+        validated_part = self._validated.get(key)
+        if validated_part is None:
+            validated_part = self._validated[key] = _SHARED[name].model_validate(from_json(key[1]))
+        return validated_part
 
 
 def parse_reports(body: bytes) -> list[Report | PlainReport]:
@@ -109,12 +109,12 @@ def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainRepo
         or (values := _read_values([sample["readings"] for sample in samples])) is None
     ):
         return None
-    validated: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED}
-    other_fields = {name: value for name, value in fields.items() if name not in validated}
+    validated_parts: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED}
+    other_fields = {name: value for name, value in fields.items() if name not in validated_parts}
     other_fields["samples"] = _NO_SAMPLES
-    validated |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
-    validated["samples"] = list(map(_skip_readings, samples))
-    head = Report.model_validate(validated)
+    validated_parts |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
+    validated_parts["samples"] = list(map(_skip_readings, samples))
+    head = Report.model_validate(validated_parts)
     # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
     document = _select_json(fields | {"samples": Raw(b"[%s]" % b",".join(map(_select_json, samples)))})
     return PlainReport(head, document, values)

@@ -99,15 +99,15 @@ class _SeriesUpdate:
         self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
-    def update_latest(self, value: str, revision_id: int, position: int, at: datetime) -> None:
+    def update_latest(self, value: str, revision_id: int, position: int, moment: datetime) -> None:
         """Set the newest level, unless the series has a newer one."""
         if (
             self.latest_position is None
             or self.latest_at is None
-            or (position, at) >= (self.latest_position, self.latest_at)
+            or (position, moment) >= (self.latest_position, self.latest_at)
         ):
             self.latest, self.latest_revision_id = value, revision_id
-            self.latest_position, self.latest_at = position, at
+            self.latest_position, self.latest_at = position, moment
 
     def as_update_row(self) -> tuple[object, ...]:
         """Return the id and the columns that the new points change."""
@@ -129,26 +129,26 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     newest_judging: dict[int, tuple[_SeriesUpdate, Judging]] = {}
     for run in runs:
         report, series_of_group = run.prepared.report, series[run.group]
-        number, revision_id, judged = run.number, run.revision_id, not report.quarantine
+        number, revision_id, is_judged = run.number, run.revision_id, not report.quarantine
         judging = report.judging
         for metric, status, value, n, samples in run.prepared.points:
             update = series_of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
             newest_judging[update.id] = update, judging
-            if judged and value is not None:
+            if is_judged and value is not None:
                 update.update_latest(value, revision_id, run.position, report.started_at)
     for update, judging in newest_judging.values():
         update.update_judging(judging)
     # Sorted by primary key, so that each page of the table is written once.
     updates = (update for series_of_group in series.values() for update in series_of_group.values() if update.points)
-    changed = sorted(updates, key=attrgetter("id"))
-    points = chain.from_iterable(update.points for update in changed)
+    changed_series = sorted(updates, key=attrgetter("id"))
+    points = chain.from_iterable(update.points for update in changed_series)
     bulk.insert_rows(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded_columns=_POINT_COLUMNS)
     bulk.update_rows(
         session,
         bulk.get_table(Series),
         _SERIES_COLUMNS,
-        [update.as_update_row() for update in changed],
+        [update.as_update_row() for update in changed_series],
         encoded_columns=("latest",),
     )
 
@@ -157,7 +157,7 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
     """Number the runs and return the ids of the rows that they refer to, inserting those that are missing."""
     reports = [prepared.report for prepared in batch]
     subjects = shared_rows.ensure_subjects(session, dict.fromkeys(report.subject for report in reports))
-    shared = shared_rows.ensure_shared_rows(
+    shared_ids = shared_rows.ensure_shared_rows(
         session,
         dict.fromkeys(report.host.name for report in reports),
         {prepared.case: prepared.report.case for prepared in batch},
@@ -172,9 +172,9 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
     return [
         _NewRun(
             number,
-            _SeriesGroup(subjects[report.subject], shared.hosts[report.host.name], shared.cases[prepared.case]),
+            _SeriesGroup(subjects[report.subject], shared_ids.hosts[report.host.name], shared_ids.cases[prepared.case]),
             *commits[report.subject][report.revision.commit],
-            shared.environments[prepared.environment],
+            shared_ids.environments[prepared.environment],
             prepared,
         )
         for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(batch)), batch, reports, strict=True)

@@ -59,10 +59,10 @@ class RunFilter:
         runs. The other conditions are written so that no index matches them: the query planner cannot estimate how
         selective they are, and would choose badly.
         """
-        unmeasured = self.outcome not in {None, Outcome.MEASURED}
+        is_unmeasured = self.outcome not in {None, Outcome.MEASURED}
         # A revision or a case selects fewer runs than the index of rare runs does.
-        uses_rare_index = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
-        conditions: list[Condition] = [UNMEASURED] if uses_rare_index and unmeasured else []
+        uses_rare_index = (is_unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
+        conditions: list[Condition] = [UNMEASURED] if uses_rare_index and is_unmeasured else []
         for position, (name, column_ids) in enumerate(ids.items()):
             # No index matches a sum.
             column = getattr(Run, name) + 0 if uses_rare_index or position else getattr(Run, name)

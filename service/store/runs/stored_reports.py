@@ -26,19 +26,19 @@ def unpack_report(document: bytes) -> Report:
     return Report.model_validate_json(zlib.decompress(document))
 
 
-def is_same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
+def is_same_report(sent_report: bytes, stored_report: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
     """Return whether two documents hold the same report, even if their JSON differs.
 
     Parameters
     ----------
-    sent, stored
+    sent_report, stored_report
         Packed reports.
     thinned, reduced
         What retention has done with the stored one.
     """
-    if sent == stored:
+    if sent_report == stored_report:
         return True
-    report = unpack_report(sent)
+    report = unpack_report(sent_report)
     return (reduce_report(report)[0] if reduced else thin_report(report) if thinned else report) == unpack_report(
-        stored
+        stored_report
     )

@@ -40,16 +40,16 @@ class DriftFilter:
             (Host.name, self.host),
             (Case.definition, self.definition),
         )
-        of_series = [column == value for column, value in filters if value is not None]
+        series_conditions = [column == value for column, value in filters if value is not None]
         conditions: list[ColumnElement[bool]] = [] if self.cause is None else [DriftRow.cause == self.cause]
-        if of_series:
-            joined = (
+        if series_conditions:
+            series_query = (
                 select(Series.id)
                 .join(Subject, Series.subject_id == Subject.id)
                 .join(Case, Series.case_id == Case.id)
                 .join(Host, Series.host_id == Host.id)
             )
-            conditions.append(DriftRow.series_id.in_(joined.where(*of_series)))
+            conditions.append(DriftRow.series_id.in_(series_query.where(*series_conditions)))
         return conditions
 
 

@@ -36,9 +36,9 @@ def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, 
     """
     if not samples:
         return None, 0, None
-    first, n = samples[0], len(samples)
-    if samples.count(first) == n and len(set(map(type, samples))) == 1:
-        return repr(first), n, None
+    first_sample, n = samples[0], len(samples)
+    if samples.count(first_sample) == n and len(set(map(type, samples))) == 1:
+        return repr(first_sample), n, None
     return (
         repr(compute_median(samples)),
         n,
@@ -85,9 +85,9 @@ class PointRow(NamedTuple):
         del fields["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
-        added = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
+        added_fields = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
         point = history.SeriesPoint.__new__(history.SeriesPoint)
-        object.__setattr__(point, "__dict__", fields | added)
+        object.__setattr__(point, "__dict__", fields | added_fields)
         object.__setattr__(point, "__pydantic_fields_set__", _VIEW_FIELDS)
         object.__setattr__(point, "__pydantic_extra__", None)
         object.__setattr__(point, "__pydantic_private__", None)
@@ -163,14 +163,14 @@ class HistoryWindow(NamedTuple):
 
 def find_history_window(session: Session, subject_id: int, host_id: int, n_revisions: int) -> HistoryWindow | None:
     """Return the newest part of a history, with ``n_revisions`` that a host measured; None if there are fewer."""
-    measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
-    of_subject = Revision.subject_id == subject_id
-    newest = select(Revision.position).where(of_subject, measured).order_by(Revision.position.desc())
+    is_measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
+    is_of_subject = Revision.subject_id == subject_id
+    newest = select(Revision.position).where(is_of_subject, is_measured).order_by(Revision.position.desc())
     position = session.scalar(newest.offset(n_revisions - 1).limit(1))
     if position is None:
         return None
     of_part = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
-    first = session.scalar(of_part.where(of_subject, Revision.position >= position, Run.host_id == host_id))
+    first = session.scalar(of_part.where(is_of_subject, Revision.position >= position, Run.host_id == host_id))
     return HistoryWindow(position, first or 0)
 
 
@@ -179,9 +179,9 @@ def find_newest_window(session: Session, series_id: int, max_points: int) -> His
 
     None if it has no more than that.
     """
-    newest = select(Revision.position, Run.number).join(Run, Run.revision_id == Revision.id)
-    newest = newest.join(Point, Point.run_number == Run.number).where(Point.series_id == series_id)
-    rows = session.connection().execute(newest.order_by(Revision.position.desc()).limit(max_points + 1)).all()
+    newest_points = select(Revision.position, Run.number).join(Run, Run.revision_id == Revision.id)
+    newest_points = newest_points.join(Point, Point.run_number == Run.number).where(Point.series_id == series_id)
+    rows = session.connection().execute(newest_points.order_by(Revision.position.desc()).limit(max_points + 1)).all()
     if len(rows) <= max_points:
         return None
     # Of the oldest revision that was read, there may be further runs: it is left out.
@@ -291,7 +291,7 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
 
 def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> point_order.Trend:
     """Arrange the points of a series that have a place in the trend: with a level, and outside of quarantine."""
-    on_trend = [
+    points_on_trend = [
         point_order.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
@@ -304,8 +304,10 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> po
         for row in rows
         if row.value is not None and row.quarantine in {None, REUSED}
     ]
-    stand_ins = pool_environments.map_stand_ins(session, {series.id: on_trend})
-    return _arrange_with_stand_ins(on_trend, find_branches(session, series.subject_id), stand_ins.get(series.id, {}))
+    stand_ins = pool_environments.map_stand_ins(session, {series.id: points_on_trend})
+    return _arrange_with_stand_ins(
+        points_on_trend, find_branches(session, series.subject_id), stand_ins.get(series.id, {})
+    )
 
 
 class RunPoint(NamedTuple):

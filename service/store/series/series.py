@@ -101,13 +101,13 @@ def list_stale_series(
     session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)
 ) -> dict[int, StaleSeries]:
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
-    stale: dict[int, StaleSeries] = {}
+    stale_series: dict[int, StaleSeries] = {}
     for filter_ in filters:
         query = SELECT_STALE_SERIES.add_columns(Series.version, Series.judged_version, Series.n_points)
         if conditions := filter_.list_conditions():
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
-        stale |= {series_id: StaleSeries(*fields) for series_id, *fields in session.execute(query)}
-    return stale
+        stale_series |= {series_id: StaleSeries(*fields) for series_id, *fields in session.execute(query)}
+    return stale_series
 
 
 def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Series]:
@@ -174,15 +174,17 @@ def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
 
 def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]:
     """Return the newest failure of each revision that this case was never measured at."""
-    of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
-    measured = select(Run.revision_id).where(*of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
-    failed = session.execute(
+    is_of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
+    measured_revisions = select(Run.revision_id).where(
+        *is_of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)
+    )
+    failed_runs = session.execute(
         select(Run, Revision)
         .join(Revision, Run.revision_id == Revision.id)
-        .where(*of_series, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured))
+        .where(*is_of_series, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured_revisions))
         .order_by(Revision.position, Run.started_at, Run.number)
     )
-    newest = {
+    newest_failures = {
         revision.commit: history.SeriesFailure(
             revision=revision.commit,
             title=revision.title,
@@ -191,7 +193,7 @@ def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]
             stage=run.failure_stage,
             message=run.failure_message or "",
         )
-        for run, revision in failed
+        for run, revision in failed_runs
         if run.failure_stage is not None
     }
-    return list(newest.values())
+    return list(newest_failures.values())

@@ -38,6 +38,6 @@ def list_siblings(session: Session, entry: SeriesHead, limit: int) -> list[Sibli
         .order_by(Host.name, Case.name, Series.metric, Series.id)
         .limit(limit)
     )
-    of_case = session.execute(query.where(Case.name == entry.case, Case.definition == entry.definition))
+    rows_of_case = session.execute(query.where(Case.name == entry.case, Case.definition == entry.definition))
     of_metric = session.execute(query.where(Case.name != entry.case, Series.metric == entry.metric))
-    return [Sibling._make(row) for rows in (of_case, of_metric) for row in rows]
+    return [Sibling._make(row) for rows in (rows_of_case, of_metric) for row in rows]

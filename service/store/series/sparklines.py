@@ -51,9 +51,9 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
         )
     )
     sparkline_of_series = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
-    missing = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN_PER_PAGE]
+    missing_ids = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN_PER_PAGE]
     short_series = select(models.Series.id, models.Series.version).where(
-        models.Series.id.in_(missing), models.Series.n_points <= _MAX_DRAWN_POINTS
+        models.Series.id.in_(missing_ids), models.Series.n_points <= _MAX_DRAWN_POINTS
     )
     for series_id, version in session.execute(short_series).all():
         sparkline = _drawn.get_or_compute(session, series_id, version, partial(_draw_series, session, series_id))

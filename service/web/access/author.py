@@ -6,12 +6,12 @@ from service.web.access import guard
 from service.web.problems import make_unprocessable
 
 
-def find_author(requested: str | None) -> str:
+def find_author(requested_name: str | None) -> str:
     """Return the author of a decision; nobody can decide in somebody else's name."""
     token_name = guard.find_caller().name
     if not guard.requires_tokens():
-        return requested or token_name
-    if requested not in {None, token_name}:
+        return requested_name or token_name
+    if requested_name not in {None, token_name}:
         detail = f"is {token_name} according to the token: leave this field out"
         raise make_unprocessable("author", detail)
     return token_name

@@ -78,9 +78,9 @@ def _require_coverage(kind: str, names: Iterable[str], patterns: Patterns | None
     """Refuse names that the patterns of the caller's token do not cover."""
     uncovered_name = next((name for name in names if not matches_any_pattern(name, patterns)), None)
     if uncovered_name is not None:
-        allowed = " ".join(patterns or ())
+        allowed_patterns = " ".join(patterns or ())
         raise ProblemError(
-            HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {uncovered_name}, only {allowed}."
+            HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {uncovered_name}, only {allowed_patterns}."
         )
 
 
@@ -149,14 +149,14 @@ def require_access_to_publication(repository: str) -> None:
     if own_repository is not None and repository.lower() != own_repository:
         raise make_refusal(own_repository, f"{repository} is another repository")
     if own_repository is None and not limits.includes(repository):
-        allowed = f"only {' '.join(limits.repositories)}" if limits.repositories else "or any other repository"
+        allowed_clause = f"only {' '.join(limits.repositories)}" if limits.repositories else "or any other repository"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,
-            f"Your token is limited and does not cover the repository {repository}, {allowed}: create a token with "
-            f"--repository {repository}.",
+            f"Your token is limited and does not cover the repository {repository}, {allowed_clause}: create a token "
+            f"with --repository {repository}.",
         )
 
 
-def make_refusal(repository: str, why: str) -> ProblemError:
+def make_refusal(repository: str, reason: str) -> ProblemError:
     """Return the problem that a job asks for something outside its repository."""
-    return ProblemError(HTTPStatus.FORBIDDEN, f"Your token belongs to a job of {repository}: {why}.")
+    return ProblemError(HTTPStatus.FORBIDDEN, f"Your token belongs to a job of {repository}: {reason}.")

@@ -34,19 +34,19 @@ def verify_token(text: str, method: str) -> Token | None:
     ProblemError
         429, where the address, or everybody, has presented too many wrong ones.
     """
-    presented, now = parse_token(text), datetime.now(UTC)
+    presented_token, now = parse_token(text), datetime.now(UTC)
     with get_database().reading() as session:
         _refuse_caller(
             count_seconds_to_wait(
                 tokens.list_failed_sign_ins(session, now, find_caller_address()), MAX_FAILURES_PER_ADDRESS, now
             )
         )
-        stored = tokens.find_token(session, presented.id) if presented else None
-    if not is_proven(presented, stored.digest if stored else None):
+        stored_token = tokens.find_token(session, presented_token.id) if presented_token else None
+    if not is_proven(presented_token, stored_token.digest if stored_token else None):
         count_failure(method, "no such token")
         return None
     # One that has expired or was revoked is no guess: it does not count.
-    return stored if stored is not None and stored.is_valid(now) else None
+    return stored_token if stored_token is not None and stored_token.is_valid(now) else None
 
 
 def refuse_throttled_caller() -> None:
@@ -66,14 +66,14 @@ def refuse_throttled_caller() -> None:
         )
 
 
-def count_failure(method: str, why: str) -> None:
+def count_failure(method: str, reason: str) -> None:
     """Count a failed sign-in, and record it.
 
     Parameters
     ----------
     method
         What was presented, for the audit log.
-    why
+    reason
         Why it was refused.
 
     Raises
@@ -86,7 +86,7 @@ def count_failure(method: str, why: str) -> None:
         _refuse_caller(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
     with get_database().writing() as session:
         tokens.record_failed_sign_in(session, find_caller_address(), now)
-        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, {"why": why[:300]})
+        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, {"why": reason[:300]})
 
 
 def _refuse_caller(seconds: int) -> None:

@@ -85,14 +85,16 @@ def _identify_caller() -> Caller:
     header = request.headers.get("Authorization")
     if header is None:
         with get_database().reading() as store:
-            stored = tokens.find_token(store, find_session_token())
+            stored_token = tokens.find_token(store, find_session_token())
     else:
         kind, _, text = header.partition(" ")
-        stored = verify_token(text.strip(), "Authorization header") if kind.lower() == "bearer" else None
-    if stored is None or not stored.is_valid(datetime.now(UTC)):
+        stored_token = verify_token(text.strip(), "Authorization header") if kind.lower() == "bearer" else None
+    if stored_token is None or not stored_token.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
-    scopes = frozenset(Scope(scope) for scope in stored.scopes)
-    return Caller(stored.name, scopes, stored.repository, stored.id, tokens.build_limits(stored))
+    scopes = frozenset(Scope(scope) for scope in stored_token.scopes)
+    return Caller(
+        stored_token.name, scopes, stored_token.repository, stored_token.id, tokens.build_limits(stored_token)
+    )
 
 
 def _refuse_other_sites() -> None:

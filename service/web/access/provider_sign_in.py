@@ -96,30 +96,30 @@ def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
 
 def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
     """Store a token for a person's session; return its id. Its secret is forgotten at once."""
-    presented, now = tokens.generate_token(), datetime.now(UTC)
-    stored = Token(
-        id=presented.id,
+    presented_token, now = tokens.generate_token(), datetime.now(UTC)
+    stored_token = Token(
+        id=presented_token.id,
         name=person.name,
-        digest=presented.digest,
+        digest=presented_token.digest,
         scopes=sorted(scope.value for scope in person.scopes),
         created_at=now,
         expires_at=now + provider.lifetime,
     )
-    detail = {"issuer": provider.issuer, "subject": person.subject, "scopes": stored.scopes}
+    detail = {"issuer": provider.issuer, "subject": person.subject, "scopes": stored_token.scopes}
     with get_database().writing() as store:
         last_visit = tokens.find_last_visit(store, person.name)
-        tokens.add_token(store, stored)
+        tokens.add_token(store, stored_token)
         if last_visit is not None:
-            tokens.store_visit(store, stored.id, last_visit)
-        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored.id}", detail, person.name)
-        return stored.id
+            tokens.store_visit(store, stored_token.id, last_visit)
+        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored_token.id}", detail, person.name)
+        return stored_token.id
 
 
-def _refuse_answer(provider: IdentityProvider, why: str) -> ResponseReturnValue:
+def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnValue:
     """Count an answer that does not prove who the person is, as a wrong token is counted."""
-    log.warning("a sign-in at %s was refused: %s", provider.host, why)
+    log.warning("a sign-in at %s was refused: %s", provider.host, reason)
     try:
-        count_failure(_METHOD, why)
+        count_failure(_METHOD, reason)
     except ProblemError as error:
         return render_problem("/", error)
     message = f"{provider.host} did not sign you in. The log of this service says why."

@@ -37,14 +37,14 @@ def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
     destination = restrict_to_own_pages(request.form.get("to", "/"))
     try:
-        stored = verify_token(request.form.get("token", "").strip(), "sign-in page")
+        stored_token = verify_token(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:
         return render_problem(destination, error)
-    if stored is None:
+    if stored_token is None:
         return render_sign_in_page(destination, _REFUSED_MESSAGE, HTTPStatus.FORBIDDEN)
-    begin_session(stored.id)
+    begin_session(stored_token.id)
     with get_database().writing() as store:
-        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
+        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored_token.id}", author=stored_token.name)
     return redirect(destination)
 
 

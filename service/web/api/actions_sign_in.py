@@ -60,11 +60,11 @@ def sign_in(json_data: Identity) -> Admission:
     except IssuerUnavailable as error:
         headers = {"Retry-After": "5"}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
-    presented, now = tokens.generate_token(), datetime.now(UTC)
-    stored = Token(
-        id=presented.id,
+    presented_token, now = tokens.generate_token(), datetime.now(UTC)
+    stored_token = Token(
+        id=presented_token.id,
         name=f"actions {job.repository} {job.run_id}"[:_MAX_NAME_CHARACTERS],
-        digest=presented.digest,
+        digest=presented_token.digest,
         scopes=[Scope.REPORT.value],
         created_at=now,
         expires_at=now + TOKEN_LIFETIME,
@@ -74,6 +74,8 @@ def sign_in(json_data: Identity) -> Admission:
     with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was used before: request a new one.")
-        tokens.add_token(session, stored)
-        audit_log.record_action(session, AuditAction.JOB_SIGNED_IN, f"token {stored.id}", author=stored.name)
-        return Admission(token=presented.text, expires_at=stored.expires_at, scopes=(Scope.REPORT.value,))
+        tokens.add_token(session, stored_token)
+        audit_log.record_action(
+            session, AuditAction.JOB_SIGNED_IN, f"token {stored_token.id}", author=stored_token.name
+        )
+        return Admission(token=presented_token.text, expires_at=stored_token.expires_at, scopes=(Scope.REPORT.value,))

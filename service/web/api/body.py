@@ -36,9 +36,9 @@ class _JsonAdapter(PydanticAdapter):
         """Validate a JSON body by the reader of its model; anything else as APIFlask does."""
         if location != "json":
             return super().validate_input(request, location, **kwargs)
-        read: Reader = _READERS.get(self.model_class, self.model_class.model_validate_json)
+        read_body: Reader = _READERS.get(self.model_class, self.model_class.model_validate_json)
         try:
-            return read(request.get_data(cache=False))
+            return read_body(request.get_data(cache=False))
         except ValidationError as error:
             raise _make_problem(error) from error
 

@@ -83,10 +83,12 @@ def post(json_data: GateReport) -> GateAnswer:
 
 def _store_proofs(finding: GateOutcome) -> None:
     """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
-    compared = [(case.case, case.comparison) for case in finding.cases if case.comparison and not case.case.base_stored]
-    if compared:
-        with get_database().writing({case.base.subject for case, _ in compared}) as session:
-            for case, comparison in compared:
+    comparisons = [
+        (case.case, case.comparison) for case in finding.cases if case.comparison and not case.case.base_stored
+    ]
+    if comparisons:
+        with get_database().writing({case.base.subject for case, _ in comparisons}) as session:
+            for case, comparison in comparisons:
                 proofs.store_proofs(session, case.build_request(), comparison)
         judging_schedule.judge_or_defer_series(get_database())
 

@@ -41,13 +41,13 @@ def register(app: APIFlask) -> None:
 
 def _complete_document(app: APIFlask, spec: Any) -> Any:
     """Add schemas, descriptions and the scheme of tokens to the OpenAPI document."""
-    documented = list(list_operations(app))
-    answers = {operation.answer for operation in documented if operation.answer} | {Problem}
-    queries = {operation.query for operation in documented if operation.query}
-    schemas = build_schemas(answers, {operation.body for operation in documented if operation.body} | queries)
+    operations = list(list_operations(app))
+    answers = {operation.answer for operation in operations if operation.answer} | {Problem}
+    queries = {operation.query for operation in operations if operation.query}
+    schemas = build_schemas(answers, {operation.body for operation in operations if operation.body} | queries)
     by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
-    spec["tags"] = list_tags(documented)
+    spec["tags"] = list_tags(operations)
     spec["components"] = {
         "schemas": schemas,
         "securitySchemes": {
@@ -59,7 +59,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
             }
         },
     }
-    for operation in documented:
+    for operation in operations:
         document = spec["paths"][operation.path][operation.method]
         complete_description(operation, document, schemas, by_query)
         for status in list_problem_statuses(operation, document):

@@ -34,9 +34,9 @@ def post(json_data: PlanRequest) -> Plan:
     with get_database().reading() as session:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
-        stored = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
+        stored_runs = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
         alike_environments = pool_runs.find_alike_environments(session, json_data)
-        own_runs = pool_runs.adopt_pool_runs(stored, alike_environments, json_data.environment.hash)
+        own_runs = pool_runs.adopt_pool_runs(stored_runs, alike_environments, json_data.environment.hash)
         plan = make_plan(
             json_data, positions, own_runs, plan_orders.find_orders(session, json_data, alike_environments)
         )

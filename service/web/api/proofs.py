@@ -55,7 +55,7 @@ def index(query_data: NominationQuery) -> NominationList:
     The series are judged first; where that takes long, the answer is 503 with Retry-After.
     """
     require_access_to_report([query_data.subject], [query_data.host], read_only=True)
-    selected = SeriesFilter(subject=query_data.subject, host=query_data.host, definition=query_data.definition)
-    judging_wait.judge_or_refuse(selected)
+    series_filter = SeriesFilter(subject=query_data.subject, host=query_data.host, definition=query_data.definition)
+    judging_wait.judge_or_refuse(series_filter)
     with get_database().reading() as session:
-        return list_nominations(session, selected)
+        return list_nominations(session, series_filter)

@@ -60,9 +60,9 @@ def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
             raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
         audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
-        added = silences.build_view(silence, now)
-    location = url_for("api.silences.get", silence_id=added.id)
-    return added.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": location}
+        silence_view = silences.build_view(silence, now)
+    location = url_for("api.silences.get", silence_id=silence_view.id)
+    return silence_view.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": location}
 
 
 @bp.get("/silences/<int:silence_id>")

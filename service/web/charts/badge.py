@@ -53,11 +53,11 @@ class Badge:
 def build_series_badge(series: SeriesDetail) -> Badge:
     """Describe the level of a series: the level after its last drift, otherwise its newest value."""
     label = series.title.lower()
-    newest = next((point for point in reversed(series.points) if point.on_path and point.value is not None), None)
-    if newest is None or newest.value is None:
+    newest_point = next((point for point in reversed(series.points) if point.on_path and point.value is not None), None)
+    if newest_point is None or newest_point.value is None:
         return Badge(label, "not measured", Tone.NEUTRAL)
     if not series.drifts:
-        return Badge(label, format_quantity(newest.value, series.unit), Tone.NEUTRAL)
+        return Badge(label, format_quantity(newest_point.value, series.unit), Tone.NEUTRAL)
     last_drift = max(series.drifts, key=lambda drift: (drift.committed_at, drift.id))
     change = f" ({format_percent(last_drift.percent)})" if last_drift.percent is not None else ""
     tone = Tone.BAD if last_drift.direction is Direction.REGRESSION else Tone.GOOD

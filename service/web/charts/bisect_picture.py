@@ -181,13 +181,13 @@ def _draw_branches(graph: Graph, main_line: set[str]) -> str:
 
 def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
     """Return the label of a culprit, on the side with more room."""
-    right = x < WIDTH / 2
+    is_on_left_half = x < WIDTH / 2
     return CulpritLabel(
         x=x,
         text=text,
-        text_x=round(x + (8 if right else -8), 1),
+        text_x=round(x + (8 if is_on_left_half else -8), 1),
         text_y=18.0 + 18 * (number % 2),
-        anchor="start" if right else "end",
+        anchor="start" if is_on_left_half else "end",
     )
 
 

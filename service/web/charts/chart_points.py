@@ -144,15 +144,15 @@ class Plots:
 
     def get_plot(self, series: SeriesDetail) -> Plot:
         """Return the plot of a series."""
-        failed = [failure.run_id for failure in series.failures]
+        failed_run_ids = [failure.run_id for failure in series.failures]
         with self._lock:
-            stored = self._stored.get(series.id)
+            stored_plot = self._stored.get(series.id)
         # The identical list: while it is referenced here, no other list has its identity. New points are a new list.
-        if stored is not None and stored[0] is series.points and stored[1] == failed:
-            return stored[2]
+        if stored_plot is not None and stored_plot[0] is series.points and stored_plot[1] == failed_run_ids:
+            return stored_plot[2]
         new_plot = build_plot(series)
         with self._lock:
-            self._stored[series.id] = series.points, failed, new_plot
+            self._stored[series.id] = series.points, failed_run_ids, new_plot
             self._stored.move_to_end(series.id)
             while len(self._stored) > _MAX_STORED_PLOTS:
                 self._stored.popitem(last=False)

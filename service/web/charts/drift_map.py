@@ -339,23 +339,25 @@ def _draw_callouts(
     return callouts
 
 
-def _describe_event(event: MapEvent, leading: MapDrift) -> tuple[str, str]:
+def _describe_event(event: MapEvent, leading_drift: MapDrift) -> tuple[str, str]:
     """Return which metric an event moved by how much; and the rest of the callout: where, and by whom."""
-    title = metric(leading.metric).title.lower() if leading.metric else "whole suite"
-    percent = compute_percent_change(leading.after - leading.before, leading.before)
-    moved = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
-    moved = moved if event.confirmed else prefix_provisional(moved)
+    title = metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
+    percent = compute_percent_change(leading_drift.after - leading_drift.before, leading_drift.before)
+    move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
+    move_text = move_text if event.confirmed else prefix_provisional(move_text)
     other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
     author = f" ({event.author})" if event.author else ""
-    return moved, f" in {leading.row[-1]}{other_series}" + (f" · {event.blamed}{author}" if event.blamed else "")
+    return move_text, f" in {leading_drift.row[-1]}{other_series}" + (
+        f" · {event.blamed}{author}" if event.blamed else ""
+    )
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
     """Return where the line of an event ends: at its first cell that is drawn in its column."""
-    for row, drawn in zip(layout.rows, rows, strict=True):
+    for row, drawn_row in zip(layout.rows, rows, strict=True):
         cell = row.cells.get(column)
         if cell and cell.largest.event == event_id:
-            return drawn.top + ROW / 2
+            return drawn_row.top + ROW / 2
     return bottom
 
 

@@ -133,7 +133,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     series: SeriesDetail,
     run_url: MakeRunUrl,
     window: Window | None = None,
-    overlaid: Iterable[SeriesDetail] = (),
+    overlaid_series: Iterable[SeriesDetail] = (),
     get_plot: Callable[[SeriesDetail], Plot] = build_plot,
     standings: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
@@ -145,7 +145,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         Address of the page of a run.
     window
         The part that is zoomed to; None for the whole series.
-    overlaid
+    overlaid_series
         Series to overlay, each at its own commits.
     get_plot
         Computes the plot of a series, or returns a stored one.
@@ -196,7 +196,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
         "lines": _list_lines(series, path),
         "others": [
-            _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid
+            _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid_series
         ],
     }
 
@@ -301,14 +301,14 @@ def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
     """Return the flag of a drift in the chart."""
     size = format_difference(drift.change, drift.unit)
     share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
-    decided = "" if standing == "open" else f", {standing}"
+    decision_clause = "" if standing == "open" else f", {standing}"
     return {
         **dot,
         "direction": drift.direction.value,
         "standing": standing,
         "weight": abs(drift.change) / max(abs(drift.before), abs(drift.after), 1e-9),
         "label": size,
-        "why": f"{drift.direction}{decided}: {size}{share}",
+        "why": f"{drift.direction}{decision_clause}: {size}{share}",
     }
 
 

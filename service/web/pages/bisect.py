@@ -328,10 +328,14 @@ def _choose_side(value: Number | None, good: Number | None, bad: Number | None, 
         return MeasuredSide.FAILED
     if good is None or bad is None:
         return MeasuredSide.BEFORE if bad is None else MeasuredSide.AFTER
-    to_good, to_bad = abs(value - good), abs(value - bad)
-    if least is not None and min(to_good, to_bad) > 0 and min(to_good, to_bad) >= least:
+    distance_to_good, distance_to_bad = abs(value - good), abs(value - bad)
+    if (
+        least is not None
+        and min(distance_to_good, distance_to_bad) > 0
+        and min(distance_to_good, distance_to_bad) >= least
+    ):
         return MeasuredSide.BETWEEN
-    return MeasuredSide.BEFORE if to_good <= to_bad else MeasuredSide.AFTER
+    return MeasuredSide.BEFORE if distance_to_good <= distance_to_bad else MeasuredSide.AFTER
 
 
 def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:

@@ -51,7 +51,7 @@ def show(drift_id: str) -> Page:
         if drift is None:
             abort(404, "There is no such drift. Later runs may have shown another level.")
         before, after = (runs.find_report(session, run_id) for run_id in (drift.run_before, drift.run_after))
-        imported = has_imported(before, after)
+        is_imported = has_imported(before, after)
         sparkline = sparklines.read_sparklines(session, [drift.series_id]).get(drift.series_id)
         searches = _list_open_searches(session, drift_id)
         doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift)
@@ -67,14 +67,14 @@ def show(drift_id: str) -> Page:
             "line": sparkline,
             "doubt": doubt,
             "searches": searches,
-            "may_order": guard.find_caller().may(Scope.ORDER) and not imported,
-            "imported": imported,
+            "may_order": guard.find_caller().may(Scope.ORDER) and not is_imported,
+            "imported": is_imported,
             "companions": _sort_companions(drift),
             "commands": [
-                commands.build_measure_command(report) for report in (before, after) if report and not imported
+                commands.build_measure_command(report) for report in (before, after) if report and not is_imported
             ],
             "setting_command": commands.build_settings_command(before, after)
-            if drift.settings and before and after and not imported
+            if drift.settings and before and after and not is_imported
             else "",
             **evidence.find_drift_profiles(drift, before, after),
             "bisects": bisects,

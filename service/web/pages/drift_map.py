@@ -152,16 +152,16 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     drifts = drift_map.list_map_drifts(session, subject_id, columns)
     if not drifts:
         return None
-    arranged = layout.arrange_drifts(columns, drifts, max_rows=size.rows, max_bars=size.bars)
-    linked_cells = choose_linked_cells(arranged, size.links)
-    important = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
+    arranged_map = layout.arrange_drifts(columns, drifts, max_rows=size.rows, max_bars=size.bars)
+    linked_cells = choose_linked_cells(arranged_map, size.links)
+    important_events = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
     config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
     named_events = NamedEvents(
-        events=drift_map.read_map_events(session, list_linked_events(arranged, linked_cells)),
-        important_events=[event for event in important if event.id in arranged.leading],
-        config_events=[event for event in config_events if event.id in arranged.leading],
+        events=drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells)),
+        important_events=[event for event in important_events if event.id in arranged_map.leading],
+        config_events=[event for event in config_events if event.id in arranged_map.leading],
     )
-    return MapContent(arranged, linked_cells, named_events)
+    return MapContent(arranged_map, linked_cells, named_events)
 
 
 def _find_subject(session: Session, name: str | None) -> int | None:

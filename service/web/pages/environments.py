@@ -18,13 +18,13 @@ bp = make_page_blueprint("environments")
 def index() -> Page:
     """List all environments, the last seen first."""
     with get_database().reading() as session:
-        listed = environments.list_environments(session)
+        environment_list = environments.list_environments(session)
     return Page(
         "environments.html",
-        {"environments": name_environments(listed)},
-        document=lambda: listed,
+        {"environments": name_environments(environment_list)},
+        document=lambda: environment_list,
         table=lambda: Table.from_records(
-            listed,
+            environment_list,
             ("environment", lambda entry: entry.hash),
             ("hosts", lambda entry: " ".join(entry.hosts)),
             *("runs", "first_seen", "last_seen"),
@@ -40,14 +40,18 @@ def show(environment: str) -> Page:
         if entry is None:
             abort(404, "No environment has this hash, or several hashes begin with these letters.")
         other_hash = request.args.get("against") or environments.find_environment_before(session, entry)
-        against = environments.find_environment(session, other_hash) if other_hash else None
-        if "against" in request.args and against is None:
+        other_environment = environments.find_environment(session, other_hash) if other_hash else None
+        if "against" in request.args and other_environment is None:
             abort(404, "The environment to compare with does not exist.")
         other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
-    changes = list_setting_changes(against.settings, entry.settings) if against else []
+    changes = list_setting_changes(other_environment.settings, entry.settings) if other_environment else []
     return Page(
         "environment.html",
-        {"environment": entry, "against": against, "changes": changes, "others": other_environments},
-        document=lambda: {"environment": entry, "against": against and against.hash, "changes": changes},
+        {"environment": entry, "against": other_environment, "changes": changes, "others": other_environments},
+        document=lambda: {
+            "environment": entry,
+            "against": other_environment and other_environment.hash,
+            "changes": changes,
+        },
         table=lambda: Table(("setting", "value"), sorted(entry.settings.items())),
     )

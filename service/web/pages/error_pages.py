@@ -43,9 +43,11 @@ def _render_http_error(error: HTTPException) -> ResponseReturnValue:
 
 def _render_not_found(error: HTTPException) -> ResponseReturnValue:
     """Answer an unknown address with a page for people, and with a problem document for programs."""
-    for_people = request.blueprint is not None or request.accept_mimetypes.accept_html
+    is_for_people = request.blueprint is not None or request.accept_mimetypes.accept_html
     return (
-        _render_http_error(error) if for_people and not request.path.startswith("/api/") else answer_http_error(error)
+        _render_http_error(error)
+        if is_for_people and not request.path.startswith("/api/")
+        else answer_http_error(error)
     )
 
 

@@ -233,9 +233,9 @@ def _build_context(event_id: str) -> dict[str, Any]:
         doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift) if drift else ""
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
-    profiled: dict[str, Any] = {}
+    profile_context: dict[str, Any] = {}
     if drift and not guard.is_anonymous():
-        profiled = evidence.find_drift_profiles(drift, before, after)
+        profile_context = evidence.find_drift_profiles(drift, before, after)
     if guard.is_anonymous():
         log, bisects, commits = [], [], []
     return {
@@ -244,7 +244,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
         "picture": draw_drift(detail, drift) if drift and detail else None,
         "imported": has_imported(before, after),
         "doubt": doubt,
-        **profiled,
+        **profile_context,
         "completions": commits,
         "log": log,
         "bisects": bisects,

@@ -54,15 +54,15 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
     ]
     with get_database().reading() as session:
         view = profile.find_pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
-        imported = has_imported(before, after)
-        question = None if imported else _build_question(session, drift)
+        is_imported = has_imported(before, after)
+        question = None if is_imported else _build_question(session, drift)
         job = _find_open_job(session, question)
     return {
         "evidence": view,
         "evidence_job": job,
         "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
-        "evidence_command": "" if imported else _build_command(drift, before, after),
-        "evidence_imported": imported,
+        "evidence_command": "" if is_imported else _build_command(drift, before, after),
+        "evidence_imported": is_imported,
         "evidence_scripts": profile.list_scripts() if view else [],
     }
 

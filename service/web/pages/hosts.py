@@ -32,15 +32,15 @@ def show(name: str) -> Page:
     with get_database().reading() as session:
         host_list = hosts.list_hosts(session, name)
         environment_list = environments.list_environments(session, name) if host_list else []
-        newest = runs.list_page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
+        newest_runs = runs.list_page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
     if not host_list:
         abort(404, "No host with this name has reported anything yet.")
     (host,) = host_list
     return Page(
         "host.html",
-        {"host": host, "environments": name_environments(environment_list), "runs": newest},
-        document=lambda: {"host": host, "environments": environment_list, "runs": newest.items},
-        table=lambda: build_run_table(newest.items),
+        {"host": host, "environments": name_environments(environment_list), "runs": newest_runs},
+        document=lambda: {"host": host, "environments": environment_list, "runs": newest_runs.items},
+        table=lambda: build_run_table(newest_runs.items),
     )
 
 

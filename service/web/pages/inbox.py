@@ -300,14 +300,14 @@ def _parse_moment(name: str, text: str, now: datetime) -> datetime:
 
 def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
     """Return events with what the list shows of each: its drift, its sparkline and its next step."""
-    leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
+    leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], 1)
     sparkline_of_series = sparklines.read_sparklines(
-        store, [of_event[0].series_id for of_event in leading.values() if of_event]
+        store, [of_event[0].series_id for of_event in leading_drifts.values() if of_event]
     )
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
-        drift = next(iter(leading[event.id]), None)
+        drift = next(iter(leading_drifts[event.id]), None)
         rows.append(
             ListedEvent(
                 event,

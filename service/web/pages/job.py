@@ -104,10 +104,10 @@ def _build_context(job_id: int) -> dict[str, Any]:
         if row is None:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
         job = jobs.build_view(row)
-        measured = runs.list_runs_by_id(session, job.runs[-_MAX_RUNS:])
+        measured_runs = runs.list_runs_by_id(session, job.runs[-_MAX_RUNS:])
     return {
         "job": job,
-        "measured": measured,
+        "measured": measured_runs,
         "actions": [action.value for action in _ACTIONS if is_possible(job.state, action)]
         if guard.find_caller().may(Scope.ORDER)
         else [],

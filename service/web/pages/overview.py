@@ -49,7 +49,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     # What the page shows beside the events.
     with get_database().reading() as session:
         n_judged = overview.count_judged(session)
-        failures, quarantined = _list_failures(session), runs.list_newest_quarantined_runs(session)
+        failures, quarantined_runs = _list_failures(session), runs.list_newest_quarantined_runs(session)
         all_hosts, activity = (
             hosts.list_hosts(session),
             overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME),
@@ -57,7 +57,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS)
     # Without a token, nothing about hosts and jobs.
     if guard.is_anonymous():
-        all_hosts, activity, quarantined = [], [], []
+        all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = redact_for_caller(failures)
     grouped = _group_failures_by_revision(failures)
@@ -68,7 +68,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
             n_series=n_judged,
             failures=grouped[:_MAX_SHOWN_FAILURES],
             n_failures=len(grouped),
-            quarantined=quarantined,
+            quarantined=quarantined_runs,
             hosts=all_hosts,
             activity=activity,
             jobs=open_jobs,
@@ -80,7 +80,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
             "drifts": _list_open_drifts(),
             "series": _list_judged(),
             "not_measured": failures,
-            "quarantined": quarantined,
+            "quarantined": quarantined_runs,
             "hosts": all_hosts,
             "activity": activity,
             "jobs": open_jobs.items,
@@ -101,21 +101,21 @@ def _list_open_drifts() -> Sequence[Drift]:
 
 def _list_failures(session: Session) -> list[RunSummary]:
     """Return the newest runs that measured nothing, unless the case was measured at that revision afterwards."""
-    newest = [
+    newest_failures = [
         run
         for outcome in (Outcome.FAILED, Outcome.SKIPPED)
         for run in runs.list_page(session, RunFilter(outcome=outcome), _MAX_FAILURES, 0).items
     ]
-    failures = [run for run in newest if not _is_measured(session, run)]
+    failures = [run for run in newest_failures if not _is_measured(session, run)]
     return sorted(failures, key=lambda run: run.started_at, reverse=True)
 
 
 def _is_measured(session: Session, run: RunSummary) -> bool:
     """Return whether the case of a run has been measured at its revision."""
-    measured = RunFilter(
+    measured_filter = RunFilter(
         subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED, quarantined=False
     )
-    return runs.list_page(session, measured, 1, 0).total > 0
+    return runs.list_page(session, measured_filter, 1, 0).total > 0
 
 
 def _group_failures_by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:

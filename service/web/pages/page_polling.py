@@ -30,13 +30,13 @@ _FAST_POLLS = 1200
 def ask() -> Response:
     """Return the next element to poll with; if there is news, trigger an event that the page listens to."""
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
-    quiet = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
+    n_quiet_polls = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
     busy = min(max(request.args.get("busy", 0, int), 0), _MAX_DOUBLINGS)
     state = read_current_state(series_id, jobs)
-    changed = state != request.args.get("state")
-    pace = {"busy": busy + 1} if changed else {"quiet": quiet + 1}
+    has_changed = state != request.args.get("state")
+    pace = {"busy": busy + 1} if has_changed else {"quiet": n_quiet_polls + 1}
     response = make_response(build_watcher(state, series_id, jobs, **pace))
-    if changed:
+    if has_changed:
         response.headers["HX-Trigger"] = "faultwatch:changed"
     response.headers["Cache-Control"] = "no-store"
     return response

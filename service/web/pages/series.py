@@ -43,23 +43,23 @@ def show(series_id: int) -> Page:
     rows = len(series.points) if "all" in request.args else _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
     points = PLOTS.get_plot(series).newest_first[:rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
-    overlaid = list_overlaid(series)
-    drawing = draw_chart(series, overlaid)
+    overlaid_series = list_overlaid(series)
+    drawing = draw_chart(series, overlaid_series)
     can_draw = drawing["path"] or drawing["beside"]
-    suspected, power = _find_likely_changes(series)
+    suspected_changes, power = _find_likely_changes(series)
     return Page(
         "series.html",
         {
             "series": series,
             "chart": drawing,
-            "others": overlaid,
+            "others": overlaid_series,
             "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
             "companions": _choose_companions(series, siblings),
             "points": points,
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
-            "suspected": suspected,
+            "suspected": suspected_changes,
             "power": power,
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
@@ -104,12 +104,12 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
     """
     if not series.judged:
         return [], ""
-    selected = SeriesFilter(series.subject, series.case, series.metric, series.host, series.definition)
+    series_filter = SeriesFilter(series.subject, series.case, series.metric, series.host, series.definition)
     with get_database().reading() as session:
-        likely = list_likely_changes(session, selected)
+        likely_changes = list_likely_changes(session, series_filter)
     flagged = {drift.revision for drift in series.drifts}
-    suspected = [nomination for nomination in likely.items if nomination.head not in flagged]
-    return suspected, next((power.sentence for power in likely.powers), "")
+    suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged]
+    return suspected_changes, next((power.sentence for power in likely_changes.powers), "")
 
 
 def _list_siblings(series: SeriesDetail) -> list[Sibling]:

@@ -64,11 +64,13 @@ def add(series_id: int) -> ResponseReturnValue:
     except ValidationError as error:
         abort(422, forms.describe_errors(error))
     with get_database().writing() as session:
-        stored = silences.add_silence(session, silence, silence.author or "", now)
-        if stored is None:
+        stored_silence = silences.add_silence(session, silence, silence.author or "", now)
+        if stored_silence is None:
             abort(404, "There is no such series.")
         session.flush()
-        audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(stored), silence.author)
+        audit_log.record_action(
+            session, AuditAction.SILENCED, *silences.summarise_silence(stored_silence), silence.author
+        )
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
 
 

@@ -39,13 +39,13 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     """Order a measurement of a case at a commit, by the button of a page that needs it."""
     form = forms.read_form()
     with get_database().reading() as session:
-        entry, why = resolve_commit_name(session, commit, subject)
+        entry, problem = resolve_commit_name(session, commit, subject)
         question = unmeasured_commit.find_measure_question(session, entry, form.get("case", "")) if entry else None
     if entry is None:
-        abort(HTTPStatus.NOT_FOUND, why)
+        abort(HTTPStatus.NOT_FOUND, problem)
     if question is None:
-        why = f"No host of {subject} has measured the case {form.get('case', '')!r}, so no host can measure it."
-        abort(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+        problem = f"No host of {subject} has measured the case {form.get('case', '')!r}, so no host can measure it."
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, problem)
     try:
         job_order = JobOrder(question=question, author=form["author"] or None)
     except ValidationError as error:

@@ -60,15 +60,15 @@ def case(key: str) -> Page:
         entry = cases.find_case(session, key)
         if entry is None:
             abort(404, "There is no such case. It may belong to another Faultwatch service.")
-        of_name = series.list_page(session, series.SeriesFilter(case=entry.name)).items
+        series_of_name = series.list_page(session, series.SeriesFilter(case=entry.name)).items
         same_case = entry.definition, entry.parameters
-        summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
+        summaries = [summary for summary in series_of_name if (summary.definition, summary.parameters) == same_case]
         groups = _group_series_by_host(summaries)
         lines = sparklines.read_sparklines(session, [summary.id for group in groups for summary in group.charted])
         drifts = redact_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
         event_ids, n_events = case_drifts.list_case_events(session, key, _MAX_EVENTS)
-        listed = redact_for_caller(events.list_in_order(session, event_ids))
-        rows = inbox.build_rows(session, listed)
+        listed_events = redact_for_caller(events.list_in_order(session, event_ids))
+        rows = inbox.build_rows(session, listed_events)
     return Page(
         "case.html",
         {
@@ -80,7 +80,7 @@ def case(key: str) -> Page:
             "n_events": n_events,
             "n_runs": max((summary.n_points for summary in summaries), default=0),
         },
-        document=lambda: {"case": entry, "series": summaries, "drifts": drifts.items, "events": listed},
+        document=lambda: {"case": entry, "series": summaries, "drifts": drifts.items, "events": listed_events},
         table=lambda: Table.from_records(
             summaries,
             ("series", lambda summary: summary.id),
@@ -120,12 +120,12 @@ def _group_series_by_host(summaries: list[SeriesSummary]) -> list[HostSeries]:
 
 def _choose_charted(summaries: list[SeriesSummary]) -> list[SeriesSummary]:
     """Return the series of one host that say most: those that are judged, and what a change of them costs."""
-    charted = [
+    charted_series = [
         summary
         for summary in summaries
         if summary.latest is not None and (summary.judged or summary.metric in _COMPANIONS)
     ]
-    return charted[:_MAX_CHARTS]
+    return charted_series[:_MAX_CHARTS]
 
 
 def _build_table(entries: list[CaseEntry]) -> Table:

@@ -72,7 +72,7 @@ def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
     """Return how many cases changed, and the largest changes of what counts."""
     results = [case.result for case in cases]
     changed = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
-    largest = sorted(changed, key=rank_change)[:N_LARGEST]
+    largest_changes = sorted(changed, key=rank_change)[:N_LARGEST]
     return ChangeCounts(
         worse=results.count("worse"),
         better=results.count("better"),
@@ -80,7 +80,7 @@ def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
         undecided=results.count("undecided"),
         largest=[
             LargeChange(is_worse(row), _describe_change(row), row.pair.head[0].case, row.head.series or row.base.series)
-            for row in largest
+            for row in largest_changes
         ],
     )
 

@@ -41,23 +41,23 @@ def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric
     return sorted(rows, key=_SORT_KEYS[sort])
 
 
-def build_row(compared: ComparedMetric) -> ComparisonRow:
+def build_row(compared_metric: ComparedMetric) -> ComparisonRow:
     """Return a row in full."""
-    base, head = compared.pair.base[0], compared.pair.head[0]
+    base, head = compared_metric.pair.base[0], compared_metric.pair.head[0]
     return ComparisonRow(
         subject=head.subject,
         case=head.case,
-        title=compared.metric.title,
-        unit=compared.metric.unit,
+        title=compared_metric.metric.title,
+        unit=compared_metric.metric.unit,
         host_base=base.host,
         host_head=head.host,
         revision_base=base.revision,
         revision_head=head.revision,
         run_base=base.run_id,
         run_head=head.run_id,
-        series_base=compared.base.series,
-        series_head=compared.head.series,
-        verdict=compared.build_verdict(),
+        series_base=compared_metric.base.series,
+        series_head=compared_metric.head.series,
+        verdict=compared_metric.build_verdict(),
     )
 
 
@@ -71,26 +71,26 @@ def build_table(rows: Iterable[ComparedMetric]) -> Table:
     return Table(columns, map(_build_cells, rows))
 
 
-def _build_cells(compared: ComparedMetric) -> tuple[object, ...]:
+def _build_cells(compared_metric: ComparedMetric) -> tuple[object, ...]:
     """Return the cells of one compared metric, for CSV."""
-    base, head, verdict = compared.pair.base[0], compared.pair.head[0], compared.build_verdict()
+    base, head, verdict = compared_metric.pair.base[0], compared_metric.pair.head[0], compared_metric.build_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
-        *(verdict.metric, compared.metric.unit, verdict.verdict.value),
+        *(verdict.metric, compared_metric.metric.unit, verdict.verdict.value),
         *(verdict.base.level, verdict.base.low, verdict.base.high, verdict.base.n),
         *(verdict.head.level, verdict.head.low, verdict.head.high, verdict.head.n),
         *(verdict.change, verdict.percent, verdict.rule, verdict.sentence),
     )
 
 
-def rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
+def rank_change(compared_metric: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
     return (
-        _VERDICT_ORDER[compared.decision.verdict],
-        not compared.counts,
-        -compared.size,
-        rank_metric(compared.metric.name),
-        compared.pair.head[0].case,
+        _VERDICT_ORDER[compared_metric.decision.verdict],
+        not compared_metric.counts,
+        -compared_metric.size,
+        rank_metric(compared_metric.metric.name),
+        compared_metric.pair.head[0].case,
     )
 
 

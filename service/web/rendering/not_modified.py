@@ -23,13 +23,19 @@ _MAX_AGE_SECONDS = 30
 
 def find_current_etag() -> str | None:
     """Return the current entity tag of the requested page; None if the database does not have a data version."""
-    stored = read_version(get_database())
-    if stored is None:
+    stored_version = read_version(get_database())
+    if stored_version is None:
         return None
     caller = guard.find_caller()
     cookie = sorted((name, value) for name, value in session.items() if name not in _IRRELEVANT_KEYS)
     reader = caller.name, sorted(caller.scopes), caller.token_id, cookie
-    version = request.full_path, request.headers.get("Accept", ""), stored, reader, int(time.time() / _MAX_AGE_SECONDS)
+    version = (
+        request.full_path,
+        request.headers.get("Accept", ""),
+        stored_version,
+        reader,
+        int(time.time() / _MAX_AGE_SECONDS),
+    )
     return hashlib.sha256(repr(version).encode()).hexdigest()[:24]
 
 

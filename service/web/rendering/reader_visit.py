@@ -22,11 +22,11 @@ def find_current_visit(now: datetime) -> Visit:
     """
     token = guard.find_caller().token_id if guard.requires_tokens() else None
     with get_database().reading() as store:
-        stored = tokens.find_visit(store, token) if token else _read_cookie()
+        stored_visit = tokens.find_visit(store, token) if token else _read_cookie()
     if "HX-Request" in request.headers or request.method != "GET":
-        return stored or Visit(None, now)
-    visit = find_visit_at(stored, now)
-    if visit == stored:
+        return stored_visit or Visit(None, now)
+    visit = find_visit_at(stored_visit, now)
+    if visit == stored_visit:
         return visit
     if token:
         with get_database().writing() as store:

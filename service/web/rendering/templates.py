@@ -69,9 +69,9 @@ def _make_breakable(name: str) -> Markup:
 
 def _build_time_element(moment: datetime) -> Markup:
     """Return an element with a time in UTC; the browser puts it into the reader's zone."""
-    exact = moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    exact_time = moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
     text = _format_utc(moment)
-    return Markup(f'<time datetime="{exact}Z" title="{text}">{text}</time>')  # noqa: S704 - digits alone
+    return Markup(f'<time datetime="{exact_time}Z" title="{text}">{text}</time>')  # noqa: S704 - digits alone
 
 
 def _build_commit_element(hash_: str) -> Markup:

@@ -183,12 +183,12 @@ def complete_description(
     scope_sentence = f"Needs the scope `{scope}`." if scope else "Needs no token."
     document["description"] = f"{join_lines(text)} {scope_sentence}".strip()
     document["security"] = [{TOKEN: []}] if scope else []
-    in_path = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
-    for parameter in in_path:
+    path_parameters = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
+    for parameter in path_parameters:
         parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
         if parameter["name"] in operation.uuids:
             parameter["schema"]["format"] = "uuid"
-    document["parameters"] = [*in_path, *_list_query_parameters(operation.query, queries)]
+    document["parameters"] = [*path_parameters, *_list_query_parameters(operation.query, queries)]
     example = EXAMPLES.get(document["operationId"])
     if operation.body is not None:
         content: dict[str, Any] = {"schema": _build_reference(operation.body, schemas)}

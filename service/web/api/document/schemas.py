@@ -88,7 +88,7 @@ def _name_types(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
 
 def _order_models(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
     """Return models once each, in a fixed order and completely built."""
-    unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
-    for model in unique:
+    unique_models = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
+    for model in unique_models:
         model.model_rebuild()  # models of the contract are built on first use
-    return unique
+    return unique_models
