@@ -1,6 +1,6 @@
 """Other change-point detectors on the same series, where ``make peers`` has installed them.
 
-They need another numpy than the service, so they run in their own process and environment.
+They need a different version of numpy than the service, so they run in their own process and environment.
 """
 
 from __future__ import annotations

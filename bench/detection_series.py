@@ -13,7 +13,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Setting:
-    """How strong and how dense the changes are; the judge draws its series with another one than the tuner."""
+    """How strong and how dense the changes are; the judge draws its series with a different one than the tuner."""
 
     steps: tuple[int, int] = (1, 4)
     spacing: int = 25

@@ -1,6 +1,6 @@
 """How large the drift map is and how long it takes, of 1,000 cases at 5,000 commits.
 
-``python -m bench.drift_map [DRIFTS]``: stores a subject with so many drifts, of which one in ten is of a change of the
+``python -m bench.drift_map [DRIFTS]``: stores a subject with this many drifts, of which one in ten is a change of the
 kernel that moves every tenth case, and asks an application for the picture, the page and the first page: at first,
 when nothing of it is known, and again.
 """

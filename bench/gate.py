@@ -1,7 +1,7 @@
 """Pull requests by the hundred through the gate: who is flagged, and how soon GitHub is told.
 
 Everything but GitHub is real: git, the compiler, the sandbox, perf, its own service over HTTP, and the App that
-posts. Each pull request changes the program; some touch one page more. In every other one elapsed time is judged beside
+posts. Each pull request changes the program; some touch one more page. In every other one elapsed time is judged beside
 the faults, so there is noise that must not flag anybody. ``python -m bench.gate [--quick]``; quick is a tenth.
 """
 
@@ -40,7 +40,7 @@ from service.forges.signature import sign_body
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10
-"""Pull requests without a change, and with one page more; and by what --quick divides them."""
+"""Pull requests without a change, and with one more page; and by what --quick divides them."""
 COMMENT_LIMIT, WEBHOOK_LIMIT = 2.0, 1.0
 """Seconds from the last sample to the comment, and to the answer to a webhook."""
 PATIENCE = 30.0
@@ -117,7 +117,7 @@ class Run:
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect_to_service(settings) as service:
             with plan_gate(workload, self.repository, self.base, head) as plan:
-                ends = (plan.ends.base, plan.ends.measured)
+                ends = (plan.ends.base, plan.ends.measured_commit)
                 results = compare_cases(service, self.repository, workload, self.place, ends, plan.case_pairs)
                 report = build_gate_report(results, plan, self._job())
             finished = max(result.head.finished_at.timestamp() for result in results)
@@ -234,7 +234,7 @@ def main(quick: bool) -> None:
     if false:
         misses.append(f"{false} of {unchanged} pull requests without a change were flagged")
     if found < more:
-        misses.append(f"{found} of {more} pull requests with one page more were flagged")
+        misses.append(f"{found} of {more} pull requests with one more page were flagged")
     if latencies[-1] > COMMENT_LIMIT:
         misses.append(f"a comment took {latencies[-1]:.2f} s from the last sample, over {COMMENT_LIMIT:g} s")
     if webhooks[-1] > WEBHOOK_LIMIT:

@@ -194,7 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--moments", type=int, default=MOMENTS)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this many")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     chance = random.Random(options.seed)

@@ -78,7 +78,8 @@ Faults = tuple[int, int]
 def bare(command: Sequence[str], folder: Path) -> Faults:
     """Count the faults of a command by perf stat alone, with the same bytes on its stack as by the runner.
 
-    It writes to pipes there too: the Fortran library sizes its buffers by what its output is, which can be a page more.
+    It writes to pipes there too: the Fortran library sizes its buffers by the kind of its output, which can mean one
+    more page.
     """
     output = folder / "bare.csv"
     environment = pad_variables({**STATE.environment, **added_by_perf()}, command)
@@ -247,7 +248,7 @@ def one_page(ledger: Ledger, folder: Path, tenth: bool) -> None:
             done = versus(folder, (str(pages), "1", "1"), (str(pages + 1), "1", "1"))
             faults = verdict(done, "minor-faults")
             found += faults.verdict is Verdict.CHANGED and faults.change == 1
-        ledger.claim(f"one page more in {pages:,} found, of {number}", found == number, found)
+        ledger.claim(f"one more page in {pages:,} found, of {number}", found == number, found)
 
 
 def throughput(ledger: Ledger, folder: Path, tenth: bool) -> None:

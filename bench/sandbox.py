@@ -127,7 +127,7 @@ def main(arguments: Sequence[str]) -> None:
         box = (
             create_sandbox()
             if sys.base_prefix.startswith("/usr")
-            else replace(create_sandbox(), readable=(sys.base_prefix,))
+            else replace(create_sandbox(), readable_folders=(sys.base_prefix,))
         )
         for name, *both in sides(Path(scratch), names, box):
             found: list[list[int]] = [[], []]

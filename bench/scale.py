@@ -63,7 +63,7 @@ _COMMITS = 20
 _CASES = 100
 """Of each subject of the writers."""
 _MOVED = 100
-"""One case in so many takes a step."""
+"""One case in this many takes a step."""
 _KILLED_AT = 0.5
 """Which share is still to be judged when the service is killed."""
 
@@ -247,7 +247,7 @@ def _machine(serving: ExitStack, url: str) -> Service:
 
 
 def _store_all(services: Sequence[Service], commits: int, server: int) -> tuple[float, float]:
-    """Have the services store so many commits of each subject; return the wall clock and processor seconds."""
+    """Have the services store this many commits of each subject; return the wall clock and processor seconds."""
 
     def store(number: int) -> None:
         data = Scale(f"subject-{number}", _CASES)
@@ -271,7 +271,7 @@ def _send(service: Service, bodies: Iterable[bytes]) -> None:
 
 
 def _wait(service: Service, left: float) -> None:
-    """Wait until at most so many series are to be judged."""
+    """Wait until at most this many series are to be judged."""
     while (now := _unjudged(service)) > left:
         progress(f"{now:,} series wait to be judged")
         time.sleep(0.2)

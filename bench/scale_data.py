@@ -17,7 +17,7 @@ STEP = 16
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A subject with so many cases."""
+    """A subject with this many cases."""
 
     subject: str
     cases: int
@@ -28,12 +28,12 @@ class Scale:
         return self.cases * len(METRICS)
 
     def batches(self, commit: int, runs: int, moved: int = 0) -> Iterator[bytes]:
-        """Return bodies of requests with so many runs, which measure each case at a commit.
+        """Return bodies of requests with this many runs, which measure each case at a commit.
 
         Parameters
         ----------
         moved
-            One case in so many has more minor faults than before; 0 for none.
+            One case in this many has more minor faults than before; 0 for none.
         """
         head, told = report_head(self.subject, {"judging": {"judge": NOISY}}), revision(commit, self.subject)
         commit_told = told.model_dump_json()

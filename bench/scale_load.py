@@ -48,7 +48,7 @@ _POLL = re.compile(r'hx-get="(/live[^"]*)" hx-trigger="load delay:(\d+)ms')
 
 
 def load(seconds: float) -> dict[str, Any]:
-    """Serve the busy hour for so many seconds.
+    """Serve the busy hour for this many seconds.
 
     Returns
     -------

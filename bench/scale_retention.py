@@ -33,7 +33,7 @@ _PAGES = ("/", "/matrix", "/runs", f"/api/v1/drifts?subject={SUBJECT}&limit=50",
 
 
 def retention(copies: int) -> dict[str, Any]:
-    """Load so many times ten million samples, the tenths in their own parts; reduce all but the last tenth.
+    """Load this many times ten million samples, the tenths in their own parts; reduce all but the last tenth.
 
     Returns
     -------

@@ -55,7 +55,7 @@ _BLOCK = 1000
 
 
 def compare(copies: int) -> dict[str, Any]:
-    """Load a store of so many times ten million samples, and one of a million; ask both the same.
+    """Load a store of this many times ten million samples, and one of a million; ask both the same.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def compare(copies: int) -> dict[str, Any]:
 
 
 def draw_large(folder: Path, copies: int) -> Path:
-    """Return a SQLite file of so many times ten million samples, the tenths of them in their own parts."""
+    """Return a SQLite file of this many times ten million samples, the tenths of them in their own parts."""
     return _multiply(_draw(folder / "part", LARGE), folder / "large.db", copies)
 
 
@@ -175,7 +175,7 @@ def settle(url: str) -> None:
 
 
 def _multiply(file: Path, new: Path, copies: int) -> Path:
-    """Write a store with so many times the cases, each with the runs of one of the file."""
+    """Write a store with this many times the cases, each with the runs of one of the file."""
     database = Database(f"sqlite:///{new}")
     upgrade_database(database)
     database.close()

@@ -81,7 +81,7 @@ def measured_at(case: int, commit: int) -> datetime:
 
 
 def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Return bodies of requests that hold so many runs, and how many each holds; commit by commit."""
+    """Return bodies of requests that hold this many runs, and how many each holds; commit by commit."""
     head = report_head()
     body: list[str] = []
     for commit in range(first_commit, first_commit + size.commits):

@@ -26,7 +26,7 @@ _LONGEST_SECONDS = 0.25
 def kill_often(folder: Path, kills: int, progress: Callable[[str], None]) -> dict[str, int | str]:
     """Return what became of the runs that were sent: lost and doubled ones, and whether the database is sound.
 
-    What was acknowledged is noted in the folder at once: a bench that was stopped goes on there, up to so many kills.
+    What was acknowledged is noted in the folder at once: a bench that was stopped goes on there, up to this many kills.
     """
     folder.mkdir(parents=True, exist_ok=True)
     noted = folder / "acknowledged.jsonl"

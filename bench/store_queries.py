@@ -48,7 +48,7 @@ def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
         "runs that failed": ["/api/v1/runs?outcome=failed&limit=20"],
         "runs in quarantine": ["/api/v1/runs?host=host&quarantined=true&limit=20"],
         "compare two runs": [f"/compare.json?base={runs[0]}&head={runs[1]}"],
-        # Others each time, too: what was just compared is kept for its other pages.
+        # Others each time as well: what was just compared is kept for its other pages.
         "compare two revisions": [f"/compare.json?{pair}" for pair in pairs],
         "figures of the service": ["/metrics"],
         "all of two revisions": [f"/compare.json?{pair}&metric=all" for pair in pairs],

@@ -113,7 +113,7 @@ def _draw(chance: random.Random) -> list[str]:
     living = frozenset().union(*(list_commits_between(subject.parents, "", tip) for tip in tips))
     wrong = [
         f"{commit} is dead and on a path"
-        for sequence in (trend.path, *trend.beside)
+        for sequence in (trend.path, *trend.points_beside)
         for commit in {point.revision for point in sequence}
         if commit not in living
     ]

@@ -54,8 +54,8 @@ def try_gate_build(
         environment = get_build_variables(workload)
         hidden = list_hidden(list_needs(workload.build.needs, environment), builder.sandbox)
         folders = tuple(dict.fromkeys(str(need.folder) for need in hidden))
-        sandbox = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
-        readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable)
+        sandbox = replace(builder.sandbox, readable_folders=(*builder.sandbox.readable_folders, *folders))
+        readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable_folders)
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         # The message suggests filling a folder with packages: where it does not exist yet, the gate must show it then.

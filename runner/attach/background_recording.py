@@ -49,7 +49,7 @@ class Recordings(Struct):
     ----------
     addresses
         Each fault with its address, and the calls that map and return memory.
-    sampled
+    sampled_recording
         Some faults with their addresses, and all of these calls, for longer.
     stacks
         Stacks of some faults, and of the CPU time.
@@ -61,14 +61,14 @@ class Recordings(Struct):
 
     budget: RecordingBudget | None = None
     addresses: TimedRecording | None = None
-    sampled: TimedRecording | None = None
+    sampled_recording: TimedRecording | None = None
     stacks: TimedRecording | None = None
     switches: TimedRecording | None = None
     problems: list[str] = field(default_factory=list)
 
     def close(self) -> None:
         """End what still records, and give up the recordings."""
-        for timed_recording in (self.addresses, self.sampled, self.stacks, self.switches):
+        for timed_recording in (self.addresses, self.sampled_recording, self.stacks, self.switches):
             if timed_recording:
                 timed_recording.recorder.close()
 
@@ -148,7 +148,7 @@ class LiveRecording:
             self.recordings.addresses = self._record_addresses(addresses, end, budget.max_faults)
         if sampled_addresses and not self.stop.is_set():
             end = min(time.monotonic() + budget.sampled_seconds, deadline)
-            self.recordings.sampled = self._record_addresses(
+            self.recordings.sampled_recording = self._record_addresses(
                 sampled_addresses, end, 2 * budget.max_faults * budget.sampled_period, budget.sampled_period
             )
         if not self.stop.is_set():
@@ -250,4 +250,4 @@ def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:
     """Return what was used between two readings."""
-    return compute_interval(before, after, 1.0).used
+    return compute_interval(before, after, 1.0).used_figures

@@ -66,7 +66,7 @@ class Figures(Struct, frozen=True):
 
 
 class Waits(Struct, frozen=True):
-    """How often threads were sampled, and in how many samples they waited for something."""
+    """How many times threads were sampled, and in how many samples they waited for something."""
 
     samples: int = 0
     lock: int = 0
@@ -86,21 +86,21 @@ class Interval(Struct, frozen=True):
     ----------
     seconds
         How long it was.
-    used
+    used_figures
         The differences of the counts; ``resident``, ``threads`` and ``processes`` are those of its end.
     resident_growth
         By how many bytes the memory grew.
     """
 
     seconds: float
-    used: Figures
+    used_figures: Figures
     resident_growth: int
     waits: Waits = Waits()
 
     @property
     def system_share(self) -> float:
         """The share of the CPU time in the kernel."""
-        return self.used.system / self.used.cpu if self.used.cpu else 0.0
+        return self.used_figures.system / self.used_figures.cpu if self.used_figures.cpu else 0.0
 
 
 def compute_interval(before: Figures, after: Figures, seconds: float, waits: Waits = Waits()) -> Interval:  # noqa: B008 - immutable

@@ -176,7 +176,7 @@ def observe_processes(
         Observation(program, host, interval, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
-        _compute_share(recording.cost_seconds, interval.used.cpu),
+        _compute_share(recording.cost_seconds, interval.used_figures.cpu),
         own_seconds / (processors * max(0.001, end_time - start_time)),
     )
 

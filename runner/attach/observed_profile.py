@@ -85,7 +85,7 @@ class ProfileBuilder(Struct):
         FaultwatchError
             perf's output cannot be read.
         """
-        observation, used_figures = self.observation, self.observation.interval.used
+        observation, used_figures = self.observation, self.observation.interval.used_figures
         anatomy, census = self._read_addresses()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
@@ -126,9 +126,9 @@ class ProfileBuilder(Struct):
         complete_anatomy, census = self._build_anatomy(timed_recording, 1, *ADDRESS_FIELDS, *tracing)
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
-        if self.recordings.sampled:
+        if self.recordings.sampled_recording:
             sampled_anatomy, census = self._build_anatomy(
-                self.recordings.sampled, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
+                self.recordings.sampled_recording, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
             )
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
@@ -150,7 +150,7 @@ class ProfileBuilder(Struct):
         if timed_recording is None or budget is None:
             return None, None
         groups = split_events(self._read_events(timed_recording, *STACK_FIELDS))
-        used_figures = self.observation.interval.used
+        used_figures = self.observation.interval.used_figures
         return (
             self._build_stacks(
                 StackKind.FAULTS, groups["page-faults"], budget.fault_period, timed_recording, used_figures.faults
@@ -218,7 +218,8 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
     part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {timed_recording.seconds:.1f} s"
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
         part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
-    return f"{part}; the memory, touch and place tables are scaled to the {interval.used.faults:,} of the whole time"
+    n_faults = f"{interval.used_figures.faults:,}"
+    return f"{part}; the memory, touch and place tables are scaled to the {n_faults} of the whole time"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
@@ -234,7 +235,7 @@ def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
 
 def build_readings(interval: Interval) -> dict[str, Reading]:
     """Return what processes used as readings of metrics."""
-    used_figures = interval.used
+    used_figures = interval.used_figures
     values: dict[str, int | float] = {
         "page-faults": used_figures.faults,
         "minor-faults": used_figures.minor,

@@ -25,8 +25,8 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 MAX_UNUSED_RUNS = 5
-"""A search ends after this many measurements in a row that the service stored and did not use. A commit that fails for
-a temporary reason is measured three times."""
+"""A search ends after this many successive measurements that the service stored and did not use. A commit that fails
+for a temporary reason is measured three times."""
 
 
 MAX_BUILD_JOBS = 64

@@ -53,22 +53,22 @@ class HistorySummary(Struct):
     """The result of measuring a history."""
 
     revisions: int = 0
-    stored: int = 0
-    measured: int = 0
-    reused: int = 0
+    n_stored: int = 0
+    n_measured: int = 0
+    n_reused: int = 0
     """Revisions that were not measured because their program has the same bytes as a measured one."""
-    failed: list[Report] = field(default_factory=list)
-    contradicted: list[Report] = field(default_factory=list)
+    failed_reports: list[Report] = field(default_factory=list)
+    contradicted_reports: list[Report] = field(default_factory=list)
     """Runs with a different count although their program found the same files."""
-    waiting: int = 0
+    n_waiting: int = 0
     """Reports of this history that wait on disk, because the service has not received them yet."""
     waiting_before: int = 0
     """Reports of earlier commands that still wait on disk."""
     error: FaultwatchError | None = None
     """Why the service has not received them."""
-    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
     """Why the service rejected reports of this history permanently; they are set aside on disk."""
-    left_out: int = 0
+    n_left_out: int = 0
     """Commits in the range that are not measured because they belong to merged branches."""
     proofs: ProofSummary | None = None
     """The results of the proofs; None if no likely change was to be proven."""
@@ -76,16 +76,16 @@ class HistorySummary(Struct):
     def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
             self.revisions + other_summary.revisions,
-            self.stored + other_summary.stored,
-            self.measured + other_summary.measured,
-            self.reused + other_summary.reused,
-            self.failed + other_summary.failed,
-            self.contradicted + other_summary.contradicted,
-            self.waiting + other_summary.waiting,
+            self.n_stored + other_summary.n_stored,
+            self.n_measured + other_summary.n_measured,
+            self.n_reused + other_summary.n_reused,
+            self.failed_reports + other_summary.failed_reports,
+            self.contradicted_reports + other_summary.contradicted_reports,
+            self.n_waiting + other_summary.n_waiting,
             other_summary.waiting_before,
             other_summary.error,
-            self.refused + other_summary.refused,
-            self.left_out + other_summary.left_out,
+            self.refusals + other_summary.refusals,
+            self.n_left_out + other_summary.n_left_out,
             other_summary.proofs or self.proofs,
         )
 
@@ -113,7 +113,7 @@ class HistoryMeasurement(Struct, frozen=True):
     measure_all: bool = True
     """Whether to measure even revisions whose program has the same bytes as the one measured before."""
     store_report: Callable[[Report], None] | None = None
-    """Called with each report before it is sent; stores it outside of the service, too."""
+    """Called with each report before it is sent; stores it outside of the service as well."""
 
     def measure(self, revisions: Sequence[Revision], observer: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -126,14 +126,16 @@ class HistoryMeasurement(Struct, frozen=True):
         self.service.send_revisions(
             self.repository.name, (*revisions, *self.merged_revisions), self.repository.list_refs()
         )
-        planned, stored = self._plan_runs(revisions, retry_failed=self.retry_failed, measure_all=self.measure_all)
-        summary = HistorySummary(revisions=len(revisions), stored=stored)
+        planned_runs, n_stored = self._plan_runs(
+            revisions, retry_failed=self.retry_failed, measure_all=self.measure_all
+        )
+        summary = HistorySummary(revisions=len(revisions), n_stored=n_stored)
         levels_by_case: dict[str, Mapping[str, Number]] = {}
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1
         finished_runs: set[tuple[str, str]] = set()
 
         # Before the reports: the service looks for the former commit of a change as soon as it finds the change.
-        patches = self.repository.compute_patch_ids(dict.fromkeys(run.revision for run in planned))
+        patches = self.repository.compute_patch_ids(dict.fromkeys(run.revision for run in planned_runs))
         if patches:
             self.service.send_revisions(self.repository.name, (), patches=patches)
 
@@ -146,37 +148,37 @@ class HistoryMeasurement(Struct, frozen=True):
                 observer.on_report(report, executions_per_run - executions)
                 finished_runs.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
-                    summary.reused += report.reused is not None
-                    summary.measured += report.reused is None
-                    summary.contradicted += [report] if has_contradicting_counts(report) else []
+                    summary.n_reused += report.reused is not None
+                    summary.n_measured += report.reused is None
+                    summary.contradicted_reports += [report] if has_contradicting_counts(report) else []
                     levels_by_case[report.case.name] = compute_levels(report.samples)
                 else:
-                    summary.failed.append(report)
+                    summary.failed_reports.append(report)
 
-        measure_planned(planned, stored)
+        measure_planned(planned_runs, n_stored)
         for _ in range(MAX_FOLLOW_UPS):
             # A refused run stays missing, so the service would order it again and again.
-            if not planned or outbox.waiting or outbox.refused:
+            if not planned_runs or outbox.waiting or outbox.refused:
                 break
             # The new runs may leave the service in doubt: an outlier, or two causes at once.
             finished_count = len(finished_runs)
             finished_runs.clear()
-            planned = (
+            planned_runs = (
                 [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT]
                 if finished_count
                 else []
             )
-            if planned:
-                measure_planned(planned, 0)
+            if planned_runs:
+                measure_planned(planned_runs, 0)
         return self._send_and_summarise(summary, outbox)
 
     def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
         """Send the reports that still wait, and record the outcome in the summary."""
         if self.spool.list_waiting():
             outbox.deliver(at_once=True)
-        summary.waiting, summary.error = outbox.waiting, outbox.error
+        summary.n_waiting, summary.error = outbox.waiting, outbox.error
         summary.waiting_before = len(self.spool.list_waiting()) - outbox.waiting
-        summary.refused = list(outbox.refused.values())
+        summary.refusals = list(outbox.refused.values())
         return summary
 
     def measure_again(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:

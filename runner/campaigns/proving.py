@@ -52,13 +52,13 @@ class ProofObserver(Protocol):
 class ProofSummary(Struct):
     """The results of the proofs."""
 
-    proven: int = 0
+    n_proven: int = 0
     """Comparisons whose pairs differ."""
-    refuted: int = 0
+    n_refuted: int = 0
     """Comparisons whose pairs do not differ."""
-    undecided: int = 0
+    n_undecided: int = 0
     seconds: float = 0.0
-    left_open: list[Nomination] = field(default_factory=list)
+    open_nominations: list[Nomination] = field(default_factory=list)
     """Likely changes for which there was no time."""
     powers: list[Power] = field(default_factory=list)
     """The smallest changes that comparisons of the noisy cases can detect."""
@@ -66,11 +66,11 @@ class ProofSummary(Struct):
     def build_document(self) -> dict[str, Any]:
         """Return the summary as --json prints it."""
         return {
-            "proven": self.proven,
-            "refuted": self.refuted,
-            "undecided": self.undecided,
+            "proven": self.n_proven,
+            "refuted": self.n_refuted,
+            "undecided": self.n_undecided,
             "seconds": round(self.seconds, 1),
-            "left_open": [nomination.model_dump(mode="json") for nomination in self.left_open],
+            "left_open": [nomination.model_dump(mode="json") for nomination in self.open_nominations],
             "powers": [power.model_dump(mode="json") for power in self.powers],
         }
 
@@ -111,7 +111,7 @@ class Prover(Struct):
     deadline: float
     """The monotonic time at which the time for proofs ends."""
     store_request: Callable[[ComparisonRequest], None] | None = None
-    """Called with the runs of each proof before they are sent; stores them outside of the service, too."""
+    """Called with the runs of each proof before they are sent; stores them outside of the service as well."""
     at_least_one: bool = False
     """Whether to make one comparison even if it takes longer than the time for proofs, which is then a default."""
     pair_seconds: dict[str, float] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Prover(Struct):
             min_percent = _choose_min_percent(nomination)
             self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head, min_percent)
         self.summary.seconds = time.monotonic() - started_at
-        self.summary.left_open = [nomination for nomination in open_nominations if nomination.likely]
+        self.summary.open_nominations = [nomination for nomination in open_nominations if nomination.likely]
         self.summary.powers = [
             power for power in answer.powers if power.case.name in self.cases and power.percent is not None
         ]
@@ -236,9 +236,9 @@ class Prover(Struct):
     def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
         """Count a verdict in the summary, and show it."""
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
-        self.summary.proven += verdict is Verdict.CHANGED
-        self.summary.refuted += verdict is Verdict.SAME
-        self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
+        self.summary.n_proven += verdict is Verdict.CHANGED
+        self.summary.n_refuted += verdict is Verdict.SAME
+        self.summary.n_undecided += verdict is Verdict.NEEDS_MORE_RUNS
         self.observer.on_proof(base, head, verdict, pairs)
 
 
@@ -256,7 +256,7 @@ def _choose_min_percent(nomination: Nomination) -> float | None:
 def _choose_min_percent_of_part(whole_comparison: Comparison | None, metric: str) -> float | None:
     """Return the smallest change worth proving in a part of a range, in percent: a share of the change of the whole.
 
-    So a second, smaller change in the range is found, too.
+    So a second, smaller change in the range is found as well.
     """
     verdicts: Iterable[MetricVerdict] = whole_comparison.metrics if whole_comparison else ()
     percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)

@@ -35,8 +35,8 @@ class CanaryFaults(Struct, frozen=True):
     """One execution: the faults expected of each kind, the faults counted, and the kinds that this host lacks."""
 
     expected: dict[str, int]
-    counted: int
-    left_out: dict[str, str]
+    n_counted: int
+    omission_reasons: dict[str, str]
 
 
 class CanaryNotCounted(Exception):
@@ -66,7 +66,7 @@ def count_canary(programs: Path) -> CanaryOutcome:
 def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
     first_faults = count_kinds(FAULT_KINDS)
-    left_out = first_faults.left_out
+    left_out = first_faults.omission_reasons
     if left_out:  # a kind that this host lacks may have been touched nevertheless
         first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in left_out])
     joint_count = _retry_count(first_faults, count_kinds)
@@ -79,9 +79,9 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
 def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
     """Return the counts of the canary: a wrong count is repeated a few times."""
     kinds, expected_count = tuple(first_faults.expected), sum(first_faults.expected.values())
-    counts = [first_faults.counted]
-    if first_faults.counted != expected_count:
-        counts += [count_kinds(kinds).counted for _ in range(_MAX_RETRIES)]
+    counts = [first_faults.n_counted]
+    if first_faults.n_counted != expected_count:
+        counts += [count_kinds(kinds).n_counted for _ in range(_MAX_RETRIES)]
     return CanaryCount(kinds=kinds, expected=expected_count, counted=tuple(counts))
 
 

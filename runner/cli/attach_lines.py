@@ -29,7 +29,7 @@ def format_heading(choice: ProcessChoice, program: LiveProgram, now: datetime) -
 
 def format_live_line(line: LiveLine) -> str:
     """Return the figures of one second."""
-    interval, used_figures = line.interval, line.interval.used
+    interval, used_figures = line.interval, line.interval.used_figures
     seconds = max(0.001, interval.seconds)
     waits = interval.waits
     threads = max(1, used_figures.threads)
@@ -60,8 +60,8 @@ def describe_outcome(outcome: Outcome) -> list[str]:
     interval = observation.interval
     end_reason = f" ({outcome.reason})" if outcome.reason else ""
     return [
-        f"Observed for {interval.seconds:.1f} s{end_reason}: {interval.used.faults:,} faults, "
-        f"{interval.used.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel.",
+        f"Observed for {interval.seconds:.1f} s{end_reason}: {interval.used_figures.faults:,} faults, "
+        f"{interval.used_figures.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel.",
         f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
         "host's processors for perf and this command.",
@@ -74,8 +74,8 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
     parts = []
     if recordings.addresses:
         parts.append(f"each fault with its address for {recordings.addresses.seconds:.1f} of {seconds:.0f} s")
-    if recordings.sampled and budget:
-        parts.append(f"one in {budget.sampled_period:,} for {recordings.sampled.seconds:.1f} s")
+    if recordings.sampled_recording and budget:
+        parts.append(f"one in {budget.sampled_period:,} for {recordings.sampled_recording.seconds:.1f} s")
     if recordings.stacks and budget:
         parts.append(
             f"one fault in {budget.fault_period:,} and CPU time every {budget.clock_period / 1e6:.1f} ms with their "

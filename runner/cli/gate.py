@@ -92,14 +92,14 @@ def command(
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
         # If base lacks something, head is measured alone.
-        find_complete_revision(ends.repository, plan.files.head, ends.measured)
+        find_complete_revision(ends.repository, plan.files.head, ends.measured_commit)
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check()
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=is_sandboxed, origin=origin, retry_failed=retry_failed
             )
             patient_service = service.connect_patiently(print_message, turn.pause)
-            compared_commits = (ends.base, ends.measured)
+            compared_commits = (ends.base, ends.measured_commit)
             results = compare_cases(
                 *(patient_service, ends.repository, judge, workbench, compared_commits, plan.case_pairs, samples),
                 may_use_stored_base=may_use_stored_base,

@@ -33,7 +33,7 @@ def build_gate_report(
         base=ends.base,
         head=ends.head,
         target=ends.target,
-        merge=ends.measured if ends.is_merge else None,
+        merge=ends.measured_commit if ends.is_merge else None,
         merge_bases=ends.merge_bases,
         judged_by=plan.judge_source,
         changes=plan.changes,

@@ -166,14 +166,14 @@ def command(
                     f"measurement here. This begins new series, so every revision is measured again."
                 )
             summary = prepared.measure(service, kept_history.spool)
-            if not summary.waiting:
+            if not summary.n_waiting:
                 # Without time nothing is proven, but what is likely is listed.
                 proof_seconds = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - started_at)
                 summary.proofs = prepared.prove(service, proof_seconds, at_least_one=prove_for < 0 and not no_prove)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(print_message))
-            charts = [] if summary.waiting or store_location else _list_chart_addresses(service, prepared)
+            drifts = [] if summary.n_waiting else prepared.list_drifts(service.connect_patiently(print_message))
+            charts = [] if summary.n_waiting or store_location else _list_chart_addresses(service, prepared)
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     is_reachable = is_served(prepared.settings)
@@ -183,7 +183,7 @@ def command(
     )
     if store_location and not as_json:
         print_message(suggest_publishing(store_location))
-    if summary.waiting or summary.refused or (summary.failed and not summary.measured):
+    if summary.n_waiting or summary.refusals or (summary.failed_reports and not summary.n_measured):
         raise click.exceptions.Exit(1)
 
 
@@ -268,7 +268,7 @@ class PreparedHistory(Struct, frozen=True):
         )
         with ProgressBar(get_console(), f"{self.repository.name} {self.commit_range}") as observer:
             summary = measurement.measure(self._measured_revisions, observer)
-        return replace(summary, left_out=len(self.merged_revisions))
+        return replace(summary, n_left_out=len(self.merged_revisions))
 
     @property
     def all_revisions(self) -> tuple[Revision, ...]:
@@ -414,15 +414,15 @@ def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dic
             "stage": report.failure.stage,
             "message": report.failure.message,
         }
-        for report in summary.failed
+        for report in summary.failed_reports
         if report.failure
     ]
     return {
         "revisions": summary.revisions,
-        "left_out": summary.left_out,
-        "stored": summary.stored,
-        "measured": summary.measured,
-        "reused": summary.reused,
+        "left_out": summary.n_left_out,
+        "stored": summary.n_stored,
+        "measured": summary.n_measured,
+        "reused": summary.n_reused,
         "failed": failed_runs,
         "contradicted": [
             {
@@ -430,12 +430,12 @@ def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dic
                 "case": report.case.name,
                 "message": report.same_bytes_check.sentence,
             }
-            for report in summary.contradicted
+            for report in summary.contradicted_reports
             if report.same_bytes_check
         ],
-        "waiting": summary.waiting,
+        "waiting": summary.n_waiting,
         "waiting_before": summary.waiting_before,
-        "refused": summary.refused,
+        "refused": summary.refusals,
         "proofs": summary.proofs.build_document() if summary.proofs else None,
         "drifts": drifts,
     }

@@ -42,16 +42,16 @@ def show_history(
     """
     # How many runs there are.
     console = Console()
-    reused_clause = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
+    reused_clause = f"{summary.n_reused} reused from a run with the same bytes, " if summary.n_reused else ""
     console.print(
-        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {reused_clause}"
-        f"{summary.stored} stored before, {len(summary.failed)} failed.",
+        f"{format_count(summary.revisions, 'revision')}: {summary.n_measured} measured, {reused_clause}"
+        f"{summary.n_stored} stored before, {len(summary.failed_reports)} failed.",
         soft_wrap=True,
     )
-    if summary.left_out:
-        console.print(describe_skipped_commits(summary.left_out), soft_wrap=True)
+    if summary.n_left_out:
+        console.print(describe_skipped_commits(summary.n_left_out), soft_wrap=True)
     # Runs that contradict reused counts.
-    for report in summary.contradicted:
+    for report in summary.contradicted_reports:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
@@ -61,10 +61,10 @@ def show_history(
             soft_wrap=True,
         )
     # Reports that the service has not received.
-    if summary.refused:
+    if summary.refusals:
         console.print(
-            f"[yellow]The service refused {format_count(len(summary.refused), 'report')}: "
-            f"{escape_text(summary.refused[0])}[/]\nThey are set aside; see `faultwatch spool`.",
+            f"[yellow]The service refused {format_count(len(summary.refusals), 'report')}: "
+            f"{escape_text(summary.refusals[0])}[/]\nThey are set aside; see `faultwatch spool`.",
             soft_wrap=True,
         )
     error_text = f": {escape_text(summary.error.what)}" if summary.error else ""
@@ -73,17 +73,17 @@ def show_history(
         console.print(
             f"{count} of earlier commands still wait on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
         )
-    if summary.waiting:
+    if summary.n_waiting:
         console.print(
-            f"[yellow]{summary.waiting} reports wait on disk{error_text}.[/]\nThe next command that reaches the "
+            f"[yellow]{summary.n_waiting} reports wait on disk{error_text}.[/]\nThe next command that reaches the "
             "service sends them. To send them now, run `faultwatch spool --flush`."
         )
         return
     # Drifts and charts.
-    if not summary.measured and not summary.stored and not summary.reused:
+    if not summary.n_measured and not summary.n_stored and not summary.n_reused:
         console.print("[yellow]Nothing was measured, so nothing is judged.[/]")
     else:
-        show_drifts(console, drifts, target, summary.proofs.left_open if summary.proofs else ())
+        show_drifts(console, drifts, target, summary.proofs.open_nominations if summary.proofs else ())
     if summary.proofs:
         _show_proofs(console, summary.proofs)
     for url in charts:
@@ -197,11 +197,11 @@ def _compute_relative_size(drift: dict[str, Any]) -> float:
 
 def _show_proofs(console: Console, proofs: ProofSummary) -> None:
     """Print which likely changes were proven or refuted, and which remain open."""
-    n_compared = proofs.proven + proofs.refuted + proofs.undecided
+    n_compared = proofs.n_proven + proofs.n_refuted + proofs.n_undecided
     if n_compared:
         console.print(
             f"{format_count(n_compared, 'comparison')} of two commits in {format_time_spent(proofs.seconds)}: "
-            f"{proofs.proven} differ, {proofs.refuted} do not, {proofs.undecided} undecided.",
+            f"{proofs.n_proven} differ, {proofs.n_refuted} do not, {proofs.n_undecided} undecided.",
             highlight=False,
             soft_wrap=True,
         )
@@ -212,10 +212,10 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    if proofs.left_open:
+    if proofs.open_nominations:
         console.print(
-            f"[yellow]{format_count(len(proofs.left_open), 'likely change')} "
-            f"{'was' if len(proofs.left_open) == 1 else 'were'} neither proven nor refuted: "
+            f"[yellow]{format_count(len(proofs.open_nominations), 'likely change')} "
+            f"{'was' if len(proofs.open_nominations) == 1 else 'were'} neither proven nor refuted: "
             "--prove-for 30m gives them more time.[/]",
             highlight=False,
             soft_wrap=True,

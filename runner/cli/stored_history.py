@@ -60,7 +60,7 @@ def keep_history(
     Parameters
     ----------
     revisions
-        The commits of the history, which the store keeps, too: they say in which order its runs are.
+        The commits of the history, which the store keeps as well: they say in which order its runs are.
     """
     with ExitStack() as stack:
         if store is None:

@@ -236,7 +236,7 @@ class Census(Strict):
     source: Literal["tracepoints", "strace"]
     calls: dict[Name, Call]
     advice: dict[Name, Count] = Field(default_factory=dict)
-    """How often madvise was called with each advice, such as ``MADV_RANDOM``; empty if arguments were not recorded."""
+    """Number of calls of madvise with each advice, such as ``MADV_RANDOM``; empty if arguments were not recorded."""
 
 
 ProfileScope = Literal["region", "windows", "process"]

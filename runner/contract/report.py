@@ -237,7 +237,7 @@ class Build(Strict):
     """CPU time of all processes of the build; None if the time was not measured."""
     cached: bool = False
     built_commit: CommitHash | None = None
-    """The commit that was built, if it is another commit than this one: the revision changes only files that its
+    """The commit that was built, if it is not this one: the revision changes only files that its
     build did not read."""
     log: Text = ""
 
@@ -360,5 +360,5 @@ def hash_document(document: Any) -> str:
 
 
 def make_safe_name(text: str) -> str:
-    """Turn free text into a :data:`Name`: other characters than letters, digits, dots and underscores become dashes."""
+    """Turn free text into a :data:`Name`: characters other than letters, digits, dots and underscores become dashes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "unnamed"

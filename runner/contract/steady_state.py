@@ -24,7 +24,7 @@ _GROWING_WINDOWS = 3
 _IRREGULAR_WINDOWS = 4
 """The number of windows that show together that faults come irregularly, as those of a garbage collector do."""
 MIN_UNEXPLAINED_PER_OPERATION = 0.10
-"""From this rate of unexplained faults on, a server still faults (if the share below is reached, too)."""
+"""From this rate of unexplained faults on, a server still faults (if the share below is reached as well)."""
 MIN_UNEXPLAINED_SHARE = 0.5
 """A server still faults if at least this share of its faults is not explained by the growth of its memory."""
 

@@ -210,13 +210,13 @@ class _AnswerReader:
         return self._tree.startswith(f"{real_path.rstrip('/')}/")
 
     def _is_visible(self, real_path: str) -> bool:
-        """Return whether the runner may look at a file: only if the program that named it can see it, too."""
+        """Return whether the runner may look at a file: only if the program that named it can see it as well."""
         if self._is_above(real_path):
             return False
         sandbox = self._program_tree.sandbox
         if sandbox is None:
             return True
-        visible = (*_VISIBLE_FOLDERS, *(folder for folder in sandbox.readable))
+        visible = (*_VISIBLE_FOLDERS, *(folder for folder in sandbox.readable_folders))
         return any(real_path == folder or real_path.startswith(f"{folder}/") for folder in visible)
 
     def _make_relative(self, real_path: str) -> str:

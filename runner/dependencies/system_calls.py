@@ -103,7 +103,7 @@ def open_query_filter(*, includes_open_files: bool) -> Iterator[int]:
     Parameters
     ----------
     includes_open_files
-        Whether to stop also at lookups of files that are already open, which follow most openings.
+        Whether to also stop at lookups of files that are already open, which follow most openings.
 
     Raises
     ------

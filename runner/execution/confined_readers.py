@@ -20,7 +20,7 @@ def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
     if sandbox is None:
         return [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
     words += [*list_system_options(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for folder in (*map(Path, sandbox.readable), *(folder.absolute() for folder in folders)):
+    for folder in (*map(Path, sandbox.readable_folders), *(folder.absolute() for folder in folders)):
         words += [*list_parent_options(folder), "--ro-bind-try", str(folder), str(folder)]
     return [*words, "--"]
 

@@ -101,7 +101,7 @@ class Program(Struct, frozen=True):
     command: Sequence[str]
     environment: Mapping[str, str]
     companions: Sequence[Companion] = ()
-    inherited: Sequence[int] = ()
+    inherited_descriptors: Sequence[int] = ()
     """Descriptors that it gets besides those of its companions."""
 
 
@@ -181,7 +181,10 @@ class RunningProgram(Struct):
             directory=directory,
             environment=program.environment,
             merge_streams=merge_streams,
-            inherited=[*program.inherited, *(fd for companion in program.companions for fd in companion.descriptors)],
+            inherited=[
+                *program.inherited_descriptors,
+                *(fd for companion in program.companions for fd in companion.descriptors),
+            ],
         )
         tails = {stream: bytearray() for stream in process.streams}
         return cls(process, program.companions, tails, open_streams=len(tails))

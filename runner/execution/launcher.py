@@ -20,7 +20,7 @@ CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _QUERY_PERSONALITY = 0xFFFFFFFF
 _MAX_LAUNCHER_ROUNDS = 2
-"""How often the launcher asks before it starts the program. The first time only serves to touch its pages."""
+"""How many times the launcher asks before it starts the program. The first time only serves to touch its pages."""
 GO_ON = b"g"
 """What the launcher waits for before it goes on: any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)

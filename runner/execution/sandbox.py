@@ -54,9 +54,9 @@ class Sandbox(Struct, frozen=True):
     ----------
     user, group
         The user and group of the program if the runner is root; -1 for the runner's own.
-    readable
+    readable_folders
         More readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
-    empty
+    empty_folders
         Writable, initially empty folders, such as a cache folder that the program expects.
     sandbox_count
         How many sandboxes a case has that share the limits equally; 1 if a control group limits all of them together.
@@ -64,8 +64,8 @@ class Sandbox(Struct, frozen=True):
 
     user: int = -1
     group: int = -1
-    readable: tuple[str, ...] = ()
-    empty: tuple[str, ...] = ()
+    readable_folders: tuple[str, ...] = ()
+    empty_folders: tuple[str, ...] = ()
     sandbox_count: int = 1
 
     @property
@@ -81,12 +81,16 @@ class Sandbox(Struct, frozen=True):
 
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system and, for a link, its target."""
-        visible = (*(Path("/", name) for name in _SYSTEM_FOLDERS), *map(Path, self.readable), *_list_visible_settings())
+        visible = (
+            *(Path("/", name) for name in _SYSTEM_FOLDERS),
+            *map(Path, self.readable_folders),
+            *_list_visible_settings(),
+        )
         return all(any(path.is_relative_to(folder) for folder in visible) for path in (file, file.resolve()))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
-        return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).is_visible(file)
+        return replace(self, readable_folders=(*self.readable_folders, str(tree), str(tree.resolve()))).is_visible(file)
 
     def select_visible_path(self, path: str) -> str:
         """Return the folders of a ``PATH`` that a program in the sandbox sees."""
@@ -94,7 +98,7 @@ class Sandbox(Struct, frozen=True):
 
     def add_readable(self, folder: Path | None) -> "Sandbox":
         """Return a sandbox that shows one more folder, read-only."""
-        return self if folder is None else replace(self, readable=(*self.readable, str(folder)))
+        return self if folder is None else replace(self, readable_folders=(*self.readable_folders, str(folder)))
 
     def build_command_prefix(
         self, tree: Path, launcher: Path, filter_descriptor: int, copies: Mapping[str, Path] = MappingProxyType({})
@@ -151,10 +155,10 @@ class Sandbox(Struct, frozen=True):
         """Yield the options of bubblewrap that decide which files a program sees."""
         yield from list_system_options()
         yield from _hide_kernel_folder()
-        for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
+        for folder in ("/tmp", "/dev/shm", *self.empty_folders):  # noqa: S108 - the sandbox's own
             size = ("--perms", "1777", "--size", str(MAX_TMP_BYTES // self.sandbox_count))
             yield from (*list_parent_options(Path(folder)), *size, "--tmpfs", folder)
-        for folder in self.readable:
+        for folder in self.readable_folders:
             yield from (*list_parent_options(Path(folder)), "--ro-bind-try", folder, folder)
         yield from (*list_parent_options(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*list_parent_options(tree), "--bind", str(tree), str(tree))
@@ -222,7 +226,7 @@ def create_sandbox() -> Sandbox:
     folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
     readable_folders = tuple(str(Path(folder).expanduser()) for folder in folders)
     if os.geteuid() != 0:
-        sandbox = Sandbox(readable=readable_folders)
+        sandbox = Sandbox(readable_folders=readable_folders)
     else:
         name = get_value("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:

@@ -32,7 +32,7 @@ class JobRunner(Struct, frozen=True):
     log_url
         Address of the log of this process.
     verbose
-        Whether to show the progress of a job, too.
+        Whether to show the progress of a job as well.
     """
 
     settings: Settings

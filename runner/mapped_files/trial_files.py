@@ -40,7 +40,7 @@ class KnownFiles(Struct):
         The files that a case mapped last, by case; those in the build's directory relative to it.
     answered
         The last file lookups of a case's program with their answers, by case; missing if some are unknown.
-    untraced
+    untraced_reasons
         Why a case cannot be traced, by case.
     shared
         The identity and the copy of each file that other programs map, by path.
@@ -49,7 +49,7 @@ class KnownFiles(Struct):
     preparer: CachePreparer = field(default_factory=CachePreparer)
     expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
     answered: dict[str, AnsweredLookups] = field(default_factory=dict)
-    untraced: dict[str, str] = field(default_factory=dict)
+    untraced_reasons: dict[str, str] = field(default_factory=dict)
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 

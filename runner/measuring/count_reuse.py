@@ -28,7 +28,7 @@ from runner.workload import Workload
 RUNS_PER_CHECK = 20
 """One revision in this many is measured although its counts could be reused."""
 MIN_AGREEING_RUNS = 12
-"""Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
+"""Successive measured runs that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
 _ALL_MEASURED = "the rest of this command measures every revision"
@@ -84,8 +84,8 @@ class CountReuse:
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
 
-        A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` measured runs in a row agree; an
-        earlier measurement contradicted the reused counts; it is the one in twenty by which the host is checked; the
+        A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` successive measured runs agree;
+        an earlier measurement contradicted the reused counts; it is the one in twenty by which the host is checked; the
         environment has changed; or one untraced execution of it has other counts. The latter happens if a program looks
         up other files while it is traced, or if the answers to its lookups do not contain all that it depends on.
         """
@@ -180,8 +180,8 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
 def _describe_varying(report: Report, expected_counts: Mapping[str, Number], counts: Mapping[str, Number]) -> list[str]:
     """Return the counts that differ because they vary, as clauses; empty if that does not explain all differences.
 
-    A program whose threads allocate memory in random order counts a fault more or less. That is no reason to distrust
-    the host if the counts differ from the expected count by no more than from each other.
+    A program whose threads allocate memory in random order takes one more or one fewer fault. That is no reason to
+    distrust the host if the counts differ from the expected count by no more than from each other.
     """
     clauses = []
     for name, expected_count in expected_counts.items():

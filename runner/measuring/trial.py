@@ -303,7 +303,7 @@ class Trial:
         the tracer. If it was stopped, but not by the tracer, it is not executed again: it would be stopped again, or
         fail because of the files that it left behind.
         """
-        reasons = self._bench.known_files.untraced
+        reasons = self._bench.known_files.untraced_reasons
         case = self.subject.case.name
         if case in reasons:
             return self._execute_traced(None), make_untraced(reasons[case])
@@ -337,7 +337,7 @@ class Trial:
         processes
             How many to run at once; by default as many as the case says.
         keep_page_cache
-            Whether to keep the page cache as the previous execution left it, also for a cold case.
+            Whether to keep the page cache as the previous execution left it, even for a cold case.
 
         Raises
         ------

@@ -64,8 +64,8 @@ def run_cell(
 
 def _describe_problem(summary: HistorySummary) -> str:
     """Return why reports of a cell cannot be judged; empty if all of them can."""
-    if summary.refused:
-        return f"the service refused {len(summary.refused)} of its reports: {summary.refused[0]}"[:1000]
+    if summary.refusals:
+        return f"the service refused {len(summary.refusals)} of its reports: {summary.refusals[0]}"[:1000]
     return ""
 
 

@@ -123,7 +123,7 @@ static int open_event(struct perf_event_attr *attributes, pid_t pid, int cpu)
     }
 }
 
-/* Map a buffer of at most so many bytes: a number of pages that is a power of two. */
+/* Map a buffer of at most this many bytes: a number of pages that is a power of two. */
 static void map_ring(int event, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

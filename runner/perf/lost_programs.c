@@ -86,7 +86,7 @@ static void add(struct list *list, struct entry entry)
     list->entries[list->count++] = entry;
 }
 
-/* Map a buffer of at most so many bytes: a number of pages that is a power of two. */
+/* Map a buffer of at most this many bytes: a number of pages that is a power of two. */
 static void map_ring(int event, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

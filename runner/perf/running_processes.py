@@ -11,7 +11,7 @@ from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.system.descendants import list_children
 
 _MAX_ATTEMPTS = 3
-"""How often perf tries to attach while children of the program come and go, before they are stopped for that."""
+"""How many times perf tries to attach while children of the program come and go, before they are stopped for that."""
 
 
 def attach_to_running(

@@ -23,7 +23,7 @@ SpooledDocument: TypeAlias = "Report | Profile"
 _PROFILE_SUFFIX = ".profile"
 
 MAX_FAILURES = 3
-"""After this many server errors in a row, the remaining documents wait."""
+"""After this many successive server errors, the remaining documents wait."""
 _PARTIAL_SUFFIX = ".partial"
 
 

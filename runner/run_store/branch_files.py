@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_COMMITS = 30.0
 """Runs that are newer than this are lost if the process is killed, and measured again."""
 _FILES_AT_ONCE = 200
 _MAX_ATTEMPTS = 10
-"""How often a commit is tried while another process moves the branch."""
+"""How many times a commit is tried while another process moves the branch."""
 
 
 class BranchFiles(Struct):
@@ -105,7 +105,7 @@ class BranchFiles(Struct):
                 self._commit()
                 break
             except GitError:
-                # Another process has moved the branch: its files belong to the next commit, too.
+                # Another process has moved the branch: its files belong to the next commit as well.
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
                 time.sleep(0.05 * (attempt + 1))

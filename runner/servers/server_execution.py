@@ -61,7 +61,7 @@ _MAX_SETTLE_SECONDS = 10.0
 _END_SECONDS = 5.0
 """Seconds to wait after a load has failed, to see whether the server has ended."""
 _LISTEN_SECONDS = 0.2
-"""Seconds in which a program that listens may begin to listen on other ports or sockets, too."""
+"""Seconds in which a program that listens may begin to listen on other ports or sockets as well."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of a command that says whether the server is ready."""
 

@@ -289,7 +289,7 @@ class Builder(Struct, frozen=True):
         host_settings = {**self.machine_settings, **read_library_settings(Tree()), **tools}
         # The result file is excluded from the tree's fingerprint. Nothing else in [run] affects a build.
         build_definition = [workload.build.identity, workload.run.output_file]
-        readable = self.sandbox.readable if self.sandbox else None
+        readable = self.sandbox.readable_folders if self.sandbox else None
         recipe = [commit, repository.name, build_definition, host_settings, readable]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
@@ -449,7 +449,7 @@ def run_build_command(
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
         environment = {**OFFLINE_VARIABLES, **environment}
-        sandbox = replace(sandbox, empty=list_masked_cache_folders(environment, sandbox))
+        sandbox = replace(sandbox, empty_folders=list_masked_cache_folders(environment, sandbox))
         if workload.build_uses_own_folder:
             sandbox = sandbox.add_readable(provide_own_folder(workload))
     cpu_seconds_before = _read_children_cpu_seconds()

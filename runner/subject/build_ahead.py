@@ -67,7 +67,7 @@ class BuildAhead:
         jobs
             How many builds to run at once; with 0 or 1, none runs ahead.
         build_all
-            Build also the commits whose build would be the same as the last one.
+            Also build the commits whose build would be the same as the last one.
         start_at_once
             Also build the first commits side by side, before it is known whether that is worthwhile.
         """

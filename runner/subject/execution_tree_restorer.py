@@ -20,7 +20,7 @@ from runner.system.tree_walk import TreeTooLarge, remove_tree
 _FILES_PER_COPY = 200
 """Files that one command copies: their paths must fit into its arguments."""
 _MAX_ROUNDS = 3
-"""How often a tree is compared: a folder that could not be read shows its files once its mode is put back."""
+"""How many times a tree is compared: a folder that could not be read shows its files once its mode is put back."""
 
 
 class TreeRestorer:

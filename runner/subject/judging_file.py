@@ -46,9 +46,9 @@ def find_workload_files(
 def _find_head_workload(ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
     """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
     head_workload = load_committed_workload(
-        ends.repository, ends.measured, requested_workload, scratch, search_all_folders=False
+        ends.repository, ends.measured_commit, requested_workload, scratch, search_all_folders=False
     )
-    checked_out = ends.repository.resolve("HEAD") == ends.measured
+    checked_out = ends.repository.resolve("HEAD") == ends.measured_commit
     return (
         requested_workload.workload if head_workload is None or checked_out else head_workload
     ), head_workload is not None

@@ -42,7 +42,7 @@ class GateEnds(Struct, frozen=True):
         The tip that head is to be merged into: the only commit that head's author cannot influence.
     head
         The head of the pull request.
-    base, measured
+    base, measured_commit
         What is compared: ``measured`` is head, or the merge of head into the target.
     merge_bases
         The commits at which both parted.
@@ -52,13 +52,13 @@ class GateEnds(Struct, frozen=True):
     target: str
     head: str
     base: str
-    measured: str
+    measured_commit: str
     merge_bases: tuple[str, ...]
 
     @property
     def is_merge(self) -> bool:
         """Whether the merge is measured in head's place."""
-        return self.measured != self.head
+        return self.measured_commit != self.head
 
 
 @contextmanager

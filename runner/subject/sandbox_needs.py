@@ -86,7 +86,7 @@ def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) 
 
 
 def _is_shown(folder: str, sandbox: Sandbox) -> bool:
-    return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable)
+    return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable_folders)
 
 
 def explain_missing_network(log: str) -> str:
@@ -201,7 +201,7 @@ def _join_folders(needs: Iterable[Need]) -> str:
 
 
 def _suggest_setting(sandbox: Sandbox, hidden_needs: Iterable[Need]) -> str:
-    value = ":".join(dict.fromkeys([*sandbox.readable, *(str(need.folder) for need in hidden_needs)]))
+    value = ":".join(dict.fromkeys([*sandbox.readable_folders, *(str(need.folder) for need in hidden_needs)]))
     return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 

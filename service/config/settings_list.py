@@ -63,7 +63,7 @@ def list_settings(
     Parameters
     ----------
     forges
-        The classes of all forges, also of those that are turned off.
+        The classes of all forges, including those that are turned off.
     channels
         The notification channels; a text says why they cannot be read.
     """

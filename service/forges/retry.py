@@ -22,7 +22,7 @@ _PERMANENT_STATUSES = frozenset({404, 410, 422})
 class Retry:
     """What to do after a failed call."""
 
-    at: datetime | None
+    retry_at: datetime | None
     """When to retry; None for never."""
     pause_all: bool = False
     """Whether the forge asks for no calls at all until then."""

@@ -82,7 +82,7 @@ class ForgeWorker:
         retry, error = self._try_call(kind, lambda forge: self._run_actions(forge, event, payload), attempts)
         with self.database.writing() as session:
             row = session.get_one(ForgeDelivery, delivery_id)
-            row.error, row.due_at = error, retry.at if retry else None
+            row.error, row.due_at = error, retry.retry_at if retry else None
             if row.due_at is None:
                 row.payload = None
             self._pause_if_limited(session, kind, retry)
@@ -112,7 +112,7 @@ class ForgeWorker:
             if retry is None:
                 row.told = wanted_version
             if row.wanted == wanted_version:  # else the gate has changed meanwhile and stays due
-                row.due_at = retry.at if retry else None
+                row.due_at = retry.retry_at if retry else None
             self._pause_if_limited(session, kind, retry)
         return True
 
@@ -217,15 +217,15 @@ class ForgeWorker:
             retry, message = schedule_retry(refusal, error, attempts, self.now())
         else:
             return None, None
-        retry_clause = f"next attempt at {retry.at}" if retry.at else "given up"
+        retry_clause = f"next attempt at {retry.retry_at}" if retry.retry_at else "given up"
         log.warning("%s call failed: %r; %s", kind, message[:_MAX_ERROR_CHARACTERS], retry_clause)
         return retry, message[:_MAX_ERROR_CHARACTERS]
 
     @staticmethod
     def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:
         """Postpone all calls of a forge if it limits the rate."""
-        if retry and retry.pause_all and retry.at:
-            store.postpone_all_of_forge(session, retry.at, kind)
+        if retry and retry.pause_all and retry.retry_at:
+            store.postpone_all_of_forge(session, retry.retry_at, kind)
 
 
 def _list_policies(session: Session, publication: Publication) -> tuple[BisectPolicy, ...]:

@@ -101,7 +101,7 @@ def show() -> Page:
             "nightly_run": nightly_run,
             "missed": missed,
             "efficient": any(cell.efficiency is not None for cell in cells),
-            "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
+            "unmeasured": sum(bool(cell.reason) and cell.is_run for cell in cells),
         },
         document=lambda: _build_document(query, nightly_run),
         table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
@@ -188,7 +188,7 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
 
 def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     hosts = frozenset(cell.host for cell in nightly_run.cells)
-    missed = {(cell.host, cell.case): cell.why for cell in list_missed(nightly_run) if cell.case}
+    missed = {(cell.host, cell.case): cell.reason for cell in list_missed(nightly_run) if cell.case}
     return LastNightlyRun(nightly_run.started_at, hosts, missed)
 
 
@@ -249,7 +249,7 @@ def _build_table(grid: NightlyGrid, unit: str) -> Table:
                     cell.provisional,
                     cell.revision,
                     cell.efficiency,
-                    cell.why or None,
+                    cell.reason or None,
                     cell.missed or None,
                 ),
             )

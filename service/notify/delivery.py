@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 class RoundResult:
     """What a round has sent."""
 
-    sent: int = 0
-    failed: list[str] = field(default_factory=list)
+    n_sent: int = 0
+    failures: list[str] = field(default_factory=list)
     """Why messages were not sent, one line a channel."""
 
 
@@ -55,10 +55,10 @@ def run_round(
             )
             with database.writing() as session:
                 deliveries.record_attempt(session, key, problem, now)
-            result.sent += problem is None
+            result.n_sent += problem is None
         if problem is not None:
             log.warning("not sent: %s: %s", channel.name, problem)
-            result.failed.append(f"{channel.name}: {problem}")
+            result.failures.append(f"{channel.name}: {problem}")
     return result
 
 

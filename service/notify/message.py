@@ -14,7 +14,7 @@ from service.schemas.triage import EventSummary, NextStep, State
 from service.text.cause_text import prefix_provisional
 
 MAX_EVENTS = 25
-"""Most events that a message lists; it counts the others."""
+"""The largest number of events that a message lists; it counts the others."""
 _MAX_COMMAND_CHARACTERS = 1_000
 _CONTROL_CHARACTER = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"

@@ -11,7 +11,7 @@ from service.rules.gate.verdict import GateOutcome
 from service.store import profiles
 
 MAX_CASES = 3
-"""Most cases that are explained."""
+"""The largest number of cases that are explained."""
 
 
 def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:

@@ -37,8 +37,8 @@ _POINTS_PER_TRANSACTION = 5_000
 class IngestResult:
     """What became of a batch of reports."""
 
-    created: frozenset[UUID]
-    conflicting: tuple[UUID, ...]
+    created_ids: frozenset[UUID]
+    conflicting_ids: tuple[UUID, ...]
     """Ids that other reports already have. Those reports stay: a run never changes."""
 
 
@@ -51,8 +51,8 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
         for batch in split_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in batch}
             result = database.write(subjects, partial(store_reports, reports=batch))
-            created_ids |= result.created
-            conflicting_ids += result.conflicting
+            created_ids |= result.created_ids
+            conflicting_ids += result.conflicting_ids
     return IngestResult(frozenset(created_ids), tuple(conflicting_ids))
 
 

@@ -128,6 +128,6 @@ def _judge_one_series(
         has_changed_drifts=drifts.do_differ(rows, former_rows),
         sparkline=sparklines.draw_path(trend, described_drifts),
         withdrawal_reasons=explain_withdrawals(
-            former_drifts, described_drifts, measured_points, trend.former, is_judged=row.judged
+            former_drifts, described_drifts, measured_points, trend.former_points, is_judged=row.judged
         ),
     )

@@ -24,9 +24,9 @@ from service.store.series import drifts, series, sparklines
 from service.store.series.series import SeriesFilter, StaleSeries
 
 MAX_SERIES_AT_ONCE = 64
-"""Most series that are judged before a report is answered."""
+"""The largest number of series that are judged before a report is answered."""
 MAX_POINTS = 10_000
-"""Most points that they have. Judging as many takes a fifth of a second."""
+"""The largest number of points that they have. Judging as many takes a fifth of a second."""
 _SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
 """How many series, of how many points, are judged between one transaction and the next: enough to share what they
@@ -80,7 +80,7 @@ def judge_stale_series(
             database.defer(judge_all_series)  # also series that nobody asked for
         elif is_last:
             return True
-        # Events have series judged again, and those that another process has just updated do, too: look once more.
+        # Events have series judged again, and those that another process has just updated do as well: look once more.
         is_last = not has_marked_series
     return False
 

@@ -28,7 +28,7 @@ from service.text import commands
 
 _EVENTS_PER_QUERY = 50
 _MAX_EVENTS = 500
-"""Most of the important events of a subject among which the service looks for the next one to bisect."""
+"""The largest number of important events of a subject among which the next one to bisect is looked for."""
 
 
 def read_event_with_next_step(session: Session, event_id: str, now: datetime) -> EventDetail | None:

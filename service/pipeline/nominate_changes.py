@@ -21,9 +21,9 @@ from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
 
 MAX_NOMINATIONS = 1000
-"""Most nominations in one answer."""
+"""The largest number of nominations in one answer."""
 MAX_EXACT_STEPS = 10
-"""Most steps between neighbours that are worth a comparison."""
+"""The largest number of steps between neighbours that are worth a comparison."""
 MAX_LIKELY_POINTS = 256
 """Newest points of a series in which a page looks for likely changes: more than are judged for one."""
 

@@ -23,7 +23,7 @@ from service.text import commands
 _MAX_NEAREST_COMMITS = 20
 """Measured commits on each side, among which an ancestor or a descendant is looked for."""
 _MAX_CASES = 100
-"""Most cases that are offered for a measurement."""
+"""The largest number of cases that are offered for a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class UnmeasuredCommit:
 
     Attributes
     ----------
-    where
+    scope_clause
         On which host, and of which workload, it has none; empty for any.
-    failed
+    failed_run_id
         Its newest run, which has no result; None if there is none.
-    why
+    reason
         Why that one has none.
     before, after
         The nearest measured ancestor and descendant; None if there is none.
@@ -59,9 +59,9 @@ class UnmeasuredCommit:
     """
 
     commit: NamedCommit
-    where: str
-    failed: UUID | None
-    why: str
+    scope_clause: str
+    failed_run_id: UUID | None
+    reason: str
     before: MeasuredCommit | None
     after: MeasuredCommit | None
     cases: Sequence[str]
@@ -112,9 +112,9 @@ def find_unmeasured_commit(
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
     return UnmeasuredCommit(
         commit=commit,
-        where="".join([f" of {workload}" if workload else "", f" on {host}" if host else ""]),
-        failed=failed_run.id if failed_run else None,
-        why=(failed_run.failure_message or failed_run.outcome.value) if failed_run else "",
+        scope_clause="".join([f" of {workload}" if workload else "", f" on {host}" if host else ""]),
+        failed_run_id=failed_run.id if failed_run else None,
+        reason=(failed_run.failure_message or failed_run.outcome.value) if failed_run else "",
         before=before,
         after=after,
         cases=cases if report else (),

@@ -10,14 +10,14 @@ from types import MappingProxyType
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
 MAX_RERUNS = 8
-"""How often, at most, a revision is measured again while a drift is in doubt. After that, the runs of the next commits
-decide. A series without outliers needs 3 to 8 runs at the new level, fewer the longer the old one is known.
+"""How many times, at most, a revision is measured again while a drift is in doubt. After that, the runs of the next
+commits decide. A series without outliers needs 3 to 8 runs at the new level, fewer the longer the old one is known.
 """
 
 
 MAX_ATTEMPTS = 3
-"""How often a run that fails for a temporary reason is planned; after that, only if the request says so. A program that
-hangs, for example, must not cost its deadline in each plan."""
+"""How many times a run that fails for a temporary reason is planned; after that, only if the request says so. A program
+that hangs, for example, must not cost its deadline in each plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Orders:
 
     Attributes
     ----------
-    cross_measured
+    cross_measured_revisions
         Revisions to measure in the environment of the request, for a cross-measurement.
     in_doubt
         Whether the level of the newest runs in that environment is uncertain.
@@ -36,7 +36,7 @@ class Orders:
         Revisions that other hosts have measured.
     """
 
-    cross_measured: frozenset[str] = frozenset()
+    cross_measured_revisions: frozenset[str] = frozenset()
     in_doubt: bool = False
     revision_before: str | None = None
     measured_elsewhere: frozenset[str] = frozenset()
@@ -179,7 +179,7 @@ def _choose_cross_measured(
     On a host that has never measured the case, this includes the newest earlier revision that another host has
     measured: the host probably replaces that one.
     """
-    revisions = set(order.cross_measured)
+    revisions = set(order.cross_measured_revisions)
     missing_positions = [positions[revision] for revision, reason in requested_runs if reason is Reason.MISSING]
     if missing_positions and not any(True for _ in runs):
         earlier_revisions = [

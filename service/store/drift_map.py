@@ -121,7 +121,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
 
 
 def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Mapping[int, int]:
-    """Return the column of each commit, by id; also of commits that were not measured, but are blamed for a drift."""
+    """Return the column of each commit, by id; including commits that were not measured, but are blamed for a drift."""
     column_of_commit = dict(columns.column_of)
     for chunk in bulk.split_into_chunks(sorted(commit_ids - column_of_commit.keys()), _IDS_PER_QUERY):
         times = session.execute(select(Revision.id, Revision.committed_at).where(Revision.id.in_(chunk)))

@@ -54,7 +54,7 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
 
 
 def _map_last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
-    """Return when each host ended its newest run: a bisect, a proof or a lab shows that it is there, too."""
+    """Return when each host ended its newest run: a bisect, a proof or a lab shows that it is there as well."""
     newest = bulk.is_among(session, Run.number, runs.map_newest_runs_of_hosts(session, hosts))
     return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
 

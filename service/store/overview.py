@@ -18,7 +18,7 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Rev
 from service.store.series import drifts, series
 
 _MAX_COUNTED = 100_000
-"""Most recent runs that are counted."""
+"""The largest number of recent runs that are counted."""
 
 
 def count_judged(session: Session) -> int:

@@ -119,7 +119,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
                 service=service,
                 spool=Spool(settings.spool),
             )
-            assert not measurement.measure(prepared.revisions, follower).failed
+            assert not measurement.measure(prepared.revisions, follower).failed_reports
             return follower
 
         yield measure

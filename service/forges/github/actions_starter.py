@@ -88,4 +88,4 @@ class ActionsStarter:
             return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
         except CALL_ERRORS as error:
             retry, message = schedule_retry(find_refusal(error), error, attempts, datetime.now(UTC))
-            raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.at) from None
+            raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.retry_at) from None

@@ -2,7 +2,7 @@
 
 A job of a pull request from a fork may not write. There, a second workflow runs when the first one has ended, with code
 of the repository alone, and reads the report of the first one. That report comes from a stranger: it is data, is shown
-as text, and is believed about no other head than the one that GitHub names.
+as text, and is believed only about the head that GitHub names.
 """
 
 from __future__ import annotations

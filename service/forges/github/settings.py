@@ -12,7 +12,7 @@ from service.config.setting_fields import ADDRESS_UNIT, BaseAddress, SecretFile,
 
 
 class GithubSettings(ForgeSettings):
-    """The GitHub App as which the service acts."""
+    """The GitHub App whose identity the service uses."""
 
     kind, switch = ForgeKind.GITHUB, "app_id"
     heading, guide = "GitHub App", "Reporting to GitHub"

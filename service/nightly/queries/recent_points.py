@@ -123,7 +123,8 @@ def list_failures(session: Session) -> list[UnmeasuredRun]:
             environment=row.environment,
             run_id=row.run_id,
             started_at=row.started_at,
-            why=f"{row.failure_stage.value if row.failure_stage else 'run'} {row.outcome.value}: {row.failure_message}",
+            reason=f"{row.failure_stage.value if row.failure_stage else 'run'} {row.outcome.value}: "
+            f"{row.failure_message}",
         )
         for row in rows
     ]

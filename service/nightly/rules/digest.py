@@ -74,7 +74,7 @@ class Missed:
     workload: str
     case: str
     """The case; empty if the whole cell was missed."""
-    why: str
+    reason: str
     run_id: UUID | None = None
 
 
@@ -86,11 +86,11 @@ def list_missed(digest: NightlyDigest) -> list[Missed]:
         if not cell.carried_out:
             host = cell.host
             reason = f"{host} has not reported" if host in digest.absent else f"{host} has not run this cell"
-            misses.append(Missed(*cell_key, case="", why=cell.problem or reason))
+            misses.append(Missed(*cell_key, case="", reason=cell.problem or reason))
         elif cell.problem:
-            misses.append(Missed(*cell_key, case="", why=cell.problem))
+            misses.append(Missed(*cell_key, case="", reason=cell.problem))
         misses += [
-            Missed(*cell_key, case=case.name, why=_explain_case(case), run_id=case.run_id)
+            Missed(*cell_key, case=case.name, reason=_explain_case(case), run_id=case.run_id)
             for case in cell.cases
             if case.state is not CaseState.MEASURED
         ]

@@ -128,7 +128,7 @@ class _Gap:
     suspects: tuple[str, ...]
     n_tested_by_commit: Mapping[str, int]
     """By commit: the number of suspects between it and the commit that it would be compared with."""
-    failed: frozenset[int]
+    failed_indices: frozenset[int]
     """Indices of the suspects that could not be measured."""
 
     @property
@@ -147,7 +147,7 @@ class _Gap:
         allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
         measured_indices = [index for index in measurable_indices if self.suspects[index] in measured_commits]
         chosen_indices = choose_positions(
-            shares, self.failed, n_commits, candidates=allowed_indices, measured_positions=measured_indices
+            shares, self.failed_indices, n_commits, candidates=allowed_indices, measured_positions=measured_indices
         )
         return [self.suspects[index] for index in chosen_indices]
 
@@ -185,7 +185,7 @@ class _ExactSearch:
 
     graph: Graph
     values: dict[str, Number]
-    failed: set[str]
+    failed_commits: set[str]
     least: float
     gaps: list[_Gap] = field(default_factory=list)
     required_commits: list[str] = field(default_factory=list)
@@ -251,7 +251,7 @@ class _ExactSearch:
             level_without_own = self.values[good] + self._sum_effects(ancestors)
             self._update_culprit(commit, level_without_own)
             if self.do_differ(self.values[good] + self._sum_effects(ancestry), self.values[commit]):
-                # With one culprit more, the levels of the earlier commits may no longer be explained.
+                # With one more culprit, the levels of the earlier commits may no longer be explained.
                 return self._explain_level(commit, level_without_own, explained_commits) and self.explain_inner_commits(
                     good
                 )
@@ -284,7 +284,7 @@ class _ExactSearch:
         n_tested_by_commit = {
             name: (candidate_ancestry & suspects).bit_count()
             for name, candidate_ancestry in ancestries.items()
-            if candidate_ancestry & 1 and name not in self.values and name not in self.failed
+            if candidate_ancestry & 1 and name not in self.values and name not in self.failed_commits
         }
         if n_tested_by_commit:
             return self._open_gap(suspects, n_tested_by_commit)
@@ -406,7 +406,7 @@ class _ExactSearch:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
         # Or what makes others comparable, or the parents.
         useful_commit = references.choose_most_useful_commit(
-            remaining_suspects, lambda commit: commit not in self.failed and self._find_level(commit) is None
+            remaining_suspects, lambda commit: commit not in self.failed_commits and self._find_level(commit) is None
         )
         commits_to_measure = (
             [useful_commit]
@@ -452,7 +452,7 @@ class _ExactSearch:
         failed_bits, pending_commits = 0, [commit]
         while pending_commits:
             for parent in self.graph.parents[pending_commits.pop()]:
-                bit = 1 << self.graph.index_of[parent] if parent in self.failed and parent in self.graph else 0
+                bit = 1 << self.graph.index_of[parent] if parent in self.failed_commits and parent in self.graph else 0
                 if bit & ~failed_bits:
                     failed_bits |= bit
                     pending_commits.append(parent)
@@ -461,7 +461,7 @@ class _ExactSearch:
     @cached_property
     def _failed_commits(self) -> int:
         """The commits that could not be measured, as a bit set."""
-        return sum(1 << self.graph.index_of[commit] for commit in self.failed if commit in self.graph.index_of)
+        return sum(1 << self.graph.index_of[commit] for commit in self.failed_commits if commit in self.graph.index_of)
 
     @property
     def _innocent_commits(self) -> int:
@@ -529,7 +529,7 @@ class _ExactSearch:
         ]
         starts = [start for parent in comparable_parents if (start := references.find_branch_start(parent)) is not None]
         needed_commits = dict.fromkeys([*comparable_parents, *starts, old_end])
-        return [name for name in needed_commits if name not in self.values and name not in self.failed]
+        return [name for name in needed_commits if name not in self.values and name not in self.failed_commits]
 
     def _explain_branches(self, new_end: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
@@ -557,7 +557,7 @@ class _ExactSearch:
         has_level: dict[str, bool] = {}
         for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit)
-            if commit != new_end and commit not in self.failed and reference is not None:
+            if commit != new_end and commit not in self.failed_commits and reference is not None:
                 if reference not in has_level:
                     has_level[reference] = self._find_level(reference) is not None
                 if has_level[reference]:
@@ -578,14 +578,14 @@ class _ExactSearch:
                 if name not in counted_commits and name in graph and suspects >> graph.index_of[name] & 1:
                     counted_commits.add(name)
                     pending_commits += graph.parents[name]
-            if commit not in self.failed:
+            if commit not in self.failed_commits:
                 n_tested_by_commit[commit] = len(counted_commits)
         return n_tested_by_commit
 
     def _open_gap(self, suspect_bits: int, n_tested_by_commit: Mapping[str, int]) -> bool:
         """Add a gap whose suspects have to be measured; return False, as the search is not complete."""
         suspects = tuple(self.graph.list_members(suspect_bits))
-        failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed)
+        failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed_commits)
         self.gaps.append(_Gap(suspects, n_tested_by_commit, failed))
         return False
 

@@ -70,8 +70,8 @@ class _Measurements:
     graph: Graph
     data: Data
     values: dict[str, list[Number]]
-    failed: frozenset[int]
-    cleared: frozenset[int]
+    failed_tests: frozenset[int]
+    cleared_hypotheses: frozenset[int]
     """Hypotheses that a proof has refuted."""
 
     @classmethod
@@ -107,7 +107,7 @@ class _Measurements:
     @property
     def measurable_tests(self) -> list[int]:
         """The tests that did not fail."""
-        return [test for test in range(len(self.names)) if test not in self.failed]
+        return [test for test in range(len(self.names)) if test not in self.failed_tests]
 
     @property
     def max_waves(self) -> int:
@@ -134,7 +134,7 @@ class _Measurements:
             self.data,
             prior,
             groups=self.group_tests(culprits),
-            excluded_indices=self.cleared,
+            excluded_indices=self.cleared_hypotheses,
             n_waves=n_waves,
         )
 
@@ -147,7 +147,12 @@ class _Measurements:
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         groups = self.group_tests(culprits)
         belief_list = compute_beliefs(
-            self.after_step, self.data, prior, groups=groups, excluded_indices=self.cleared, wave_counts=wave_counts
+            self.after_step,
+            self.data,
+            prior,
+            groups=groups,
+            excluded_indices=self.cleared_hypotheses,
+            wave_counts=wave_counts,
         )
         beliefs = dict(zip(wave_counts, belief_list, strict=True))
         evidence = {
@@ -176,7 +181,7 @@ class _Measurements:
             smallest_size = max(step / 2, min(step, belief.noise_variance**0.5))
             sizes.append(max(step - SIZE_MARGIN_ERRORS * error, smallest_size))
         groups = self.group_tests(culprits)
-        excluded_indices = {*self.cleared, *culprits, *self._list_undecidable(groups)}
+        excluded_indices = {*self.cleared_hypotheses, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
             self.after_step,
             self.data,
@@ -199,7 +204,7 @@ class _Measurements:
 
     def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
         """Return for each hypothesis the first one that no measurable test distinguishes from it."""
-        if not self.failed:
+        if not self.failed_tests:
             return np.arange(self.after_step.shape[1])
         columns = np.packbits(self.after_step[self.measurable_tests], axis=0).T
         first_of_column: dict[bytes, int] = {}
@@ -210,7 +215,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search_exact`."""
     observations = list(observations)
     measurements = _Measurements.from_observations(question, observations)
-    refusal = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
+    refusal = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed_tests})
     if refusal is not None:
         return refusal
     good, bad = 0, question.graph.index_of[question.bad]
@@ -236,7 +241,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.counts[end])
         return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
-    success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed)
+    success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed_tests)
     next_test = belief.choose_test(measurements.after_step, success_probabilities)
     return Measure(commits=(measurements.names[next_test],), left=_estimate_remaining_runs(belief, measurements))
 
@@ -352,7 +357,7 @@ def _build_culprit(
     tests = [
         int(hypothesis) + 1
         for hypothesis in indistinguishable_indices
-        if int(hypothesis) + 1 not in measurements.failed
+        if int(hypothesis) + 1 not in measurements.failed_tests
     ]
     commit = tests[-1] if tests else int(indistinguishable_indices[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
@@ -372,7 +377,7 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
     """Return the nearest measurable commit before the candidates; ``good`` where there is none."""
     graph = measurements.graph
     name = graph.names[commit]
-    while name in graph and (name in candidates or graph.index_of[name] in measurements.failed):
+    while name in graph and (name in candidates or graph.index_of[name] in measurements.failed_tests):
         name = graph.parents[name][0] if graph.parents[name] else graph.good
     return graph.index_of.get(name, 0)
 

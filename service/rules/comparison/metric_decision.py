@@ -7,7 +7,7 @@ Two rules decide, and each verdict names its rule:
   that a change in 40 % of the executions is excluded. If both sides repeat their counts, 20 equal pairs show that; if a
   count jitters, it takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* where each
   repeats its count, and *counts* where one of them does not. The signs of large differences are judged by themselves,
-  too: a head that takes one fault fewer in half of the pairs and a thousand more in the others is no better.
+  too: a head that takes one fewer fault in half of the pairs and a thousand more in the others is no better.
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
   what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
   at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
@@ -158,7 +158,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
     """Return the direction that the pairs favour, and the smallest difference that counted for it.
 
     If small and large differences favour opposite directions, the large ones count: a thousand more faults in some
-    executions outweigh one fault fewer in each of the others. So a metric is not better while large differences seem
+    executions outweigh one fewer fault in each of the others. So a metric is not better while large differences seem
     worse.
     """
     signs_by_difference = {

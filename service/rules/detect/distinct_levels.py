@@ -29,7 +29,7 @@ MAX_PROPOSAL_ERROR = 6
 MAX_SQUARED_SIGMA_ELSEWHERE = 6.0
 """Squared standard deviations by which values may differ more at another position: 95 % of all changes lie within."""
 MAX_INFLATION = 20.0
-"""Bound of the inflation by autocorrelation: a change of level looks like autocorrelation, too."""
+"""Bound of the inflation by autocorrelation: a change of level looks like autocorrelation as well."""
 MIN_CHANGE_RUNS = 3
 """Measurements without which no change is certain."""
 MIN_UNPRECEDENTED_SIGMA = 8.0

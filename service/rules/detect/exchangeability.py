@@ -16,7 +16,7 @@ import numpy as np
 from service.rules.detect.median_of_nine import Floats
 
 MAX_POINTS_PER_SIDE = 64
-"""Most points on each side that are compared."""
+"""The largest number of points on each side that are compared."""
 LOG_MAX_CHANCE = math.log(8e-6)
 """Logarithm of the probability below which the newest points cannot be on the level before them by chance."""
 LOG_MAX_CHANCE_OF_CHOICE = math.log(2e-6)

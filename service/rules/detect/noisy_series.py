@@ -198,7 +198,7 @@ class NoisySeries:
         """Return the ranges of runs by which a change is judged, one after the other, as (first, end) pairs.
 
         Runs beyond a much larger change may be so noisy that this one does not show. A later change may begin at the
-        next measured one, certain or in doubt, or with some of the newest runs: ranges that end there are tried, too.
+        next measured one, certain or in doubt, or with some of the newest runs: ranges that end there are also tried.
         """
         start, stop = max(0, shape.low - POINTS_BEFORE), min(self._n_partitioned, shape.high + POINTS_AFTER)
         next_index = bisect_right(self._measured_changes, shape.high, key=_get_position)

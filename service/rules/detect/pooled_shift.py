@@ -46,7 +46,7 @@ class PooledShift:
     high: float
     p_value: float
     benchmarks: int
-    moved: int
+    n_moved: int
     evidence: str
 
 

@@ -32,10 +32,10 @@ class ChangeGroup(NamedTuple):
     counts the small changes in the other direction.
     """
 
-    first: MeasuredChange
-    second: MeasuredChange
-    before_last: MeasuredChange
-    last: MeasuredChange
+    first_change: MeasuredChange
+    second_change: MeasuredChange
+    next_to_last_change: MeasuredChange
+    last_change: MeasuredChange
     n_changes: int
     score: float
     n_opposed: int
@@ -49,7 +49,7 @@ def start_group(change: MeasuredChange) -> ChangeGroup:
 
 def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
     """Return whether a change goes in the direction of the group."""
-    return (change.after > change.before) == (group.last.after > group.first.before)
+    return (change.after > change.before) == (group.last_change.after > group.first_change.before)
 
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
@@ -62,28 +62,35 @@ def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> boo
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
     """Return the group with one more change, and the evidence of whether the segment before it climbs or is flat."""
-    segment_change = group.last
+    segment_change = group.last_change
     climb = (change.after - segment_change.before) / (4 * sigma)  # mean of the two steps around the segment, halved
     gain = segment_change.length * climb * (segment_change.trend - climb / 2)
-    second_change = change if group.n_changes == 1 else group.second
+    second_change = change if group.n_changes == 1 else group.second_change
     steps = (*group.steps, change) if group.n_changes < MAX_STEPS else group.steps
     n_opposed = group.n_opposed + (not _has_direction_of(group, change))
     return ChangeGroup(
-        group.first, second_change, segment_change, change, group.n_changes + 1, group.score + gain, n_opposed, steps
+        group.first_change,
+        second_change,
+        segment_change,
+        change,
+        group.n_changes + 1,
+        group.score + gain,
+        n_opposed,
+        steps,
     )
 
 
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     """Return whether the group is one steady climb."""
-    climb = abs(group.last.after - group.first.before)
+    climb = abs(group.last_change.after - group.first_change.before)
     return (group.score > 0 or group.n_changes > MAX_STEPS) and group.n_changes > 1 and climb >= MIN_RAMP_SIGMA * sigma
 
 
 def build_ramp_change(group: ChangeGroup) -> LevelChange:
     """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
-    first_change, last_change = group.first, group.last
-    begin = first_change.position - (group.second.position - first_change.position) // 2
-    end = last_change.position + (last_change.position - group.before_last.position) // 2
+    first_change, last_change = group.first_change, group.last_change
+    begin = first_change.position - (group.second_change.position - first_change.position) // 2
+    end = last_change.position + (last_change.position - group.next_to_last_change.position) // 2
     return LevelChange(max(begin, 1), first_change.before, last_change.after, max(begin, 1), end, "ramp")
 
 
@@ -98,7 +105,7 @@ def list_group_changes(
     if group is None:
         return []
     if is_ramp(group, sigma):
-        ramp = confirm_change(build_ramp_change(group), group.first.begin, group.last.end)
+        ramp = confirm_change(build_ramp_change(group), group.first_change.begin, group.last_change.end)
         if ramp:
             return [ramp]
     confirmed_changes = (

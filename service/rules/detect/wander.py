@@ -53,7 +53,7 @@ MAX_STORED_SPECTRA = 128
 MIN_SQUARES = 1e-9
 """Squared sigma that runs differ by at least: those that all agree leave nothing to explain."""
 EXTRA_MARGIN = 6.0
-"""How much more the margin must be if the noise around the change wanders, too."""
+"""How much more the margin must be if the noise around the change wanders as well."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 

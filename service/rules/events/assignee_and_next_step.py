@@ -7,7 +7,7 @@ from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, State
 
 _MAX_NAMED_AUTHORS = 2
-"""Most authors that are named; more are counted."""
+"""The largest number of authors that are named; more are counted."""
 
 
 def find_assignees(event: EventSummary) -> str:

@@ -25,7 +25,7 @@ MIN_RUNS = 10
 MAX_FRUITLESS_BISECTS = 3
 """After this many successive bisects that failed without a run, the service orders none until the next day."""
 MAX_ATTEMPTS = 3
-"""How often the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
+"""How many times the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
 DAY = timedelta(days=1)
 
 

@@ -10,7 +10,7 @@ from runner.contract.job import Backend, State
 from service.rules.jobs.states import Action
 
 MAX_ATTEMPTS = 3
-"""How often a job is started if its runner is lost each time without a new measurement."""
+"""How many times a job is started if its runner is lost each time without a new measurement."""
 CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
 """How long a runner may take to claim a dispatched job. GitHub itself drops a job that no runner takes within a day."""
 
@@ -29,7 +29,7 @@ class JobSnapshot:
     most_runs: int | None
     runs: int
     fruitless: int
-    """How often it was started since its last new measurement."""
+    """How many times it was started since its last new measurement."""
 
 
 @dataclass(frozen=True, slots=True)

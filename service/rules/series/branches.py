@@ -93,7 +93,7 @@ def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
         return arrange_trend(sorted_points)
     histories = branches.list_histories([point.revision for point in sorted_points])
     trends = [_arrange_history(sorted_points, history) for history in histories]
-    other_sequences: list[Points] = [sequence for trend in trends for sequence in trend.beside]
+    other_sequences: list[Points] = [sequence for trend in trends for sequence in trend.points_beside]
     other_sequences += [trend.path for trend in trends[1:]]
     living_commits = frozenset().union(*histories)
     former_points = tuple(point for point in sorted_points if point.revision not in living_commits)

@@ -100,7 +100,7 @@ def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NO_BASE
         small changes.
     """
     drifts = list(_find_drifts_on_path(trend.path, is_exact, baselines))
-    for sequence in trend.beside:
+    for sequence in trend.points_beside:
         drifts_beside_path = _find_drifts_on_path(sequence, is_exact, baselines)
         drifts += [drift for drift in drifts_beside_path if not any(drift.is_same_as(other) for other in drifts)]
     return drifts

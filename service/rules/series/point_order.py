@@ -43,23 +43,23 @@ class Trend:
     ----------
     path
         The sequence along which the trend is drawn.
-    beside
+    points_beside
         Further sequences to judge, because they contain points or comparisons that are not on the path.
-    former
+    former_points
         Points of branches that were rewritten since; they are not judged.
     stand_ins
         The environments that stand for those of other machines of a pool; the points have them already.
     """
 
     path: Points
-    beside: tuple[Points, ...]
-    former: Points = ()
+    points_beside: tuple[Points, ...]
+    former_points: Points = ()
     stand_ins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def measured(self) -> Points:
         """The points of all sequences that were measured, each once: the others are no evidence."""
-        on_trend = (point for sequence in (self.path, *self.beside) for point in sequence)
+        on_trend = (point for sequence in (self.path, *self.points_beside) for point in sequence)
         return tuple({point.run_id: point for point in on_trend if not point.is_reused}.values())
 
 

@@ -56,7 +56,7 @@ def has_enough_points(newest_trend: Trend, start: int, last_change: int) -> bool
         The position of the last drift.
     """
     points = newest_trend.path
-    if newest_trend.beside or len({point.environment for point in points}) > 1:
+    if newest_trend.points_beside or len({point.environment for point in points}) > 1:
         return False
     return last_change >= start or len(points) > MAX_HISTORY_POINTS
 

@@ -56,7 +56,7 @@ def restore_database(
     database
         The database to replace.
     file
-        The backup. PostgreSQL takes one of SQLite, too.
+        The backup. PostgreSQL takes one of SQLite as well.
     replace
         Whether to replace a database that has runs which the backup lacks, and a file that is no database.
     progress

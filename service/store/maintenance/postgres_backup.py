@@ -20,7 +20,7 @@ from service.store.models import Base, Run
 DROP_TABLES = "".join(
     f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in (*Base.metadata.tables, "alembic_version")
 )
-"""Drops every table, also those that the version of an older backup did not have: its upgrade makes them again."""
+"""Drops every table, including those that the version of an older backup did not have: its upgrade makes them again."""
 _DISCONNECT_SECONDS = 2.0
 """Time in which the server notices a closed connection."""
 

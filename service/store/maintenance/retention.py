@@ -94,7 +94,7 @@ class _ShrunkReport(NamedTuple):
     number: int
     document: bytes
     remaining_samples: Mapping[str, Sequence[Number]]
-    freed: int
+    freed_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
         with database.reading() as session:
             rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _ESTIMATE_REPORTS))).all()
             examples = [step.shrink(number, document) for _, number, document in rows]
-            freed_by_examples = sum(example.freed for example in examples) + sum(
-                point.freed for point in _list_smaller_points(session, examples)
+            freed_by_examples = sum(example.freed_bytes for example in examples) + sum(
+                point.freed_bytes for point in _list_smaller_points(session, examples)
             )
         result = _add_step_to_result(result, step, count, freed_by_examples * count // len(examples) if examples else 0)
     return result
@@ -260,7 +260,7 @@ def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
             freed = _write_reports(session, step, shrunk_reports)
-        yield len(shrunk_reports), freed + sum(report.freed for report in shrunk_reports)
+        yield len(shrunk_reports), freed + sum(report.freed_bytes for report in shrunk_reports)
 
 
 class _SmallerPoint(NamedTuple):
@@ -270,7 +270,7 @@ class _SmallerPoint(NamedTuple):
     run_number: int
     n: int
     samples: str | None
-    freed: int
+    freed_bytes: int
 
 
 def _list_smaller_points(session: Session, reports: Collection[_ShrunkReport]) -> list[_SmallerPoint]:
@@ -302,11 +302,11 @@ def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_Shr
     changed, key = [point[:4] for point in points], ["series_id", "run_number"]
     bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
     _invalidate_caches(session, {point.series_id for point in points})
-    freed = {report.number: report.freed for report in reports}
+    freed = {report.number: report.freed_bytes for report in reports}
     for point in points:
-        freed[point.run_number] += point.freed
+        freed[point.run_number] += point.freed_bytes
     table_partitions.record_freed_space(session, freed)
-    return sum(point.freed for point in points)
+    return sum(point.freed_bytes for point in points)
 
 
 def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:

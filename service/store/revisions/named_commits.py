@@ -14,7 +14,7 @@ from service.store.revisions import revisions
 
 _HASH = re.compile("[0-9a-f]{4,64}")
 _MAX_COMMITS = 5
-"""Most commits that are returned for a text: it is ambiguous from the second one on."""
+"""The largest number of commits that are returned for a text: it is ambiguous from the second one on."""
 
 
 class NamedCommit(NamedTuple):

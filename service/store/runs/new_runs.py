@@ -73,7 +73,7 @@ class _NewRun(NamedTuple):
     revision_id: int
     position: int
     environment_id: int
-    prepared: PreparedReport
+    prepared_report: PreparedReport
 
 
 @dataclass(slots=True)
@@ -122,16 +122,16 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
         return
     runs = _number_runs(session, reports)
     bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
-    documents = [(run.number, run.prepared.document, False) for run in runs]
+    documents = [(run.number, run.prepared_report.document, False) for run in runs]
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
     newest_judging: dict[int, tuple[_SeriesUpdate, Judging]] = {}
     for run in runs:
-        report, series_of_group = run.prepared.report, series[run.group]
+        report, series_of_group = run.prepared_report.report, series[run.group]
         number, revision_id, is_judged = run.number, run.revision_id, not report.quarantine
         judging = report.judging
-        for metric, status, value, n, samples in run.prepared.points:
+        for metric, status, value, n, samples in run.prepared_report.points:
             update = series_of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
             newest_judging[update.id] = update, judging
@@ -183,7 +183,7 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
 
 def _build_run_row(run: _NewRun) -> tuple[object, ...]:
     """Return the columns of a run's row."""
-    report = run.prepared.report
+    report = run.prepared_report.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
     subject_id, host_id, case_id = run.group
     return (
@@ -197,7 +197,7 @@ def _build_run_row(run: _NewRun) -> tuple[object, ...]:
 def _count_runs(session: Session, runs: Sequence[_NewRun]) -> None:
     """Add the runs to the counts by subject, host, case, outcome and quarantine, and to those of environments."""
     run_counts = Counter(
-        (*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs
+        (*run.group, run.prepared_report.report.outcome, bool(run.prepared_report.report.quarantine)) for run in runs
     )
     environment_counts = Counter((run.environment_id, run.group.host_id, run.group.subject_id) for run in runs)
     for model, key, counts in (
@@ -216,7 +216,9 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     """Return the series of the points of these runs; new ones are inserted in the order of the runs."""
     metrics_by_group: dict[_SeriesGroup, dict[str, None]] = {}
     for run in runs:
-        metrics_by_group.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
+        metrics_by_group.setdefault(run.group, {}).update(
+            dict.fromkeys(point.metric for point in run.prepared_report.points)
+        )
     series = _find_series(session, metrics_by_group)
     rows_to_insert = [
         {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0, "judged": False}

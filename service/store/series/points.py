@@ -60,7 +60,7 @@ class PointRow(NamedTuple):
     status: Status
     value: history.Number | None
     n: int
-    packed: str | None
+    packed_samples: str | None
     revision: str
     title: str
     author: str
@@ -73,7 +73,7 @@ class PointRow(NamedTuple):
     @property
     def samples(self) -> tuple[history.Number, ...]:
         """All samples that have a value."""
-        return decode_samples(self.value, self.n, self.packed)
+        return decode_samples(self.value, self.n, self.packed_samples)
 
     def build_view(self, on_path: bool) -> history.SeriesPoint:
         """Return the point as the API serves it.
@@ -83,7 +83,7 @@ class PointRow(NamedTuple):
         """
         fields = self._asdict()
         del fields["packed"]
-        samples = None if self.packed is None else self.samples
+        samples = None if self.packed_samples is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
         added_fields = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
         point = history.SeriesPoint.__new__(history.SeriesPoint)

@@ -18,7 +18,7 @@ from service.store.engine.versioned_cache import VersionedCache
 from service.store.series import drifts, points
 
 _MAX_DRAWN_PER_PAGE = 12
-"""Most missing sparklines that are drawn for one page."""
+"""The largest number of missing sparklines that are drawn for one page."""
 _MAX_DRAWN_POINTS = 1000
 """Longest series whose missing sparkline is drawn for a page."""
 _drawn: VersionedCache[Sparkline | None] = VersionedCache(1000, lambda _: 1)

@@ -52,11 +52,11 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
         detail = f"is {json_data.run_id}, but the URL contains {run_id}"
         raise make_unprocessable("run_id", detail)
     receipt = _store_reports([json_data])
-    if receipt.conflicting:
+    if receipt.conflicting_ids:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another report with the id {run_id} is stored, and a run never changes."
         )
-    created = run_id in receipt.created
+    created = run_id in receipt.created_ids
     return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
@@ -71,8 +71,8 @@ def post(json_data: Reports) -> Receipts:
     already stay as they are. A report that has the id of a different report is left out, and its id is returned.
     """
     receipt = _store_reports(json_data)
-    n_known = len(json_data) - len(receipt.created) - len(receipt.conflicting)
-    return Receipts(created=len(receipt.created), known=n_known, conflicting=receipt.conflicting)
+    n_known = len(json_data) - len(receipt.created_ids) - len(receipt.conflicting_ids)
+    return Receipts(created=len(receipt.created_ids), known=n_known, conflicting=receipt.conflicting_ids)
 
 
 @bp.get("/runs/<uuid:run_id>")

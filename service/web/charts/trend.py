@@ -3,7 +3,7 @@
 The *path* is the sequence of points along which the trend is drawn and judged; other points lie beside it.
 
 Each point of the path has a *slot* of its own, in path order, so that a configuration change lies between two
-points even where both measured the same commit. Revisions that could not be measured have slots, too.
+points even where both measured the same commit. Revisions that could not be measured have slots as well.
 
 A long series is thinned to the extremes of each column of the picture. A window that is zoomed to is laid out by
 itself.

@@ -68,7 +68,7 @@ class Measurement:
     title: str
     value: Number | None
     side: MeasuredSide
-    why: str
+    reason: str
     run: str
     proof: bool
 
@@ -305,7 +305,7 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
             title=progress.titles.get(observation.commit, ""),
             value=observation.value,
             side=_choose_side(observation.value, good_level, bad_level, least),
-            why=progress.failures.get(observation.run, "") if observation.run else "",
+            reason=progress.failures.get(observation.run, "") if observation.run else "",
             run=str(observation.run),
             proof=observation.session is not None,
         )
@@ -347,7 +347,9 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
             side=row.side,
             number=str(row.number or ""),
             label=f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: "
-            + (row.why or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)),
+            + (
+                row.reason or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)
+            ),
             proof=row.proof,
         )
         for row in rows

@@ -21,9 +21,9 @@ bp = make_page_blueprint("live")
 _FAST, _SLOW = 1500, 5000
 """Milliseconds between two polls: usually, and where nothing happens for long."""
 _MAX_DOUBLINGS = 4
-"""How often the wait doubles at most while there is always something new: up to 24 seconds."""
+"""How many times the wait doubles at most while there is always something new: up to 24 seconds."""
 _FAST_POLLS = 1200
-"""Polls in a row without anything new after which the page polls slowly: half an hour."""
+"""Successive polls without anything new after which the page polls slowly: half an hour."""
 
 
 @bp.get("/live")

@@ -38,7 +38,7 @@ class HostSeries:
     subject: str
     host: str
     series: list[SeriesSummary]
-    charted: list[SeriesSummary]
+    charted_series: list[SeriesSummary]
 
 
 @page(bp, "/workloads")
@@ -64,7 +64,9 @@ def case(key: str) -> Page:
         same_case = entry.definition, entry.parameters
         summaries = [summary for summary in series_of_name if (summary.definition, summary.parameters) == same_case]
         groups = _group_series_by_host(summaries)
-        lines = sparklines.read_sparklines(session, [summary.id for group in groups for summary in group.charted])
+        lines = sparklines.read_sparklines(
+            session, [summary.id for group in groups for summary in group.charted_series]
+        )
         drifts = redact_for_caller(case_drifts.list_case_drifts(session, key, _MAX_DRIFTS))
         event_ids, n_events = case_drifts.list_case_events(session, key, _MAX_EVENTS)
         listed_events = redact_for_caller(events.list_in_order(session, event_ids))

@@ -46,7 +46,7 @@ class StackRow:
 
     frames: Sequence[str]
     """Names of functions, the innermost first; the outermost ones are left out."""
-    left_out: int
+    n_left_out: int
     place: Frame | None
     """Where the subject's own code was."""
     change: WeightChange

@@ -71,7 +71,7 @@ def test_what_a_thread_waits_for(tmp_path: Path, place: str, kind: str) -> None:
 @given(FIGURES, FIGURES)
 def test_nothing_used_is_below_zero(before: Figures, after: Figures) -> None:
     interval = compute_interval(before, after, 1.0)
-    used = interval.used
+    used = interval.used_figures
     assert min(used.minor, used.major, used.user, used.system, used.switches) >= 0
     assert 0 <= interval.system_share <= 1
     assert interval.resident_growth == after.resident - before.resident

@@ -186,7 +186,7 @@ def test_a_refused_comparison_is_said_and_keeps_no_other_one_from_being_measured
     summary = prover.prove(lambda: NominationList(items=nominations, powers=()))
     assert refusing.compared == [("a" * 40, "b" * 40), ("b" * 40, "c" * 40)]
     assert refusing.failed == ["the host is in quarantine"] * 2
-    assert (summary.proven, summary.refuted, summary.undecided) == (0, 0, 0)
+    assert (summary.n_proven, summary.n_refuted, summary.n_undecided) == (0, 0, 0)
 
 
 def nominate(percent: float | None, *, likely: bool) -> Nomination:
@@ -283,4 +283,4 @@ def test_no_comparison_begins_that_does_not_fit_into_the_time(
     power = Power(case=nominations[0].case, metric="minor-faults", percent=2, pairs=50, seconds=100, sentence="")
     summary = prover.prove(lambda: NominationList(items=tuple(nominations), powers=(power,)))
     assert len(refusing.compared) == compared, "one that is refused takes no time"
-    assert len(summary.left_open) == 2 - compared
+    assert len(summary.open_nominations) == 2 - compared

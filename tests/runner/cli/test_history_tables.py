@@ -63,26 +63,26 @@ def test_the_bisect_that_is_suggested_is_of_the_case_and_the_metric_that_drifted
 
 
 def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=3, left_out=2), [], TARGET)
+    show_history(HistorySummary(revisions=3, n_left_out=2), [], TARGET)
     assert "2 commits of merged branches are left out" in (text := capsys.readouterr().out)
     assert "--all-parents measures them as well" in text
-    show_history(HistorySummary(revisions=3, stored=3), [], TARGET)
+    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET)
     assert "left out" not in capsys.readouterr().out
 
 
 def test_the_addresses_of_the_charts_come_last(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=3, stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
+    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
     assert capsys.readouterr().out.endswith("No drift.\nChart: http://127.0.0.1:8080/series/1\n")
 
 
 def test_where_no_service_answers_the_command_that_serves_the_chart_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_history(HistorySummary(revisions=3, stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False)
+    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False)
     chart, last = capsys.readouterr().out.splitlines()[-2:]
     assert chart == "Chart: http://127.0.0.1:8080/series/1"
     assert "`faultwatch-service serve`" in last
-    show_history(HistorySummary(revisions=3, stored=3), [], TARGET, served=False)
+    show_history(HistorySummary(revisions=3, n_stored=3), [], TARGET, served=False)
     assert "serve" not in capsys.readouterr().out, "there is no chart"
 
 
@@ -138,7 +138,7 @@ def test_a_likely_change_that_was_not_proven_is_never_no_drift(capsys: pytest.Ca
         )
         for digit in "bcdef0123456"
     ]
-    summary = HistorySummary(revisions=6, measured=6, proofs=ProofSummary(left_open=nominations))
+    summary = HistorySummary(revisions=6, n_measured=6, proofs=ProofSummary(open_nominations=nominations))
     show_history(summary, [], TypedTarget("plant"))
     text = capsys.readouterr().out
     assert "No drift is certain." in text

@@ -342,7 +342,7 @@ def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it
     cache, tree = home / "cache", home / "tree"
     for folder in (cache / "packages", cache / "private", tree):
         folder.mkdir(parents=True)
-    shown = replace(box, empty=(str(cache),), readable=(str(cache / "packages"), str(home / "nothing")))
+    shown = replace(box, empty_folders=(str(cache),), readable_folders=(str(cache / "packages"), str(home / "nothing")))
     script = f"ls {cache}; touch {cache}/made && echo written; touch {cache}/packages/made || echo refused"
     done = execute_confined(["sh", "-c", script], sandbox=shown, tree=tree, environment=BASE_VARIABLES, timeout=30)
     assert [line for line in done.output.splitlines() if "touch" not in line] == ["packages", "written", "refused"]
@@ -352,4 +352,4 @@ def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it
 def test_folders_to_show_may_begin_with_the_home(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "~/packages:/opt/x")
-    assert create_sandbox().readable == (f"{home}/packages", "/opt/x")
+    assert create_sandbox().readable_folders == (f"{home}/packages", "/opt/x")

@@ -37,7 +37,7 @@ def test_a_file_that_the_sandbox_hides_is_not_opened_whatever_its_path_and_numbe
     secret = tree.parent / "secret"
     assert opened(tree, Sandbox(), mapped(secret)) == []
     assert opened(tree, None, mapped(secret)) == [secret]
-    assert opened(tree, Sandbox(readable=(str(tree.parent),)), mapped(secret)) == [secret]
+    assert opened(tree, Sandbox(readable_folders=(str(tree.parent),)), mapped(secret)) == [secret]
 
 
 def test_a_file_of_the_tree_is_opened_if_it_is_the_one_that_was_mapped(tree: Path) -> None:

@@ -304,7 +304,7 @@ def test_a_build_that_lacked_what_the_sandbox_hides_is_made_when_it_shows_it(
     with pytest.raises(BuildFailure, match="FAULTWATCH_SANDBOX_READ=") as caught:
         replace(builder, sandbox=Sandbox(), reveals_host=True).build(repository, head, recipe)
     assert caught.value.temporary
-    shown = replace(builder, sandbox=Sandbox(readable=(str(store),)))
+    shown = replace(builder, sandbox=Sandbox(readable_folders=(str(store),)))
     assert (shown.build(repository, head, recipe)[0] / "program").read_text() == "2"
 
 

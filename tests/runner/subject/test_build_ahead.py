@@ -195,7 +195,7 @@ def test_an_order_is_read_as_it_was_written(
 
 def test_an_order_may_have_paths_that_are_no_text(workload: Callable[[str], Workload], tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
-    builder = Builder(BuildPlaces(odd), {"cpu.model": "one"}, Sandbox(readable=(str(odd),)))
+    builder = Builder(BuildPlaces(odd), {"cpu.model": "one"}, Sandbox(readable_folders=(str(odd),)))
     decoded, where, _ = decode_order(encode_order(builder, Repository(odd, "odd"), workload("true")))
     assert (decoded.places, decoded.sandbox, where.path) == (builder.places, builder.sandbox, odd)
 

@@ -39,7 +39,7 @@ def test_head_is_compared_with_the_only_merge_base(repository: Repository, commi
     git("checkout", "--quiet", "main")
     target = commit("Main", another="x")
     with prepare_gate_ends(repository, "main", "side") as ends:
-        assert (ends.base, ends.measured, ends.head, ends.target) == (parted, head, head, target)
+        assert (ends.base, ends.measured_commit, ends.head, ends.target) == (parted, head, head, target)
         assert not ends.is_merge
         assert ends.repository is repository
 
@@ -54,13 +54,13 @@ def test_with_several_merge_bases_the_merge_is_compared_with_the_tip(
         assert ends.is_merge
         assert (ends.base, ends.head, ends.target) == (target, head, target)
         assert len(ends.merge_bases) == 2
-        assert ends.repository.get_revision(ends.measured).parents == (target, head)
-        ends.repository.export(ends.measured, tmp_path / "tree")
+        assert ends.repository.get_revision(ends.measured_commit).parents == (target, head)
+        ends.repository.export(ends.measured_commit, tmp_path / "tree")
         assert (tmp_path / "tree" / "file").read_text() == "slow\n" * 5
         assert (tmp_path / "tree" / "more").exists()
-        again = ends.measured
+        again = ends.measured_commit
     with prepare_gate_ends(criss_cross, "main", "docs") as ends:
-        assert ends.measured == again, "the merge has another name each time, so its build is never found again"
+        assert ends.measured_commit == again, "the merge has another name each time, so its build is never found again"
     assert (git("count-objects", "-v"), git("for-each-ref"), git("status", "--porcelain")) == before
 
 

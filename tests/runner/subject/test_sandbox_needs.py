@@ -68,7 +68,7 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
         f"a build in the sandbox has no network, and it does not show {home}/go/pkg/mod (GOMODCACHE): "
         f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host"
     )
-    shown = Sandbox(readable=(f"{home}/go/pkg/mod",))
+    shown = Sandbox(readable_folders=(f"{home}/go/pkg/mod",))
     said = describe_sandbox_failure(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
     assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
 
@@ -83,7 +83,7 @@ def test_packages_that_nobody_has_fetched_yet_are_fetched_first(home: Path) -> N
 def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(home: Path) -> None:
     modules = f"{home}/go/pkg/mod"
     log = f"go: could not create module cache: mkdir {home}/go: read-only file system"
-    shown = Sandbox(readable=(modules,))
+    shown = Sandbox(readable_folders=(modules,))
     said = describe_sandbox_failure(
         ("go", "build"), "go", {"PATH": SYSTEM, "GOMODCACHE": modules}, shown, home / "tree", log
     )
@@ -92,7 +92,7 @@ def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(
 
 def test_what_pip_installs_is_kept_by_a_measurement_if_the_build_downloads_it(home: Path) -> None:
     folder = f"{home}/.cache/faultwatch/pip"
-    variables, shown = {"PATH": SYSTEM, "PIP_FIND_LINKS": folder}, Sandbox(readable=(folder,))
+    variables, shown = {"PATH": SYSTEM, "PIP_FIND_LINKS": folder}, Sandbox(readable_folders=(folder,))
     begin = f"a build in the sandbox has no network, and {folder} (PIP_FIND_LINKS) is empty: "
     kept = "pip install --no-index . || { pip download --dest $PIP_FIND_LINKS .; pip install .; }"
     log = LOGS["pip without an index"]
@@ -134,8 +134,10 @@ def test_a_tool_in_the_home_does_not_show_the_whole_home(home: Path) -> None:
 def test_only_folders_of_package_managers_in_the_home_are_made(home: Path) -> None:
     variables = {"CARGO_HOME": f"{home}/.cargo", "GOCACHE": "/etc", "X": f"{home}/x", "GOMODCACHE": f"{home}/../y"}
     assert list_masked_cache_folders(variables, Sandbox()) == (f"{home}/.cargo",)
-    assert list_masked_cache_folders(variables, Sandbox(readable=(f"{home}/.cargo/registry",))) == (f"{home}/.cargo",)
-    assert list_masked_cache_folders(variables, Sandbox(readable=(str(home),))) == ()
+    assert list_masked_cache_folders(variables, Sandbox(readable_folders=(f"{home}/.cargo/registry",))) == (
+        f"{home}/.cargo",
+    )
+    assert list_masked_cache_folders(variables, Sandbox(readable_folders=(str(home),))) == ()
 
 
 def test_package_managers_are_found_in_the_commands_of_a_shell() -> None:
@@ -155,11 +157,11 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     tree.mkdir()
     variables = {"CACHE": f"{tmp_path}/cache", "HOME": str(tree), "NONE": "/no/such", "LC_ALL": "C"}
     variables["PATH"] = f"{tool.parent}:{SYSTEM}"
-    assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable=("/opt",)), tree) == (
+    assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable_folders=("/opt",)), tree) == (
         f"the sandbox does not show {tmp_path} (crago), {tmp_path}/cache (CACHE): "
         f"set FAULTWATCH_SANDBOX_READ=/opt:{tmp_path}:{tmp_path}/cache on this host"
     )
-    assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
+    assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable_folders=(str(tmp_path),)), tree) == ""
     assert describe_sandbox_failure(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
     store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
     lacks = (

@@ -32,4 +32,4 @@ def test_when_a_call_is_retried(
     status: int | None, headers: dict[str, str], message: str, attempts: int, seconds: int | None
 ) -> None:
     retry = decide_retry(status, headers, message, attempts, NOW)
-    assert retry.at == (None if seconds is None else NOW + timedelta(seconds=seconds))
+    assert retry.retry_at == (None if seconds is None else NOW + timedelta(seconds=seconds))

@@ -154,7 +154,7 @@ def test_each_event_is_mailed_once(api: Api, database: Database, mailbox: tuple[
     settings = by_mail(port)
     go(database, settings)
     regress(api)
-    assert (go(database, settings).sent, go(database, settings).sent) == (1, 0)
+    assert (go(database, settings).n_sent, go(database, settings).n_sent) == (1, 0)
     (mail,) = box.mails
     assert mail["Subject"] == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
     assert mail["To"] == "perf@example.org"
@@ -163,7 +163,7 @@ def test_each_event_is_mailed_once(api: Api, database: Database, mailbox: tuple[
 
 def test_what_was_known_before_a_channel_is_not_told_there(api: Api, database: Database, receiver: Receiver) -> None:
     regress(api)
-    assert go(database, by_webhook(receiver)).sent == 0
+    assert go(database, by_webhook(receiver)).n_sent == 0
 
 
 def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_key(
@@ -173,14 +173,14 @@ def test_a_receiver_that_is_down_gets_it_later_and_a_second_copy_has_the_same_ke
     go(database, settings)
     regress(api)
     receiver.status = 503
-    assert go(database, settings).failed == ["chat: the receiver answered 503"]
+    assert go(database, settings).failures == ["chat: the receiver answered 503"]
     (waiting,) = api.get(f"/events/{event(api)}/deliveries")["items"]
     assert (waiting["sent_at"], waiting["error"]) == (None, "the receiver answered 503")
-    assert go(database, settings).failed == []
+    assert go(database, settings).failures == []
     receiver.status = 200
-    assert go(database, settings).sent == 0
-    assert go(database, settings, timedelta(minutes=2)).sent == 1
-    assert go(database, settings, timedelta(days=1)).sent == 0
+    assert go(database, settings).n_sent == 0
+    assert go(database, settings, timedelta(minutes=2)).n_sent == 1
+    assert go(database, settings, timedelta(days=1)).n_sent == 0
     assert len(receiver.posts) == 2
     assert len({key for _, key, _ in receiver.posts}) == 1
     (told,) = api.get(f"/events/{event(api)}/deliveries")["items"]
@@ -201,15 +201,15 @@ def test_a_chat_that_is_down_gets_it_later(api: Api, database: Database) -> None
         go(database, settings)
         regress(api)
         server.status = 503
-        (reason,) = go(database, settings).failed
+        (reason,) = go(database, settings).failures
         assert reason.startswith("chat: Mattermost: ")
         assert "503" in reason
         (waiting,) = api.get(f"/events/{event(api)}/deliveries")["items"]
         assert (waiting["sent_at"], f"chat: {waiting['error']}") == (None, reason)
         server.status = 200
-        assert go(database, settings).sent == 0
-        assert go(database, settings, timedelta(minutes=2)).sent == 1
-        assert go(database, settings, timedelta(days=1)).sent == 0
+        assert go(database, settings).n_sent == 0
+        assert go(database, settings, timedelta(minutes=2)).n_sent == 1
+        assert go(database, settings, timedelta(days=1)).n_sent == 0
         assert len(server.requests) == 2
 
 
@@ -227,9 +227,9 @@ def test_a_process_that_was_killed_while_it_sent_leaves_the_message_to_the_next(
         assert receiver.called.wait(60)
         sending.kill()
     receiver.answers.set()
-    assert go(database, settings).sent == 0
-    assert go(database, settings, deliveries.LEASE + timedelta(minutes=1)).sent == 1
-    assert go(database, settings, timedelta(days=1)).sent == 0
+    assert go(database, settings).n_sent == 0
+    assert go(database, settings, deliveries.LEASE + timedelta(minutes=1)).n_sent == 1
+    assert go(database, settings, timedelta(days=1)).n_sent == 0
     assert len(receiver.posts) == 2
     assert len({key for _, key, _ in receiver.posts}) == 1
 
@@ -240,10 +240,10 @@ def test_mail_that_is_refused_is_tried_again(api: Api, database: Database, mailb
     go(database, settings)
     regress(api)
     box.refusal = "451 later"
-    (reason,) = go(database, settings).failed
+    (reason,) = go(database, settings).failures
     assert "451" in reason
     box.refusal = None
-    assert go(database, settings, timedelta(minutes=2)).sent == 1
+    assert go(database, settings, timedelta(minutes=2)).n_sent == 1
 
 
 def test_redirects_are_not_followed(api: Api, database: Database, receiver: Receiver) -> None:
@@ -251,7 +251,7 @@ def test_redirects_are_not_followed(api: Api, database: Database, receiver: Rece
     go(database, settings)
     regress(api)
     receiver.status = 302
-    (reason,) = go(database, settings).failed
+    (reason,) = go(database, settings).failures
     assert "redirects are not followed" in reason
     assert [path for path, _, _ in receiver.posts] == ["/hook"]
 
@@ -265,12 +265,12 @@ def test_what_is_silenced_or_decided_is_not_told_and_what_comes_back_is(
     until = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     asked = {"case": "copy*", "until": until, "author": "Ada", "reason": "known"}
     silence = api.client.post("/api/v1/silences", json=asked).json["id"]
-    assert go(database, settings).sent == 0
+    assert go(database, settings).n_sent == 0
     api.client.delete(f"/api/v1/silences/{silence}?author=Ada")
     decide(api, "dismiss", reason="the host was busy")
-    assert go(database, settings).sent == 0
+    assert go(database, settings).n_sent == 0
     decide(api, "reopen", reason="it was not")
-    assert (go(database, settings).sent, go(database, settings).sent) == (1, 0)
+    assert (go(database, settings).n_sent, go(database, settings).n_sent) == (1, 0)
     assert "again: " in receiver.posts[0][2]["text"]
 
 
@@ -279,7 +279,7 @@ def test_a_blip_is_not_told_before_a_rerun_confirms_it(api: Api, database: Datab
     go(database, settings)
     api.send(*[reports.report(number, level) for number, level in enumerate([100] * 12 + [150], start=1)])
     unsure = [drift for drift in api.drifts() if drift["evidence"]["wants_rerun"]]
-    assert go(database, settings).sent == (0 if unsure else 1)
+    assert go(database, settings).n_sent == (0 if unsure else 1)
     api.send(reports.report(13, 150, at=20), reports.report(13, 150, at=21))
     go(database, settings)
     assert len(receiver.posts) == 1
@@ -305,7 +305,7 @@ def test_many_at_once_are_one_message(api: Api, database: Database, receiver: Re
     for first, case in enumerate(OTHERS):
         api.send(*reports.proven(*[100] * (2 + first), 150, case=case))
     assert len(api.get("/events")["items"]) == len(OTHERS)
-    assert go(database, settings).sent == 1
+    assert go(database, settings).n_sent == 1
     assert f"{len(OTHERS)} events" in receiver.posts[0][2]["text"]
 
 
@@ -313,9 +313,9 @@ def test_a_digest_waits_for_its_time(api: Api, database: Database, receiver: Rec
     settings = by_webhook(receiver, digest="08:00")
     go(database, settings)
     regress(api)
-    assert go(database, settings).sent == 0
-    assert go(database, settings, timedelta(days=1)).sent == 1
-    assert go(database, settings, timedelta(days=2)).sent == 0
+    assert go(database, settings).n_sent == 0
+    assert go(database, settings, timedelta(days=1)).n_sent == 1
+    assert go(database, settings, timedelta(days=2)).n_sent == 0
 
 
 def test_the_command_does_one_round(api: Api, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_what_runs_share_is_made_once_by_writers_that_start_at_once(database: Da
         with own.writing() as session:
             taken = ingest_reports.store_reports(session, prepared)
         own.close()
-        return len(taken.created)
+        return len(taken.created_ids)
 
     with ThreadPoolExecutor(WRITERS) as pool:
         assert sum(pool.map(write, range(WRITERS))) == 4 * WRITERS

@@ -62,7 +62,7 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     assert api.client.post("/api/v1/silences", json=silence).status_code == 201
     assert {event["silenced"] for event in events(api)} == {False}
     outcome = delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
-    assert (outcome.sent, len(outcome.failed)) == (0, 1)
+    assert (outcome.n_sent, len(outcome.failures)) == (0, 1)
     with database.writing() as session:
         assert len(deliveries.claim_due_messages(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1
         assert deliveries.claim_due_messages(session, "chat", datetime.now(UTC) + timedelta(days=1)) == []

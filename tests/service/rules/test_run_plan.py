@@ -143,7 +143,7 @@ def ordered(orders: Orders, runs: list[StoredRun], *numbers: int) -> list[tuple[
 
 
 def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None:
-    orders = Orders(cross_measured=frozenset({commit(2)}))
+    orders = Orders(cross_measured_revisions=frozenset({commit(2)}))
     assert ordered(orders, stored(3)) == [(2, "cross_measurement")]
     assert ordered(orders, stored(2, 3)) == []
     assert ordered(orders, stored(3) + stored(2, outcome=Outcome.FAILED)) == []

@@ -22,7 +22,7 @@ def test_a_rewritten_branch_leaves_the_path() -> None:
     made = points("A0=549", "A1=549", "A2=549", "A3=949", "A4=549", "A5=549", "A6=949")
     trend = arrange_branches(made, REBASED)
     assert [point.revision for point in trend.path] == ["r0", "r1", "r4", "r5", "r6"]
-    assert (trend.beside, [point.revision for point in trend.former]) == ((), ["r2", "r3"])
+    assert (trend.points_beside, [point.revision for point in trend.former_points]) == ((), ["r2", "r3"])
     (drift,) = find_drifts(trend, is_exact=True)
     assert drift.outer_revisions == ("r5", "r6")
 
@@ -31,7 +31,7 @@ def test_a_branch_that_a_ref_leads_to_is_judged_beside_the_newest() -> None:
     made = points("A0=549", "A1=549", "A2=549", "A3=949", "A4=549", "A5=549", "A6=549")
     trend = arrange_branches(made, graph("r0", "r1<r0", "r2<r1", "r3<r2", "r4<r1", "r5<r4", "r6<r5", refs=("r3", "r6")))
     assert [point.revision for point in trend.path] == ["r0", "r1", "r4", "r5", "r6"]
-    assert [[point.revision for point in sequence] for sequence in trend.beside] == [["r0", "r1", "r2", "r3"]]
+    assert [[point.revision for point in sequence] for sequence in trend.points_beside] == [["r0", "r1", "r2", "r3"]]
 
 
 def test_the_newest_measured_branch_is_the_path_even_if_no_ref_leads_to_it() -> None:

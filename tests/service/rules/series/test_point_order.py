@@ -65,7 +65,7 @@ def test_a_new_environment_is_joined_at_the_anchor() -> None:
 def test_the_newest_revision_that_both_measured_is_the_anchor() -> None:
     trend = arrange_trend(measured("A1-3", "B1-5"))
     assert as_text(trend.path) == "A1 A2 A3 B3 B4 B5"
-    assert [as_text(sequence) for sequence in trend.beside] == ["B1 B2 B3 B4 B5"]
+    assert [as_text(sequence) for sequence in trend.points_beside] == ["B1 B2 B3 B4 B5"]
 
 
 def test_three_environments() -> None:
@@ -79,7 +79,7 @@ def test_an_environment_that_comes_back() -> None:
 def test_a_glance_back_from_a_new_environment_does_not_cut_the_trend_off() -> None:
     trend = arrange_trend(measured("A1-6", "B3"))
     assert as_text(trend.path) == "A1 A2 A3 A4 A5 A6"
-    assert [as_text(sequence) for sequence in trend.beside] == ["A1 A2 A3 B3", "B3"]
+    assert [as_text(sequence) for sequence in trend.points_beside] == ["A1 A2 A3 B3", "B3"]
 
 
 def test_environments_that_share_no_revision_follow_each_other() -> None:
@@ -111,7 +111,7 @@ def test_the_path_goes_forward_and_nothing_is_lost_or_told_twice(points: list[Pa
     trend = arrange_trend(points)
     assert all(before.position <= after.position for before, after in pairwise(trend.path))
     assert len(set(trend.path)) == len(trend.path)
-    assert {entry for sequence in (trend.path, *trend.beside) for entry in sequence} == set(points)
+    assert {entry for sequence in (trend.path, *trend.points_beside) for entry in sequence} == set(points)
 
 
 @given(

@@ -99,4 +99,4 @@ def test_of_two_subjects_that_use_one_run_id_at_once_the_second_is_refused(datab
                 ingest_reports.ingest_reports, database, [reports.report(1, 100, run_id=run_id, subject="z")]
             )
             time.sleep(0.5)  # it waits for the first one's row
-        assert second.result(PATIENCE).conflicting == (run_id,)
+        assert second.result(PATIENCE).conflicting_ids == (run_id,)

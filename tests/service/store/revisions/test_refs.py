@@ -49,7 +49,7 @@ def test_a_ref_that_moves_out_of_what_is_known_keeps_its_branch_alive(api: Api, 
         with database.reading() as session:
             trends = points.arrange_trends(session, list(session.scalars(select(Series.id))))
             assert not session.scalar(select(Series.id).where(Series.version != Series.judged_version).limit(1))
-        paths = [sequence for trend in trends.values() for sequence in (trend.path, *trend.beside)]
+        paths = [sequence for trend in trends.values() for sequence in (trend.path, *trend.points_beside)]
         return {int(point.revision, 16) for path in paths for point in path}
 
     api.put_revisions(1, 2, 3)

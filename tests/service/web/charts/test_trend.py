@@ -88,6 +88,6 @@ def test_a_window_shows_each_of_its_runs_and_one_beyond_each_end() -> None:
 
 def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
     other = made_series.throughput().model_copy(update={"points": made_series.throughput().points[5:8]})
-    (over,) = build_chart(made_series.faults(), str, overlaid=[other])["others"]
+    (over,) = build_chart(made_series.faults(), str, overlaid_series=[other])["others"]
     assert over["unit"] == "operations/s"
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]
