@@ -84,7 +84,7 @@ def build(script: str, tree: Path, *, watched: bool) -> None:
             directory=tree,
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
             timeout=600,
-            inherited=tracer.inherited_descriptors if tracer else (),
+            inherited_descriptors=tracer.inherited_descriptors if tracer else (),
         )
     if done.problem:
         sys.exit(f"`{script}` {done.problem}: {done.output}{done.error}")

@@ -184,14 +184,14 @@ def observe_processes(
 @contextmanager
 def catch_interrupt() -> Iterator[Callable[[], bool]]:
     """Keep Ctrl-C from ending the command while the context lasts; yield what says whether it was pressed."""
-    pressed: list[int] = []
+    received_signals: list[int] = []
 
     def remember_signal(number: int, _frame: FrameType | None) -> None:
-        pressed.append(number)
+        received_signals.append(number)
 
     previous_handler = signal.signal(signal.SIGINT, remember_signal)
     try:
-        yield lambda: bool(pressed)
+        yield lambda: bool(received_signals)
     finally:
         signal.signal(signal.SIGINT, previous_handler)
 

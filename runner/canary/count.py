@@ -66,14 +66,14 @@ def count_canary(programs: Path) -> CanaryOutcome:
 def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
     first_faults = count_kinds(FAULT_KINDS)
-    left_out = first_faults.omission_reasons
-    if left_out:  # a kind that this host lacks may have been touched nevertheless
-        first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in left_out])
+    omission_reasons = first_faults.omission_reasons
+    if omission_reasons:  # a kind that this host lacks may have been touched nevertheless
+        first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in omission_reasons])
     joint_count = _retry_count(first_faults, count_kinds)
     single_kinds = (
         [] if joint_count.holds else [_retry_count(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
     )
-    return Canary(counts=(joint_count, *single_kinds), left_out=left_out)
+    return Canary(counts=(joint_count, *single_kinds), left_out=omission_reasons)
 
 
 def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
@@ -108,10 +108,10 @@ def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
     if not isinstance(reading.value, int):
         raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
     expected_counts: dict[str, int] = {}
-    left_out: dict[str, str] = {}
+    omission_reasons: dict[str, str] = {}
     for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in result.output.splitlines()):
         if faults == "-":
-            left_out[kind] = reason
+            omission_reasons[kind] = reason
         else:
             expected_counts[kind] = int(faults)
-    return CanaryFaults(expected_counts, reading.value, left_out)
+    return CanaryFaults(expected_counts, reading.value, omission_reasons)

@@ -177,10 +177,10 @@ def compare_cases(
                 results.append(_report_added_case(base.find_side(case_pair.head), head.find_side(case_pair.head), case))
                 continue
             sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
-            stored = (
+            result_of_stored_base = (
                 _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.is_same_recipe else None
             )
-            result = stored or _compare_case(sides, (case_pair.base_case, case), session)
+            result = result_of_stored_base or _compare_case(sides, (case_pair.base_case, case), session)
             if explain and _is_regressed(result) and result.comparison is not None:
                 trials_by_index[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)

@@ -92,7 +92,7 @@ def command(
     )
     # Read the files.
     imported_runs: list[ImportedRun] = []
-    left_out: list[str] = []
+    omission_reasons: list[str] = []
     with show_activity("reading") as activity:
         activity.set_remaining(len(files))
         for file in files:
@@ -100,7 +100,7 @@ def command(
             if file.is_dir():
                 folder_runs = read_folder(file, defaults)
                 imported_runs += folder_runs.runs
-                left_out += folder_runs.left_out
+                omission_reasons += folder_runs.left_out
             else:
                 imported_runs += read_file(file, defaults)
             activity.advance()
@@ -111,7 +111,7 @@ def command(
         document = _send_reports(service, reports, len(imported_runs))
     # Print the result.
     if as_json:
-        print_json({**document, "left_out": left_out, "not_judged": not_judged})
+        print_json({**document, "left_out": omission_reasons, "not_judged": not_judged})
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
@@ -121,8 +121,8 @@ def command(
         click.echo(
             f"{document['conflicting']} were not stored, because different results of the same runs are already stored"
         )
-    if left_out:
-        click.echo(f"files skipped because their format is unknown: {_join_names(left_out)}")
+    if omission_reasons:
+        click.echo(f"files skipped because their format is unknown: {_join_names(omission_reasons)}")
     if not_judged:
         click.echo(
             "stored, but not judged, because nothing says which direction is an improvement: "

@@ -106,7 +106,7 @@ def command(
         if base_profile:
             _write_stacks(base_profile, stacks / "before")
     # Send the profiles, and ask for the diagnosis.
-    refused: list[str] = []
+    refusals: list[str] = []
     with connect_to_service(settings) as service:
         if upload:
             register_subject(settings, repository, workload)
@@ -114,7 +114,7 @@ def command(
             for document in (base_profile, profile):
                 if document:
                     outbox.post(document)
-            refused = list(outbox.refused.values())
+            refusals = list(outbox.refused.values())
         changed_lines = list_changed_lines(repository, ends[0], ends[1]) if base_profile else {}
         request = DiagnosisRequest(profile=profile, before=base_profile, changed_lines=changed_lines)
         diagnosis = service.diagnose(request)
@@ -140,7 +140,7 @@ def command(
         output_file=output_file,
         show=show,
     )
-    _raise_if_refused(refused)
+    _raise_if_refused(refusals)
 
 
 class _Steps:

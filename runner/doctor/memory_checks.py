@@ -22,15 +22,16 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
         folder: host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         for folder in host.tree.list_names(_THP_FOLDER, "hugepages-*kB")
     }
-    always = [
+    sizes_always_used = [
         folder.removeprefix("hugepages-")
         for folder, policy in sizes.items()
         if policy == "always" or (policy == "inherit" and setting == "always")
     ]
-    if not always and setting != "always":
+    if not sizes_always_used and setting != "always":
         return make_ok(setting)
     return make_warning(
-        f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
+        f"every program gets huge pages ({', '.join(sizes_always_used) or 'all sizes'}): "
+        "counts depend on memory fragmentation",
         'set huge_pages = "never" in [run] of the workload file; or for the whole host: '
         + (
             f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"

@@ -62,15 +62,17 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
     }
     for name in ("use_zero_page", "khugepaged/defrag", "khugepaged/max_ptes_none", "khugepaged/scan_sleep_millisecs"):
         settings[f"thp.{name.replace('/', '.')}"] = tree.read_text(f"{_THP_FOLDER}/{name}")
-    shared = defaultdict(list)
+    sizes_by_setting = defaultdict(list)
     for folder in tree.list_names(_THP_FOLDER, "hugepages-*kB"):
         size = folder.removeprefix("hugepages-")
         settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
-            shared[setting].append(size)
-    if shared:  # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
+            sizes_by_setting[setting].append(size)
+    if (
+        sizes_by_setting
+    ):  # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
         settings["mthp.shmem_enabled"] = " ".join(
-            f"{setting}={','.join(shared[setting])}" for setting in sorted(shared)
+            f"{setting}={','.join(sizes_by_setting[setting])}" for setting in sorted(sizes_by_setting)
         )
     return settings
 

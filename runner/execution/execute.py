@@ -113,7 +113,7 @@ def execute(
     timeout: float,
     merge_streams: bool = False,
     companions: Sequence[Companion] = (),
-    inherited: Sequence[int] = (),
+    inherited_descriptors: Sequence[int] = (),
     read_clock: Callable[[], float] = time.monotonic,
 ) -> ProgramResult:
     """Run a command without a shell and without standard input, in its own session.
@@ -132,7 +132,7 @@ def execute(
     FileNotFoundError, PermissionError
         The command cannot be executed.
     """
-    program = Program(command, environment, companions, inherited)
+    program = Program(command, environment, companions, inherited_descriptors)
     return execute_together(
         [program], directory=directory, timeout=timeout, merge_streams=merge_streams, read_clock=read_clock
     )[0]
@@ -181,7 +181,7 @@ class RunningProgram(Struct):
             directory=directory,
             environment=program.environment,
             merge_streams=merge_streams,
-            inherited=[
+            inherited_descriptors=[
                 *program.inherited_descriptors,
                 *(fd for companion in program.companions for fd in companion.descriptors),
             ],

@@ -49,7 +49,7 @@ class SupervisedProcess:
         directory: Path,
         environment: Mapping[str, str],
         merge_streams: bool,
-        inherited: Sequence[int],
+        inherited_descriptors: Sequence[int],
     ) -> Self:
         """Start a program without standard input.
 
@@ -74,11 +74,13 @@ class SupervisedProcess:
             "start_new_session": True,
         }
         if supervisor is None:
-            return cls(subprocess.Popen(command, pass_fds=inherited, **options), None)
+            return cls(subprocess.Popen(command, pass_fds=inherited_descriptors, **options), None)
         channel, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             words = [str(supervisor), str(supervisor_end.fileno()), *command]
-            process = cls(subprocess.Popen(words, pass_fds=[*inherited, supervisor_end.fileno()], **options), channel)
+            process = cls(
+                subprocess.Popen(words, pass_fds=[*inherited_descriptors, supervisor_end.fileno()], **options), channel
+            )
         except BaseException:
             channel.close()
             raise

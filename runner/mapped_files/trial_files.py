@@ -205,13 +205,13 @@ class TrialFiles:
         if self.faults is None:
             return ("no execution could be watched, so the files that the program maps are unknown and unprepared",)
         loss_message = f"{self.faults.lost} records of mapped files and faults were lost" if self.faults.lost else ""
-        unprepared: dict[str, list[str]] = {}
+        paths_by_reason: dict[str, list[str]] = {}
         for path, preparation in sorted(self._preparations.items()):
             if preparation.cache is CacheState.UNPREPARED:
-                unprepared.setdefault(preparation.reason, []).append(path)
+                paths_by_reason.setdefault(preparation.reason, []).append(path)
         lines = [
             f"the page-cache state of {_list_files(paths)} could not be prepared: {reason}"
-            for reason, paths in unprepared.items()
+            for reason, paths in paths_by_reason.items()
         ]
         mapped_paths = self.paths
         opened_files = [
@@ -253,13 +253,13 @@ class TrialFiles:
         """Prepare one file; return whether it was unprepared before."""
         if Path(path).resolve() in self._untouched_files:
             return False
-        shared = self._known.shared.get(path)
-        if shared and shared[0] == _identify_path(path):
-            preparation = self._known.preparer.prepare(shared[1])
+        shared_copy = self._known.shared.get(path)
+        if shared_copy and shared_copy[0] == _identify_path(path):
+            preparation = self._known.preparer.prepare(shared_copy[1])
             if preparation.cache is CacheState.PREPARED:
                 preparation = replace(preparation, cache=CacheState.COPY)
-            mounted_before = self.copies.get(path) == shared[1]
-            self.copies[path] = shared[1]
+            mounted_before = self.copies.get(path) == shared_copy[1]
+            self.copies[path] = shared_copy[1]
             self._preparations[path] = preparation
             return preparation.changed or not mounted_before
         preparation = self._known.preparer.prepare(Path(path))
@@ -268,14 +268,14 @@ class TrialFiles:
         self._preparations[path] = preparation
         return preparation.changed
 
-    def _prepare_private_copy(self, path: str, unprepared: Preparation) -> Preparation:
+    def _prepare_private_copy(self, path: str, failed_preparation: Preparation) -> Preparation:
         """Prepare a private copy of a file whose own pages cannot be prepared, to mount it over the file."""
         if not can_mount_copies(self._sandbox):
-            return replace(unprepared, reason=f"{unprepared.reason}, {_NO_COPY_REASON}")
+            return replace(failed_preparation, reason=f"{failed_preparation.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
-        preparation = self._known.preparer.prepare(copy) if copy else unprepared
+        preparation = self._known.preparer.prepare(copy) if copy else failed_preparation
         if copy is None or preparation.cache is CacheState.UNPREPARED:
-            return unprepared
+            return failed_preparation
         self.copies[path] = copy
         self._known.shared[path] = _identify_path(path), copy
         return replace(preparation, cache=CacheState.COPY, changed=True)
@@ -307,9 +307,9 @@ class TrialFiles:
         watched_faults = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
         if self.are_all_prepared or len(watched_faults) < 2:
             return UncertainFaults()
-        unprepared = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
+        unprepared_paths = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
         unprepared_faults = [
-            sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched_faults
+            sum(file.faults for file in faults.files if file.path in unprepared_paths) for faults in watched_faults
         ]
         return UncertainFaults(least=min(unprepared_faults), most=max(unprepared_faults))
 

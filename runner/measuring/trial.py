@@ -159,9 +159,9 @@ class Trial:
         self._state, self._load_cpus = bench.make_process_state(self._case), bench.choose_load_cpus(self._case)
         self._cold_files = tuple(tree / name for name in self._case.cold_files)
         self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
-        untouched = (*self._cold_files, *(tree / name for name in self._case.own_state_files))
+        untouched_files = (*self._cold_files, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
-            tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_build_start(tree)
+            tree, subject.case.name, bench.known_files, self._sandbox, untouched_files, began=read_build_start(tree)
         )
         result = os.path.normpath(workload.run.output_file) if workload.run.output_file else ""
         self._keep_rules = KeepRules(workload.run.keep, result)

@@ -35,7 +35,7 @@ class ControlledPerf:
         self,
         arguments: Sequence[str],
         processes: Sequence[int],
-        inherited: Sequence[int] = (),
+        inherited_descriptors: Sequence[int] = (),
         *,
         prefix: Sequence[str] = (),
         before_execution: Callable[[], None] | None = None,
@@ -48,7 +48,7 @@ class ControlledPerf:
         are_threads
             Whether ``processes`` are the numbers of threads: perf then attaches to these and to those that they start,
             not to the other threads of their processes.
-        inherited
+        inherited_descriptors
             Descriptors for perf, which are closed with it.
         prefix
             Words before the command: a program that in the end executes perf in its place.
@@ -56,7 +56,7 @@ class ControlledPerf:
             What the new process does before it becomes perf.
         """
         self._stopped = False
-        self._descriptors = list(inherited)
+        self._descriptors = list(inherited_descriptors)
         try:
             self._stderr = self._keep_descriptor(os.memfd_create("perf-stderr"))
             control, self._to_perf = map(self._keep_descriptor, os.pipe())
@@ -76,7 +76,7 @@ class ControlledPerf:
             self._perf = subprocess.Popen(
                 command,
                 env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.
-                pass_fds=(control, ack, *inherited),
+                pass_fds=(control, ack, *inherited_descriptors),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._stderr,
@@ -177,11 +177,13 @@ class AttachedPerf(ControlledPerf):
         text = self.read_output()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
-        result = parse_csv(text, SEPARATOR, requested=self._events, started_together=False)
-        unsupported = {
+        result = parse_csv(text, SEPARATOR, requested_events=self._events, started_together=False)
+        unsupported_readings = {
             name: Reading(status=Status.NOT_SUPPORTED, reason=_KERNEL_ONLY_REASON) for name in _KERNEL_ONLY_EVENTS
         }
-        return result.readings | {name: unsupported[name] for name in _KERNEL_ONLY_EVENTS & result.in_user_space}
+        return result.readings | {
+            name: unsupported_readings[name] for name in _KERNEL_ONLY_EVENTS & result.in_user_space
+        }
 
 
 def _read_text(file: int) -> str:

@@ -73,7 +73,7 @@ class Recorder(ControlledPerf):
         self,
         plan: RecordPlan,
         processes: Sequence[int],
-        inherited: Sequence[int] = (),
+        inherited_descriptors: Sequence[int] = (),
         before_execution: Callable[[], None] | None = None,
         are_threads: bool = False,
     ) -> None:
@@ -93,7 +93,7 @@ class Recorder(ControlledPerf):
         super().__init__(
             command,
             processes,
-            inherited,
+            inherited_descriptors,
             prefix=build_tracefs_prefix(),
             before_execution=before_execution,
             are_threads=are_threads,

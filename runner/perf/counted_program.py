@@ -94,17 +94,17 @@ class CountedProgram:
             copies=copies,
             orders_descriptor=order.load_commands.launcher_descriptor if order.load_commands else -1,
         )
-        inherited: list[int] = []
+        inherited_descriptors: list[int] = []
         if order.sandbox:
-            inherited.append(self._stack.enter_context(order.sandbox.open_system_call_filter()))
-            prefix = order.sandbox.build_command_prefix(order.directory, binary, inherited[0], order.copies)
+            inherited_descriptors.append(self._stack.enter_context(order.sandbox.open_system_call_filter()))
+            prefix = order.sandbox.build_command_prefix(order.directory, binary, inherited_descriptors[0], order.copies)
             command = [*prefix, *command]
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
-            inherited += order.recording.follower.inherited_descriptors
+            inherited_descriptors += order.recording.follower.inherited_descriptors
         parts = self.launch, self._region, self._guard, order.load_commands
         companions: list[Companion] = [part for part in parts if part]
-        return Program(command, BASE_VARIABLES, companions, inherited)
+        return Program(command, BASE_VARIABLES, companions, inherited_descriptors)
 
     def read_readings(self) -> tuple[dict[str, Reading], str]:
         """Stop counting; return the readings and perf's output. Only for a program that succeeded.

@@ -473,7 +473,7 @@ def run_build_command(
                 environment=environment,
                 timeout=timeout,
                 merge_streams=True,
-                inherited=tracer.inherited_descriptors if tracer else (),
+                inherited_descriptors=tracer.inherited_descriptors if tracer else (),
                 read_clock=clock.read,
             )
     except (FileNotFoundError, PermissionError) as error:

@@ -264,7 +264,7 @@ class _Worker:
                 directory=Path(SAFE_DIRECTORY),
                 environment=build_own_environment(credentials=True),  # to remove their values from the logs of builds
                 merge_streams=True,
-                inherited=[worker_end.fileno(), clock.descriptor],
+                inherited_descriptors=[worker_end.fileno(), clock.descriptor],
             )
         self._send_line(order)
 

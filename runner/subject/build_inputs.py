@@ -45,9 +45,9 @@ class Inputs:
         self._looked_up: frozenset[str] | None = None
         self._changed: frozenset[str] = frozenset()
         with suppress(OSError):
-            looked_up, _, changed = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
+            looked_up_names, _, changed_names = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
             self._looked_up, self._changed = (
-                frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (looked_up, changed)
+                frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (looked_up_names, changed_names)
             )
 
     def may_depend_on(self, name: str) -> bool:

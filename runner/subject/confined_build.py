@@ -81,7 +81,7 @@ def execute_confined(
             timeout=timeout,
             merge_streams=True,
             companions=[launch, guard],
-            inherited=[filter_descriptor, *(tracer.inherited_descriptors if tracer else ())],
+            inherited_descriptors=[filter_descriptor, *(tracer.inherited_descriptors if tracer else ())],
             read_clock=read_clock,
         )
         launch.finish()

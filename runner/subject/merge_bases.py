@@ -129,12 +129,14 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
         f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
     )
     manual_remedy = f"merge {base} into {head}, so that there is one merge base"
-    empty = scratch / "empty"
-    empty.mkdir()
+    empty_folder = scratch / "empty"
+    empty_folder.mkdir()
     # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
-    environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more_settings=_MERGE_SETTINGS)
+    environment = build_hardened_environment(
+        checkout=Checkout(empty_folder, scratch / "index"), more_settings=_MERGE_SETTINGS
+    )
     git_folder = separated_repository.git("rev-parse", "--absolute-git-dir", decode_paths=True).removesuffix("\n")
-    git_options = ["-C", str(empty), f"--git-dir={git_folder}"]
+    git_options = ["-C", str(empty_folder), f"--git-dir={git_folder}"]
     arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
     variables = {**environment, "GIT_OBJECT_DIRECTORY": str(separated_repository.objects)}
     result = execute_git([*git_options, *arguments], "merge-tree", variables)

@@ -71,7 +71,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     values = {**case.parameters, **({"workload": str(folder)} if folder else {})}
 
     def fill(text: str) -> str:
-        return fill_placeholders(text, values, where=str(workload.path))
+        return fill_placeholders(text, values, location=str(workload.path))
 
     allocator = fill(run.allocator)
     server = bind_server(workload, case, ServerResources()) if workload.server else None
@@ -137,7 +137,7 @@ def bind_server(workload: Workload, case: Case, resources: ServerResources) -> B
     values = {**case.parameters, **server_values, **({"workload": str(folder)} if folder else {})}
 
     def fill(command: tuple[str, ...] | None) -> tuple[str, ...]:
-        return tuple(fill_placeholders(text, values, where=str(workload.path)) for text in command or ())
+        return tuple(fill_placeholders(text, values, location=str(workload.path)) for text in command or ())
 
     return BoundServer(
         fill(server.command), fill(server.ready_command), fill(server.stop_command), fill(load.fill), fill(load.command)
@@ -158,7 +158,7 @@ def get_process_count(workload: Workload, case: Case) -> int:
     return int(text)
 
 
-def parse_size(text: str, where: str = "") -> int:
+def parse_size(text: str, location: str = "") -> int:
     """Read a number of bytes, with or without ``K``, ``M`` or ``G`` behind it.
 
     Raises
@@ -168,7 +168,7 @@ def parse_size(text: str, where: str = "") -> int:
     """
     match = re.fullmatch(r"([1-9][0-9]{0,14})([KMG]?)", text)
     if not match:
-        raise FaultwatchError(f"{where}{text!r} is not a size", 'write "none", or bytes such as "256M"')
+        raise FaultwatchError(f"{location}{text!r} is not a size", 'write "none", or bytes such as "256M"')
     return int(match[1]) * _UNITS[match[2]]
 
 

@@ -26,7 +26,7 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
     documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
     base_keys, judge_keys, head_keys = documents
     keys = dict.fromkeys(key for document in documents for key in document)
-    changed = [
+    judge_changes = [
         JudgeChange(
             key=key[:_MAX_CHARACTERS], before=_list_items(judge_keys.get(key)), after=_list_items(head_keys.get(key))
         )
@@ -41,12 +41,14 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
         _show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]
     ]
     if removed_points or added_points:
-        changed.append(JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points)))
+        judge_changes.append(
+            JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points))
+        )
     if files.head.uses_own_folder and files.head.own_digest not in {
         workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
     }:
-        changed.append(JudgeChange(key="folder", before=(), after=()))
-    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
+        judge_changes.append(JudgeChange(key="folder", before=(), after=()))
+    return tuple(sorted(judge_changes, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
 
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:

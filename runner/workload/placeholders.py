@@ -20,7 +20,7 @@ def list_placeholders(text: str) -> list[str]:
     return [match[1] for match in _PLACEHOLDER.finditer(text) if match[1] is not None]
 
 
-def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
+def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: str = "workload") -> str:
     """Replace ``{name}`` by the values of parameters; ``{{`` and ``}}`` are braces.
 
     Raises
@@ -33,11 +33,11 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str
         if match[0] in {"{{", "}}"}:
             return match[0][0]
         if match[1] is None:
-            raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
+            raise FaultwatchError(f"{location}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
         if match[1] not in parameters:
             parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
             raise FaultwatchError(
-                f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
+                f"{location}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
                 f"its parameters: {parameter_names}",
             )
         return format_parameter(parameters[match[1]])
@@ -55,7 +55,7 @@ def refuse_unknown_placeholders(texts: Iterable[str], matrix: Mapping[str, Seque
     """
     point: dict[str, Parameter] = {name: values[0] for name, values in matrix.items()}
     for text in texts:
-        fill_placeholders(text, point | {"workload": ""}, where=str(file))
+        fill_placeholders(text, point | {"workload": ""}, location=str(file))
 
 
 def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Path, *, is_repository: bool) -> None:

@@ -67,7 +67,7 @@ def show() -> Page:
     query = MatrixQuery.from_query()
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
-        missed = [] if nightly_run is None else list_missed(nightly_run)
+        missed_cases = [] if nightly_run is None else list_missed(nightly_run)
         seen_cases = _list_seen_cases(session, query)
         all_cases = matrix.list_cases(chain(*seen_cases))
         current_cases = [case for case in all_cases if not case.superseded or "earlier" in request.args]
@@ -99,9 +99,9 @@ def show() -> Page:
             "labels": [_label_columns(grid, settings) for grid in grids],
             "shade": _choose_shade,
             "nightly_run": nightly_run,
-            "missed": missed,
+            "missed": missed_cases,
             "efficient": any(cell.efficiency is not None for cell in cells),
-            "unmeasured": sum(bool(cell.reason) and cell.is_run for cell in cells),
+            "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
         document=lambda: _build_document(query, nightly_run),
         table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
@@ -249,7 +249,7 @@ def _build_table(grid: NightlyGrid, unit: str) -> Table:
                     cell.provisional,
                     cell.revision,
                     cell.efficiency,
-                    cell.reason or None,
+                    cell.why or None,
                     cell.missed or None,
                 ),
             )

@@ -132,7 +132,7 @@ def _check_commit(session: Session, subject: str, text: str, end: str, objection
 def _has_only_imported_runs(session: Session, subject: str, case: str, host: str) -> bool:
     """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them."""
     # One look into the index of runs for each environment, instead of a walk through all runs of the case.
-    in_environment = (
+    runs_in_environment = (
         select(Run.number)
         .join(Run.subject)
         .join(Run.case)
@@ -140,7 +140,7 @@ def _has_only_imported_runs(session: Session, subject: str, case: str, host: str
         .where(Run.environment_id == Environment.id, Subject.name == subject, Case.name == case)
         .where(*([Host.name == host] if host else []))
     )
-    hashes = list(session.scalars(select(Environment.hash).where(in_environment.exists())))
+    hashes = list(session.scalars(select(Environment.hash).where(runs_in_environment.exists())))
     settings = environments.find_settings(session, hashes)
     return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 

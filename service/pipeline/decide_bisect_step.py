@@ -87,14 +87,14 @@ def _decide_next_step(
     culprits = tuple(
         _add_proof(session, request.metric, question, culprit, observations) for culprit in answer.culprits
     )
-    newly_refuted = {
+    newly_refuted_commits = {
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
     }
-    if newly_refuted and not question.exact:
+    if newly_refuted_commits and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
-        refuted_commits |= newly_refuted
+        refuted_commits |= newly_refuted_commits
         remaining_culprits = [culprit for culprit in culprits if culprit.commit not in refuted_commits]
-        question_without_refuted = question.model_copy(update={"cleared": question.cleared | newly_refuted})
+        question_without_refuted = question.model_copy(update={"cleared": question.cleared | newly_refuted_commits})
         given_up = culprit_proof.explain_giving_up(question, remaining_culprits, len(refuted_commits), observations)
         return given_up or _decide_next_step(
             session, request, question_without_refuted, observations, refuted_commits=refuted_commits

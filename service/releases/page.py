@@ -101,12 +101,14 @@ def show(between: str) -> Page:
 def _count_changes(releases: Releases) -> ChangeCounts:
     """Return how many series changed, and the largest changes."""
     is_worse_by_row = [_is_worse(row) for row in releases.changes]
-    largest = [
+    largest_changes = [
         LargeChange(_is_worse(row), _describe_change(row), row.case, row.series_id)
         for row in releases.changes[:N_LARGEST]
     ]
     n_worse = sum(is_worse_by_row)
-    return ChangeCounts(n_worse, len(is_worse_by_row) - n_worse, releases.unchanged, noun="series", largest=largest)
+    return ChangeCounts(
+        n_worse, len(is_worse_by_row) - n_worse, releases.unchanged, noun="series", largest=largest_changes
+    )
 
 
 def _is_worse(row: ReleaseChange) -> bool:

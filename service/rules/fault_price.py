@@ -129,9 +129,9 @@ def _describe_price(
         change += f" ± {format_quantity(uncertainty, 's')}"
         reason = f"; uncertain because {uncertainty_cause}"
     if share is None:
-        worth = f"{change} of CPU time"
+        cpu_time = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:
-        worth = f"almost no CPU time: {change} ({format_percent(100 * share)})"
+        cpu_time = f"almost no CPU time: {change} ({format_percent(100 * share)})"
     else:
-        worth = f"{change} of CPU time ({format_percent(100 * share)})"
-    return f"{worth}, at {costs} per fault according to {source}{reason}"
+        cpu_time = f"{change} of CPU time ({format_percent(100 * share)})"
+    return f"{cpu_time}, at {costs} per fault according to {source}{reason}"

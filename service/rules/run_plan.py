@@ -91,7 +91,7 @@ def make_plan(
         settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.again)
         missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
         n_stored += len(revisions) - len(missing_revisions)
-        requested = [(revision, Reason.MISSING) for revision in missing_revisions]
+        requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]
         # The anchor, cross-measurements, and a rerun.
         anchor = (
             _choose_anchor(missing_revisions[0], runs, settled_revisions, request.environment.hash, positions)
@@ -99,13 +99,13 @@ def make_plan(
             else None
         )
         if anchor is not None:
-            requested.append((anchor, Reason.ANCHOR))
+            requested_revisions.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
-        requested += _choose_cross_measured(order, runs, settled_revisions, requested, positions)
-        requested += _choose_rerun(order, runs, request.environment.hash, missing_revisions, positions)
+        requested_revisions += _choose_cross_measured(order, runs, settled_revisions, requested_revisions, positions)
+        requested_revisions += _choose_rerun(order, runs, request.environment.hash, missing_revisions, positions)
         planned_runs += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
-            for revision, reason in requested
+            for revision, reason in requested_revisions
         ]
     planned_runs.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned_runs)

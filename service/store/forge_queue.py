@@ -123,11 +123,11 @@ def find_pull_request(session: Session, repository: str, head: str) -> int | Non
 
 def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any], now: datetime) -> None:
     """Store the report of a gate with the baselines of its series, unless a newer one is stored, and publish it."""
-    at = max((case.head.finished_at for case in report.cases), default=now)
+    finished_at = max((case.head.finished_at for case in report.cases), default=now)
     document = zlib.compress(report.model_dump_json().encode())
-    if gate.measured_at is not None and (gate.measured_at > at or gate.document == document):
+    if gate.measured_at is not None and (gate.measured_at > finished_at or gate.document == document):
         return
-    gate.document, gate.measured_at, gate.baselines = document, at, baselines
+    gate.document, gate.measured_at, gate.baselines = document, finished_at, baselines
     schedule_publication(gate, now)
 
 

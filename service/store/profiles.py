@@ -187,12 +187,16 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
             row = session.execute(query).first()
         if row is None:
             return count, freed_bytes
-        thinned = _compress_profile(_encode_profile(thin_profile(read_compressed(row.document))))
-        change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
+        thinned_document = _compress_profile(_encode_profile(thin_profile(read_compressed(row.document))))
+        change = (
+            update(StoredProfile)
+            .where(StoredProfile.number == row.number)
+            .values(document=thinned_document, thinned=True)
+        )
         with database.writing() as session:
             session.execute(change)
         count += 1
-        freed_bytes += len(row.document) - len(thinned)
+        freed_bytes += len(row.document) - len(thinned_document)
 
 
 def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:

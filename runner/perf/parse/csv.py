@@ -14,12 +14,12 @@ _CPU_OR_THREAD = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-
 
 
 def parse_csv(
-    text: str, separator: str = ";", *, requested: Collection[str] = (), started_together: bool = True
+    text: str, separator: str = ";", *, requested_events: Collection[str] = (), started_together: bool = True
 ) -> PerfResult:
     """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble_readings` for the others."""
     rows = [(line, line.text.split(separator)) for line in list_event_lines(text)]
     events = [_parse_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
-    return assemble_readings(events, requested, started_together=started_together)
+    return assemble_readings(events, requested_events, started_together=started_together)
 
 
 def _is_metric_only(fields: Sequence[str]) -> bool:

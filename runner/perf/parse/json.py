@@ -25,11 +25,11 @@ _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<n
 """A string, which stays as it is, or a number that perf prints in a form that JSON lacks."""
 
 
-def parse_json(text: str, *, requested: Collection[str] = ()) -> PerfResult:
-    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble_readings` for ``requested``."""
+def parse_json(text: str, *, requested_events: Collection[str] = ()) -> PerfResult:
+    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble_readings` for ``requested_events``."""
     rows = [(line, _parse_object(line)) for line in list_event_lines(text)]
     return assemble_readings(
-        [_make_row(line, document) for line, document in rows if not document.keys() <= _METRIC_KEYS], requested
+        [_make_row(line, document) for line, document in rows if not document.keys() <= _METRIC_KEYS], requested_events
     )
 
 

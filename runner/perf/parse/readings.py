@@ -32,11 +32,11 @@ class PerfResult(Struct, frozen=True):
 
 
 def assemble_readings(
-    rows: Sequence[Row], requested: Collection[str] = (), *, started_together: bool = True
+    rows: Sequence[Row], requested_events: Collection[str] = (), *, started_together: bool = True
 ) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
-    ``requested`` are the events of perf's command line. Only with them, missing and misnamed events
+    ``requested_events`` are the events of perf's command line. Only with them, missing and misnamed events
     are noticed. ``started_together`` is false for counters that were enabled one after the other in a program
     that already ran: their running times may differ as far as the scheduler likes.
     """
@@ -64,8 +64,10 @@ def assemble_readings(
         for metric, rows_by_pmu in rows_by_metric.items()
     }
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
-    if requested:
-        readings = _check_requested(readings, in_user_space, [read_name(Line(0, event), event) for event in requested])
+    if requested_events:
+        readings = _check_requested(
+            readings, in_user_space, [read_name(Line(0, event), event) for event in requested_events]
+        )
     return PerfResult(readings, in_user_space)
 
 

@@ -46,7 +46,7 @@ class _Event(Struct, frozen=True):
         return self.match["count"]
 
 
-def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
+def parse_text(text: str, *, requested_events: Collection[str] = ()) -> PerfResult:
     """Parse the text output of ``perf stat``; see :func:`runner.perf.parse.readings.assemble_readings`.
 
     Everything above perf's heading is ignored: the program may have written it.
@@ -57,7 +57,7 @@ def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
     plain_counts = _remove_grouping(events, decimal_point)
     rows = [_make_row(event, digits, decimal_point) for event, digits in zip(events, plain_counts, strict=True)]
     times = {kind: parse_decimal(line, seconds, places=9) for kind, (line, seconds) in footers.items()}
-    result = assemble_readings(rows, requested) if rows else PerfResult({})
+    result = assemble_readings(rows, requested_events) if rows else PerfResult({})
     readings = dict(result.readings)
     for kind, seconds in times.items():
         # A requested event of the same meaning takes precedence, unless perf did not count it.

@@ -78,7 +78,7 @@ def _describe_price(cell: LabCell) -> str:
     """Return what a cell costs in other metrics, what it improves besides, and what is not certain."""
     costs: list[str] = []
     improvements: list[str] = []
-    uncertain: list[str] = []
+    uncertain_metrics: list[str] = []
     for name in _PRICE_METRICS:
         entry = _find_metric(cell, name)
         if entry is None or entry.level is None or (name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None):
@@ -87,12 +87,12 @@ def _describe_price(cell: LabCell) -> str:
             continue
         metric_name = _METRIC_NAMES.get(name, metric(name).title.lower())
         if entry.effect is Effect.OPEN:
-            uncertain.append(f"{metric_name} ({_format_interval(entry)})" if entry.bounds else metric_name)
+            uncertain_metrics.append(f"{metric_name} ({_format_interval(entry)})" if entry.bounds else metric_name)
         elif entry.effect is not Effect.SAME:
             (costs if entry.effect is Effect.WORSE else improvements).append(f"{metric_name} {_format_change(entry)}")
     parts = [f"Price: {', '.join(costs)}." if costs else "No cost is certain."]
     parts += [f"Also better: {', '.join(improvements)}."] if improvements else []
-    parts += [f"Not certain: {', '.join(uncertain)}."] if uncertain else []
+    parts += [f"Not certain: {', '.join(uncertain_metrics)}."] if uncertain_metrics else []
     return " ".join(parts)
 
 

@@ -95,11 +95,11 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
         .order_by(EventDriftRow.drift_id, DriftRow.id)
     )
     drifts: dict[str, NightlyDrift] = {}
-    for reported, host, case, metric, document in rows:
+    for reported_drift, host, case, metric, document in rows:
         if document is not None:
             drifts[document["id"]] = _build_present_drift(document)
-        elif reported.withdrawal is not None:
-            drifts[reported.drift_id] = _build_withdrawn_drift(reported, host, case, metric)
+        elif reported_drift.withdrawal is not None:
+            drifts[reported_drift.drift_id] = _build_withdrawn_drift(reported_drift, host, case, metric)
     return list(drifts.values())
 
 

@@ -24,15 +24,15 @@ _IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HIS
 
 def list_seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
     """Return the cases that ever reported a metric, of workloads whose name contains a text."""
-    newest, join_condition = _select_newest(session, 1)
+    newest_points, join_condition = _select_newest(session, 1)
     rows = session.connection().execute(
         select(Series.id, Subject.name, Host.name, Case.name, Case.key, Run.started_at)
         .select_from(Series)
         .join(Series.subject)
         .join(Series.host)
         .join(Series.case)
-        .join(newest, join_condition)
-        .join(Run, newest.c.run_number == Run.number)
+        .join(newest_points, join_condition)
+        .join(Run, newest_points.c.run_number == Run.number)
         .where(
             _IS_IN_HISTORY,
             Series.metric == metric,
@@ -58,16 +58,16 @@ def _read_points(
     session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
     """Return the newest points of series, of runs that belong to the history."""
-    newest, join_condition = _select_newest(session, _POINTS_PER_SERIES)
+    newest_points, join_condition = _select_newest(session, _POINTS_PER_SERIES)
     # Not by the session, which takes half as long again to hand out thousands of rows.
     rows = session.connection().execute(
         select(
-            *(newest.c.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
-            *(Run.started_at, Run.quarantine, newest.c.status, newest.c.value),
+            *(newest_points.c.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
+            *(Run.started_at, Run.quarantine, newest_points.c.status, newest_points.c.value),
         )
         .select_from(Series)
-        .join(newest, join_condition)
-        .join(Run, newest.c.run_number == Run.number)
+        .join(newest_points, join_condition)
+        .join(Run, newest_points.c.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
         .where(_IS_IN_HISTORY, bulk.is_among(session, Series.id, series))
@@ -90,8 +90,10 @@ def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnE
     if session.get_bind().dialect.name == "postgresql":
         return points_query.limit(n_points).lateral(), true()
     oldest_number = points_query.with_only_columns(Point.run_number).limit(1).offset(n_points - 1).scalar_subquery()
-    newest = cast(Table, Point.__table__).alias()
-    return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest_number, 0))
+    newest_points = cast(Table, Point.__table__).alias()
+    return newest_points, (newest_points.c.series_id == Series.id) & (
+        newest_points.c.run_number >= func.coalesce(oldest_number, 0)
+    )
 
 
 def list_failures(session: Session) -> list[UnmeasuredRun]:

@@ -112,11 +112,11 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} the change could not be measured.")
         if before == after or abs(after - before) < question.least:
-            both_ends = [
+            end_texts = [
                 format_quantity(*sides).strip()
                 for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
-            return Refused(sentence=f"The environments do not differ: before {both_ends[0]}, after {both_ends[1]}.")
+            return Refused(sentence=f"The environments do not differ: before {end_texts[0]}, after {end_texts[1]}.")
 
         def has_effect(changed_names: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.

@@ -101,7 +101,7 @@ def _choose_stand_ins(
     for first, second in alike_pairs:
         joined_group = groups.get(first, {first}) | groups.get(second, {second})
         groups |= dict.fromkeys(joined_group, joined_group)
-    contradicted = {
+    contradicted_names = {
         name for first, second in differing_pairs if second in groups.get(first, ()) for name in groups[first]
     }
-    return {name: min(group) for name, group in groups.items() if name not in contradicted}
+    return {name: min(group) for name, group in groups.items() if name not in contradicted_names}

@@ -121,12 +121,12 @@ def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list
         yield group
 
 
-def record_freed_space(session: Session, freed: Mapping[int, int]) -> None:
+def record_freed_space(session: Session, freed_by_run: Mapping[int, int]) -> None:
     """Record that space was freed in the partitions of some runs: bytes, by the number of the run."""
     if session.get_bind().dialect.name != "postgresql":
         return
     freed_by_partition: Counter[int] = Counter()
-    for number, size in freed.items():
+    for number, size in freed_by_run.items():
         freed_by_partition[number // RUNS_PER_PARTITION * RUNS_PER_PARTITION] += size
     rows = [{"first_run": first, "freed": size} for first, size in sorted(freed_by_partition.items())]
     if rows:
@@ -145,7 +145,7 @@ def reclaim_space(database: Database) -> int:
     with database.engine.connect() as connection:
         newest_run: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
-        freed_by_first_run: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
+        freed_by_first_run: dict[int, int] = {first_run: freed_bytes for first_run, freed_bytes in rows}  # noqa: C416 - rows are no pairs to mypy
         partitions = {table: _list_partitions(connection, table) for table in TABLES}
         sizes = {
             partition.name: _measure_size(connection, partition.name)
@@ -154,10 +154,10 @@ def reclaim_space(database: Database) -> int:
         }
     for partitions_of_range in zip(*partitions.values(), strict=True):  # All tables have the same partitions.
         end = partitions_of_range[0].end
-        first_runs = [first for first in freed_by_first_run if first < end]
-        freed = sum(freed_by_first_run.pop(first) for first in first_runs)
+        first_runs = [first_run for first_run in freed_by_first_run if first_run < end]
+        freed_bytes = sum(freed_by_first_run.pop(first_run) for first_run in first_runs)
         size = sum(sizes[partition.name] for partition in partitions_of_range)
-        if end + RUNS_PER_PARTITION > newest_run or freed < _MIN_FREE_SHARE * size:
+        if end + RUNS_PER_PARTITION > newest_run or freed_bytes < _MIN_FREE_SHARE * size:
             continue
         results = [
             _rewrite_partition(database, table, partition)

@@ -52,34 +52,34 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
     rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
     logged_occasions = {Occasion(*row) for row in rows}
     sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
-    unsent = session.scalars(
+    new_event_ids = session.scalars(
         select(Event.id)
         .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
     )
-    reopening = func.max(DecisionRow.id)
-    reopened = session.execute(
-        select(Event.id, reopening)
+    last_reopening = func.max(DecisionRow.id)
+    reopened_events = session.execute(
+        select(Event.id, last_reopening)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
         .where(*sendable, Event.state == State.REOPENED, DecisionRow.action == Action.REOPEN, DecisionRow.at >= since)
         .group_by(Event.id)
-        .order_by(reopening)
+        .order_by(last_reopening)
     )
-    withdrawing = func.max(DecisionRow.id)
+    last_withdrawal = func.max(DecisionRow.id)
     earlier_message = select(DeliveryRow.event_id).where(
         DeliveryRow.channel == name, DeliveryRow.event_id == Event.id, DeliveryRow.sent_at <= DecisionRow.at
     )
-    withdrawn = session.execute(
-        select(Event.id, withdrawing)
+    withdrawn_events = session.execute(
+        select(Event.id, last_withdrawal)
         .join(DecisionRow, DecisionRow.event_id == Event.id)
         .where(Event.merged_into.is_(None), Event.state == State.WITHDRAWN)
         .where(DecisionRow.action == Action.WITHDRAW, DecisionRow.at >= since, earlier_message.exists())
         .group_by(Event.id)
-        .order_by(withdrawing)
+        .order_by(last_withdrawal)
     )
-    occasions = [Occasion(event, "new") for event in unsent]
-    occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn]
-    occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened]
+    occasions = [Occasion(event, "new") for event in new_event_ids]
+    occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn_events]
+    occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened_events]
     return [occasion for occasion in occasions if occasion not in logged_occasions]
 
 

@@ -289,7 +289,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
         return []
     ids = [event.id for event, _ in rows]
     now = datetime.now(UTC)
-    last_decisions, silenced = decisions.map_latest_decisions(session, ids), _find_silenced_events(session, ids)
+    last_decisions, silenced_events = decisions.map_latest_decisions(session, ids), _find_silenced_events(session, ids)
     return [
         triage.EventSummary(
             id=event.id,
@@ -299,7 +299,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
             open=event.state in lifecycle.OPEN,
             found=event.found,
             confirmed=event.confirmed,
-            silenced=event.id in silenced,
+            silenced=event.id in silenced_events,
             committed_at=event.committed_at,
             first_seen_at=event.first_seen_at,
             found_at=event.found_at,

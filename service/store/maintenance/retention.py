@@ -212,9 +212,9 @@ def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]
     return thin_report(report), {}
 
 
-def _add_step_to_result(result: RetentionResult, step: _ShrinkStep, reports: int, freed: int) -> RetentionResult:
+def _add_step_to_result(result: RetentionResult, step: _ShrinkStep, reports: int, freed_bytes: int) -> RetentionResult:
     name = "reduced" if step.flag is StoredReport.reduced else "thinned"
-    return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed)
+    return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed_bytes)
 
 
 def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
@@ -275,20 +275,20 @@ class _SmallerPoint(NamedTuple):
 
 def _list_smaller_points(session: Session, reports: Collection[_ShrunkReport]) -> list[_SmallerPoint]:
     """Return the points that lose samples."""
-    remaining = {report.number: report.remaining_samples for report in reports if report.remaining_samples}
-    if not remaining:
+    samples_by_run = {report.number: report.remaining_samples for report in reports if report.remaining_samples}
+    if not samples_by_run:
         return []
     query = select_points_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
     smaller_points = []
-    for chunk in table_partitions.group_neighbours(remaining, _RUNS_PER_QUERY):
+    for chunk in table_partitions.group_neighbours(samples_by_run, _RUNS_PER_QUERY):
         conditions = (
             Run.number.in_(chunk),
             Point.samples.is_not(None),
             *table_partitions.build_partition_conditions(session, chunk),
         )
         for series_id, number, name, size in session.execute(query.where(*conditions)):
-            if name in remaining[number]:
-                _, n, samples = encode_samples(remaining[number][name])
+            if name in samples_by_run[number]:
+                _, n, samples = encode_samples(samples_by_run[number][name])
                 smaller_points.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
     return smaller_points
 
@@ -299,13 +299,13 @@ def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_Shr
     documents = [(report.number, report.document, *[True] * (len(columns) - 1)) for report in reports]
     bulk.update_rows(session, bulk.get_table(StoredReport), columns, documents, key=["run_number"])
     points = _list_smaller_points(session, reports)
-    changed, key = [point[:4] for point in points], ["series_id", "run_number"]
-    bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
+    point_rows, key = [point[:4] for point in points], ["series_id", "run_number"]
+    bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], point_rows, key=key)
     _invalidate_caches(session, {point.series_id for point in points})
-    freed = {report.number: report.freed_bytes for report in reports}
+    freed_by_run = {report.number: report.freed_bytes for report in reports}
     for point in points:
-        freed[point.run_number] += point.freed_bytes
-    table_partitions.record_freed_space(session, freed)
+        freed_by_run[point.run_number] += point.freed_bytes
+    table_partitions.record_freed_space(session, freed_by_run)
     return sum(point.freed_bytes for point in points)
 
 

@@ -82,7 +82,7 @@ class PointRow(NamedTuple):
         of points, and all values in the database were validated before they were stored.
         """
         fields = self._asdict()
-        del fields["packed"]
+        del fields["packed_samples"]
         samples = None if self.packed_samples is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
         added_fields = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
@@ -213,11 +213,11 @@ def _arrange_with_stand_ins(
     points: Iterable[point_order.PathPoint], branches: Branches, stand_ins: Mapping[str, str]
 ) -> point_order.Trend:
     """Arrange points, with the environments that stand for theirs."""
-    unified = (
+    unified_points = (
         replace(point, environment=stand_ins[point.environment]) if point.environment in stand_ins else point
         for point in points
     )
-    return replace(arrange_branches(unified, branches), stand_ins=stand_ins)
+    return replace(arrange_branches(unified_points, branches), stand_ins=stand_ins)
 
 
 def read_points_on_trend(

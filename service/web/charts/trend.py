@@ -156,11 +156,11 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     path, off_path, slots = plot.path, plot.off_path, plot.slots
     scale = _choose_scale([path, off_path], series.unit)
     make_dot = _DotMaker(series.unit, scale, plot, run_url)
-    thinned = path.thin(window)
+    thinned_path = path.thin(window)
     lowest = min(
         (drawn_points.lowest for drawn_points in (path, off_path) if drawn_points.lowest is not None), default=0
     )
-    flagged = [
+    flagged_drifts = [
         (drift, drawn_points.points[index])
         for drawn_points in (path, off_path)
         for index, drift in sorted(
@@ -187,10 +187,12 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
         "start": scale_value(path.values[0], scale) if path.values else None,
         "slots": slots.count,
         "runs": len(path.points),
-        "thinned": window is not None or len(thinned) < len(path.points),
-        "path": [make_dot(point) for point in thinned],
+        "thinned": window is not None or len(thinned_path) < len(path.points),
+        "path": [make_dot(point) for point in thinned_path],
         "beside": [make_dot(point) for point in off_path.thin(window)],
-        "flags": [_flag_drift(drift, make_dot(point), standings.get(drift.id, "open")) for drift, point in flagged],
+        "flags": [
+            _flag_drift(drift, make_dot(point), standings.get(drift.id, "open")) for drift, point in flagged_drifts
+        ],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],

@@ -68,7 +68,7 @@ class Measurement:
     title: str
     value: Number | None
     side: MeasuredSide
-    reason: str
+    why: str
     run: str
     proof: bool
 
@@ -123,14 +123,14 @@ def show(job_id: int) -> Page:
             abort(404, "There is no such bisect.")
         job = jobs.build_view(row)
         progress = bisect_progress.read_progress(session, job)
-        measured = jobs.list_measured(row)
+        measured_run_ids = jobs.list_measured(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
         drift = drifts.find_drift(session, question.drift) if question.drift else None
         event = events.find_event_of_drift(session, question.drift) if question.drift else None
     # The measurements and culprits.
     unit = metric(question.metric).unit
-    rows = list(_list_measurements(measured, progress)) if progress else []
+    rows = list(_list_measurements(measured_run_ids, progress)) if progress else []
     culprits = _list_culprits(progress)
     profiles = _build_profile_question(job, culprits)
     return Page(
@@ -281,15 +281,17 @@ def _list_culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
     return answer.culprits if isinstance(answer, Found | Prove) else ()
 
 
-def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
+def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
     """Yield the measurements: those that were stored before first, then the others in the order of the search.
 
     Parameters
     ----------
-    measured
+    measured_run_ids
         The runs that were measured for the search.
     """
-    measured_in_order = [observation.run for observation in progress.observations if observation.run in measured]
+    measured_in_order = [
+        observation.run for observation in progress.observations if observation.run in measured_run_ids
+    ]
     number_of_run = {run_id: rank for rank, run_id in enumerate(measured_in_order, 1)}
     good_level, bad_level = (
         _compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad)
@@ -305,7 +307,7 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
             title=progress.titles.get(observation.commit, ""),
             value=observation.value,
             side=_choose_side(observation.value, good_level, bad_level, least),
-            reason=progress.failures.get(observation.run, "") if observation.run else "",
+            why=progress.failures.get(observation.run, "") if observation.run else "",
             run=str(observation.run),
             proof=observation.session is not None,
         )
@@ -347,9 +349,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
             side=row.side,
             number=str(row.number or ""),
             label=f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: "
-            + (
-                row.reason or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)
-            ),
+            + (row.why or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)),
             proof=row.proof,
         )
         for row in rows

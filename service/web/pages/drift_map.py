@@ -104,9 +104,9 @@ def show_subject(subject: str) -> Page:
 def drawing(subject: str | None) -> ResponseReturnValue:
     """Return a map as a picture with its own colours, for documents and other sites."""
     etag = not_modified.find_current_etag()
-    unchanged = not_modified.answer_unchanged(etag)
-    if unchanged is not None:
-        return unchanged
+    unchanged_response = not_modified.answer_unchanged(etag)
+    if unchanged_response is not None:
+        return unchanged_response
     source = render_template("drift_map.svg", map=read_drawn_map(subject, FULL_SIZE), style=read_style())
     response = Response(source, mimetype="image/svg+xml")
     # A browser reads the style in pieces, so that no hash of it would fit. Nothing else may run or be loaded.

@@ -68,7 +68,7 @@ def index() -> Page:
         if len(commits) == 1:  # a tag, a date or a part of a hash
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
-        missing = (
+        unmeasured = (
             unmeasured_commit.find_unmeasured_commit(session, commits[0])
             if len(commits) == 1 and not listed_runs.total
             else None
@@ -79,7 +79,7 @@ def index() -> Page:
             "runs": listed_runs,
             "query": {**names, "outcome": filter_.outcome or ""},
             "outcomes": list(Outcome),
-            "unmeasured": missing,
+            "unmeasured": unmeasured,
             "named": commits,
             "may_measure": guard.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),

@@ -26,7 +26,7 @@ def follow(script: str, folder: Path, *, counted: bool = False) -> tuple[Lookups
             environment={"PATH": "/usr/bin:/bin"},
             timeout=60,
             merge_streams=True,
-            inherited=tracer.inherited_descriptors,
+            inherited_descriptors=tracer.inherited_descriptors,
         )
         assert not done.problem, done.output
         return tracer.read_lookups(), done.output

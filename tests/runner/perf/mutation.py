@@ -114,7 +114,7 @@ def fate(output: Output, damaged: str, requested: tuple[str, ...] = ()) -> tuple
 
 @cache
 def _readings(output: Output, requested: tuple[str, ...]) -> dict[str, Reading]:
-    return output.parse(requested=requested).readings
+    return output.parse(requested_events=requested).readings
 
 
 def _judge(

@@ -25,12 +25,12 @@ class Output:
     def separator(self) -> str:
         return "," if self.name.endswith("csv-comma") else ";"
 
-    def parse(self, text: str | None = None, requested: tuple[str, ...] = ()) -> PerfResult:
+    def parse(self, text: str | None = None, requested_events: tuple[str, ...] = ()) -> PerfResult:
         """Parse this output, or what became of it."""
         text = self.text if text is None else text
         if self.format == "csv":
-            return parse_csv(text, self.separator, requested=requested)
-        return (parse_json if self.format == "json" else parse_text)(text, requested=requested)
+            return parse_csv(text, self.separator, requested_events=requested_events)
+        return (parse_json if self.format == "json" else parse_text)(text, requested_events=requested_events)
 
 
 @cache

@@ -310,21 +310,21 @@ class TestAsked:
     ROWS = csv("7;;minor-faults:u;900;100.00;;", "<not supported>;;cpu_core/cycles/u;0;0.00;;")
 
     def test_all_there(self):
-        assert parse_csv(self.ROWS, requested=["minor-faults", "cycles:u"]).user_only
+        assert parse_csv(self.ROWS, requested_events=["minor-faults", "cycles:u"]).user_only
 
     @pytest.mark.parametrize(
         "requested", [["minor-faults", "cycles", "major-faults"], ["minor-faults"], ["faults", "cycles"]]
     )
     def test_refuses_more_or_less(self, requested):
         with pytest.raises(PerfOutputError, match="asked to count"):
-            parse_csv(self.ROWS, requested=requested)
+            parse_csv(self.ROWS, requested_events=requested)
 
     def test_refuses_all_where_user_space_was_requested(self):
         with pytest.raises(PerfOutputError, match="user space"):
-            parse_csv(csv("7;;minor-faults;900;100.00;;"), requested=["minor-faults:u"])
+            parse_csv(csv("7;;minor-faults;900;100.00;;"), requested_events=["minor-faults:u"])
 
     def test_a_time_that_perf_leaves_out_is_not_counted(self):
-        readings = parse_csv(csv("7;;faults;900;100.00;;"), requested=["faults", "user_time"]).readings
+        readings = parse_csv(csv("7;;faults;900;100.00;;"), requested_events=["faults", "user_time"]).readings
 
         assert readings["user-time"].status is Status.NOT_COUNTED
 
@@ -411,6 +411,6 @@ class TestText:
         assert parse_text(report).readings["elapsed"].value == 0.000012345
 
     def test_requested(self):
-        readings = parse_text(text(row("1056", "minor-faults")), requested=["minor-faults"]).readings
+        readings = parse_text(text(row("1056", "minor-faults")), requested_events=["minor-faults"]).readings
 
         assert set(readings) == {"minor-faults", "elapsed"}

@@ -49,7 +49,7 @@ def test_what_can_be_read_is_what_should_be():
 
 @pytest.mark.parametrize("output", WHOLE, ids=by_name)
 def test_readings_are_the_numbers_that_stand_there(output):
-    readings = output.parse(requested=requested_of(output)).readings
+    readings = output.parse(requested_events=requested_of(output)).readings
     rows = [found for line in output.text.split("\n") if (found := columns(line, output))]
 
     assert rows
