@@ -93,6 +93,7 @@ def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) ->
 
 def _read_ticks(tree: Tree, pid: int) -> int:
     """Return the CPU time of a process without its children, in clock ticks."""
+    # After the name in brackets, field 0 is the third of proc(5): 11 utime, 12 stime.
     fields = (tree.read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
 

@@ -270,7 +270,7 @@ def _run_command() -> None:
     except BrokenPipeError:
         # The reader closed the pipe; nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        sys.exit(128 + signal.SIGPIPE)  # as a shell reports a program that the signal has ended
     except OSError as error:
         remedy = _find_remedy(error)
         if not remedy:

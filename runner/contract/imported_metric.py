@@ -16,6 +16,7 @@ _KIND_BY_UNIT = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": K
 
 def name_imported_metric(title: str, unit: str, better: Better) -> str:
     """Return the name of a metric that another tool measured, of at most 200 characters."""
+    # The prefix, the direction and the colons need less than the 40 characters that remain.
     unit, title = _keep_printable(unit, 40).replace(":", "-"), _keep_printable(title, 120) or "value"
     return f"{IMPORT_PREFIX}{better}:{unit}:{title}"
 

@@ -179,6 +179,7 @@ def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -
 
 def _format_number(value: Number, digits: int, unit: str) -> str:
     """Return a number with digit groups, and without meaningless digits."""
+    # Below 1e15, a double represents every whole number exactly.
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return f"{int(value):,}".replace("-", _MINUS)
     if unit in _COUNT_UNITS and abs(value) >= 10 ** (digits - 1):

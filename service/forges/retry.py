@@ -63,6 +63,7 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     now
         The time.
     """
+    # The power is limited so that it does not overflow; the wait reaches its maximum long before.
     wait = min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
     if status == 429 or (status == 403 and _is_rate_limited(headers, message)):
         return Retry(

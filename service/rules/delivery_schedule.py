@@ -73,4 +73,5 @@ def group_into_messages(channel: ChannelSettings, new_events: Sequence[Event]) -
 
 def choose_wait(attempts: int) -> timedelta:
     """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
+    # The power is limited so that it does not overflow; the wait reaches its maximum long before.
     return min(MAX_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

@@ -119,6 +119,7 @@ def decide_count(
         )
         return MetricDecision(Verdict.SAME, rule, sentence, excluded_change=excluded_change)
     if has_equal_levels and n > 1 and max_pairs is not None and n >= max_pairs:
+        # A change in this share of the executions shows in none of n pairs with a probability of 0.001.
         missed_percent = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
             f"The count is the same {agreement_clause}. The workload allows no more pairs, so a change that shows in "

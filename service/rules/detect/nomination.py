@@ -120,6 +120,7 @@ def _clip_outliers(runs: Floats) -> Floats:
     if len(runs) < MIN_RUNS_TO_CLIP:
         return runs
     center = median(runs.tolist())  # of so few numbers, faster than NumPy's
+    # 1.4826 times the median distance from the median estimates the standard deviation of normal noise.
     max_distance = MAX_OUTLIER_DEVIATIONS * 1.4826 * median(np.abs(runs - center).tolist())
     if max_distance == 0:
         return runs

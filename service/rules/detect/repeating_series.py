@@ -481,5 +481,5 @@ def _can_be_change(pending_values: Sequence[Number], level: Number) -> bool:
 
 
 def _is_mostly_repeated(values: Sequence[Number]) -> bool:
-    """Return whether most values are the one before them."""
+    """Return whether most values, two thirds or more, are the one before them."""
     return _count_transitions(values) <= len(values) // 3

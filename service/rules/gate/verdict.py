@@ -374,7 +374,10 @@ def _is_quarantined(case: GateCase) -> bool:
 
 
 def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
-    """Return the sort key of a metric: what has to be looked at comes first."""
+    """Return the sort key of a metric: what has to be looked at comes first.
+
+    0 what fails the gate, 1 other regressions, 2 improvements and what is undecided, 3 the same, 4 what does not count.
+    """
     verdict = outcome.metric_verdict
     if not verdict.counts:
         rank = 4

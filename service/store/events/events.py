@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -174,14 +174,15 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
 
 def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
     """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
-    listed_rows = [row for row in rows if row[0] == "listed"]
-    return EventCounts(
-        total=sum(row[4] for row in listed_rows),
-        worse=sum(row[4] for row in listed_rows if row[1] is Direction.REGRESSION),
-        unassigned=sum(row[4] for row in listed_rows if not row[2]),
-        below_floor=sum(row[4] for row in rows if row[0] == "floor"),
-        snoozed=sum(row[4] for row in rows if row[0] == "snoozed"),
-    )
+    total = worse = unassigned = 0
+    n_by_placement: Counter[str] = Counter()
+    for placement, direction, is_assigned, _is_recent, count in rows:
+        n_by_placement[placement] += count
+        if placement == "listed":
+            total += count
+            worse += count if direction is Direction.REGRESSION else 0
+            unassigned += 0 if is_assigned else count
+    return EventCounts(total, worse, unassigned, n_by_placement["floor"], n_by_placement["snoozed"])
 
 
 def list_assignees(session: Session) -> list[str]:
