@@ -23,7 +23,9 @@ _COMMAND = re.compile(
     rf"{'|'.join(_COMMANDS_ANYWHERE)}|(?:^|\r)\s*(?:{'|'.join(_COMMANDS_AT_LINE_START)})", re.MULTILINE
 )
 """What begins a command of some system. Each form ends in a character that the command needs."""
-_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_INVISIBLE_CHARACTERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 """Characters that Python holds for printable and that are shown as nothing, as variation selectors are."""
 _MAX_LINE_CHARACTERS = 4096
 """How many of the last characters of a line are searched again when more of the line is written."""
@@ -31,7 +33,7 @@ _MAX_LINE_CHARACTERS = 4096
 
 def break_commands(text: str) -> str:
     """Return text with a space in each command, and without invisible characters."""
-    return _COMMAND.sub(lambda match: f"{match[0][:-1]} {match[0][-1]}", _INVISIBLE.sub("", text))
+    return _COMMAND.sub(lambda match: f"{match[0][:-1]} {match[0][-1]}", _INVISIBLE_CHARACTERS.sub("", text))
 
 
 def break_commands_in_json(document: str) -> str:
@@ -39,7 +41,7 @@ def break_commands_in_json(document: str) -> str:
 
     Only its strings can contain commands, and the last character of one is never part of an escape sequence.
     """
-    visible_document = _INVISIBLE.sub(lambda match: _escape_character(match[0]), document)
+    visible_document = _INVISIBLE_CHARACTERS.sub(lambda match: _escape_character(match[0]), document)
     return _COMMAND.sub(lambda match: match[0][:-1] + _escape_character(match[0][-1]), visible_document)
 
 
@@ -64,7 +66,7 @@ class _GuardedStream:
     def write(self, text: str) -> int:
         """Write text, with a space in each command; return how many characters there were to write."""
         written_length = len(self._last_line)
-        whole_text = _INVISIBLE.sub("", self._last_line + text)
+        whole_text = _INVISIBLE_CHARACTERS.sub("", self._last_line + text)
         break_positions = [
             max(match.end() - 1, written_length)
             for match in _COMMAND.finditer(whole_text)

@@ -24,9 +24,9 @@ from service.cli.token import token
 from service.errors import ServiceError
 from service.parent_process import stop_with_parent
 
-_WRONG = 2
+_ERROR_STATUS = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
-_OF_THE_DISK = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+_DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """Errors of the kernel where files cannot be written; any other one is a bug."""
 _FREE = "Free some space, or make its folder writable for this user."
 _MAX_PID = 2**22
@@ -108,24 +108,24 @@ def main() -> None:
         sys.exit(130)
     except ServiceError as error:
         click.echo(f"faultwatch-service: {error}", err=True)
-        sys.exit(_WRONG)
+        sys.exit(_ERROR_STATUS)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in {"service", "runner"}:
             raise
         # Faultwatch was installed without the packages of the service, or an update of the clone needs a new one.
         click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
-        sys.exit(_WRONG)
+        sys.exit(_ERROR_STATUS)
     except BrokenPipeError:  # The reader closed the pipe; nothing is wrong.
         _discard_output()
         sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             _discard_output()
             file_name = error.filename or "the output"
             click.echo(
                 f"faultwatch-service: The file cannot be written: {file_name} ({error.strerror}). {_FREE}", err=True
             )
-            sys.exit(_WRONG)
+            sys.exit(_ERROR_STATUS)
         # Python's own exit code, 1, has a meaning: see docs/reference/commands.md.
         traceback.print_exception(error)
         click.echo("faultwatch-service: this is a bug in Faultwatch", err=True)

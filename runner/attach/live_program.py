@@ -40,7 +40,7 @@ _MAP_NAME_FIELD = 5
 _INACCESSIBLE = re.compile(
     r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<protection>---p) \S+ 00:00 0\s*$", re.MULTILINE
 )
-_DELETED = " (deleted)"
+_DELETED_SUFFIX = " (deleted)"
 """What the kernel adds to the name of a file that was removed."""
 
 
@@ -106,7 +106,7 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
     link = ""
     with suppress(OSError):
         link = os.readlink(f"{folder}/exe")  # noqa: PTH115 - the kernel's text, no path
-    file = link.removesuffix(_DELETED)
+    file = link.removesuffix(_DELETED_SUFFIX)
     modules = list_modules(tree.read_text(f"{folder}/maps", _MAX_MAPS_BYTES) or "")
     root = f"{folder}/root" if _has_own_files(process.pid) else "/"
     outside_file = Path(root, file.lstrip("/")) if file else None
@@ -132,7 +132,7 @@ def list_modules(maps: str) -> tuple[str, ...]:
     for line in maps.split("\n"):
         fields = line.split(None, _MAP_NAME_FIELD)
         if len(fields) > _MAP_NAME_FIELD and "x" in fields[1] and fields[_MAP_NAME_FIELD].startswith("/"):
-            files[fields[_MAP_NAME_FIELD].removesuffix(_DELETED)] = None
+            files[fields[_MAP_NAME_FIELD].removesuffix(_DELETED_SUFFIX)] = None
     return tuple(files)
 
 
@@ -211,7 +211,7 @@ def _has_own_files(pid: int) -> bool:
 
 def is_replaced(link: str) -> bool:
     """Return whether the file of a program is no longer there, as after an upgrade, by the kernel's link to it."""
-    return link.endswith(_DELETED)
+    return link.endswith(_DELETED_SUFFIX)
 
 
 def _find_static_allocator(file: Path) -> str:

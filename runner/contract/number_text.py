@@ -24,7 +24,7 @@ _MIN_PRECISE_PERCENT = 0.1
 _MINUS = "\N{MINUS SIGN}"
 _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-_SINGULAR = {
+_SINGULARS = {
     "faults": "fault",
     "pages": "page",
     "misses": "miss",
@@ -37,7 +37,7 @@ _SINGULAR = {
     "operations/s": "operation/s",
     "faults/operation": "fault/operation",
 }
-_COUNT_UNITS = {unit for unit in _SINGULAR if "/" not in unit}
+_COUNT_UNITS = {unit for unit in _SINGULARS if "/" not in unit}
 """Units of counts: the middle of two counts is written as a whole number, in full."""
 
 
@@ -72,7 +72,7 @@ def format_percent(value: Number) -> str:
 
 def choose_unit(value: Number, unit: str) -> str:
     """Return the unit in singular or plural, as the value requires: 1 fault, 2 faults."""
-    return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
+    return _SINGULARS.get(unit, unit) if abs(value) == 1 else unit
 
 
 def format_quantity(value: Number, unit: str, compared_value: Number | None = None) -> str:

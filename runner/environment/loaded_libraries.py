@@ -52,11 +52,11 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
     try:
         with open_regular(file) as stream:
 
-            def read(offset: int, size: int) -> bytes:
+            def read_bytes(offset: int, size: int) -> bytes:
                 stream.seek(offset)
                 return stream.read(min(size, _MAX_TABLE_BYTES))
 
-            return tuple(_parse_names(read))
+            return tuple(_parse_names(read_bytes))
     except (OSError, OverflowError, ValueError, struct.error):
         return ()
 

@@ -25,7 +25,7 @@ GO_ON = b"g"
 """What the launcher waits for before it goes on: any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _MAX_STATUS = 0xFFFF
-_MALFORMED = "the launcher sent a malformed message"
+_PROTOCOL_ERROR = "the launcher sent a malformed message"
 
 
 class Ending(Struct, frozen=True):
@@ -226,7 +226,7 @@ class Launch:
         self._rounds += 1
         numbers = _parse_numbers(fields, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
-            self.refusal = _MALFORMED
+            self.refusal = _PROTOCOL_ERROR
             self._start.cancel()
             self.close()
             return
@@ -250,7 +250,7 @@ class Launch:
         """
         numbers = _parse_numbers(fields, 6)
         if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
-            self.ending, self.refusal = None, _MALFORMED
+            self.ending, self.refusal = None, _PROTOCOL_ERROR
             return
         status, user, system, max_rss, end, faults = numbers
         self.ending = Ending(

@@ -53,7 +53,7 @@ _CUSTOM_FORMATS = [
     _make_result_format(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
     for name, better in benchmark_action.DIRECTION_BY_CUSTOM_FORMAT.items()
 ]
-_WITHOUT_DIRECTION = _make_result_format(
+_FORMAT_WITHOUT_DIRECTION = _make_result_format(
     "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
 )
 _RECOGNISABLE_FORMATS = (
@@ -69,7 +69,7 @@ _RECOGNISABLE_FORMATS = (
     _make_result_format(
         benchmark_action.FORMAT_NAME, benchmark_action.recognises_history, benchmark_action.parse_history
     ),
-    _WITHOUT_DIRECTION,
+    _FORMAT_WITHOUT_DIRECTION,
     Format(perf_output.FORMAT_NAME, perf_output.recognises, perf_output.read),
 )
 FORMATS = {

@@ -17,7 +17,7 @@ from runner.subject.repository import Repository
 from runner.system.tree_walk import walk_tree
 
 _NAMES_FILE = "asked"
-_READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
+_FILES_READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
 """Files that decide how others are checked out."""
 
 
@@ -74,7 +74,7 @@ def parse_changes(text: str) -> frozenset[str] | None:
     for change, name in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, *_, status = change.removeprefix(":").split(" ")
         is_same_kind = status == "M" and old_mode == new_mode and old_mode.startswith("100")
-        if not is_same_kind or name.rpartition("/")[2] in _READ_BY_GIT:
+        if not is_same_kind or name.rpartition("/")[2] in _FILES_READ_BY_GIT:
             return None
         names.add(name)
     return frozenset(names)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_ENTRIES = 1_000_000
-_TOO_DEEP = "has folders so deep that their paths are too long"
+_DEPTH_PROBLEM = "has folders so deep that their paths are too long"
 
 
 class TreeTooLarge(Exception):
@@ -32,7 +32,7 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
             entries = os.scandir(queue.pop())
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
-                raise TreeTooLarge(_TOO_DEEP) from None
+                raise TreeTooLarge(_DEPTH_PROBLEM) from None
             continue
         with entries:
             for entry in entries:
@@ -52,7 +52,7 @@ def explain_unusable_tree(tree: Path) -> str:
     except TreeTooLarge as error:
         return str(error)
     except OSError as error:
-        return _TOO_DEEP if error.errno == errno.ENAMETOOLONG else f"cannot be inspected: {error.strerror}"
+        return _DEPTH_PROBLEM if error.errno == errno.ENAMETOOLONG else f"cannot be inspected: {error.strerror}"
     return ""
 
 

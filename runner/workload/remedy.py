@@ -50,7 +50,7 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     run = content["run"]
     for name, value in settings.items():
         if name.startswith(VARIABLE_PREFIX):
-            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): _quote_literally(value)}
+            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): _escape_braces(value)}
         elif name == "allocator":
             run["allocator"] = _require_choice(name, value, tuple(ALLOCATOR_VARIABLES))
         elif name == "thp":
@@ -81,7 +81,7 @@ def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
 def _replace_parameter(content: Any, name: str, value: str) -> Any:
     """Replace a parameter by a value wherever it occurs."""
     if isinstance(content, str):
-        return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _quote_literally(value), content)
+        return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _escape_braces(value), content)
     if isinstance(content, tuple):
         return tuple(_replace_parameter(part, name, value) for part in content)
     if isinstance(content, dict):
@@ -89,6 +89,6 @@ def _replace_parameter(content: Any, name: str, value: str) -> Any:
     return content
 
 
-def _quote_literally(value: str) -> str:
+def _escape_braces(value: str) -> str:
     """Escape braces in a value, because ``{name}`` is a placeholder."""
     return value.replace("{", "{{").replace("}", "}}")

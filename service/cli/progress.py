@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import click
 
-_QUIET = "faultwatch.quiet"
+_QUIET_KEY = "faultwatch.quiet"
 
 
 def _set_quiet(context: click.Context, _option: click.Parameter, is_quiet: bool) -> None:
-    context.meta[_QUIET] = is_quiet
+    context.meta[_QUIET_KEY] = is_quiet
 
 
 quiet_option = click.Option(
@@ -37,7 +37,7 @@ def add_quiet_option(command: click.Command) -> None:
 @contextmanager
 def show_progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar; yields a function that takes how many steps are done, and of how many."""
-    hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET, False)
+    hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET_KEY, False)
     with click.progressbar(length=1, label=title, file=sys.stderr, hidden=hidden) as bar:
 
         def show(done: int, total: int) -> None:

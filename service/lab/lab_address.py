@@ -134,7 +134,7 @@ class LabAddress:
 
 def _parse_values(name: str, text: str) -> list[str]:
     """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
-    is_listed = setting_names.find_canonical_name(name) in setting_names.LISTED
+    is_listed = setting_names.find_canonical_name(name) in setting_names.LISTED_SETTINGS
     return [value.strip() for value in re.split(r"[|,\s]+" if is_listed else r"\|", text) if value.strip()] or [""]
 
 

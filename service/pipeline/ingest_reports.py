@@ -27,7 +27,7 @@ from service.store.runs.new_runs import PreparedPoint, PreparedReport
 from service.store.runs.stored_reports import is_same_report, pack_report
 from service.store.series.points import encode_samples
 
-_COUNTED = Status.COUNTED.value
+_COUNTED_STATUS = Status.COUNTED.value
 _IDS_PER_QUERY = 500
 _POINTS_PER_TRANSACTION = 5_000
 """Storing as many takes some 40 ms."""
@@ -116,7 +116,7 @@ def _prepare_points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
     if isinstance(report, PlainReport):
         for name, values in report.values.items():
             level, n, samples = encode_samples(values)
-            yield PreparedPoint(name, _COUNTED, level, n, samples)
+            yield PreparedPoint(name, _COUNTED_STATUS, level, n, samples)
         return
     by_metric: dict[str, list[Reading]] = {}
     for sample in report.samples:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 _IMPORT = re.compile(r'^import \{(?P<names>[^}]*)\} from "(?P<file>[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?P<kept>(?:async )?(?:function|const|class) (?P<name>\w+))", re.MULTILINE)
-_UNSUPPORTED = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
+_UNSUPPORTED_STATEMENT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 
 class UnknownModuleSyntaxError(Exception):
@@ -54,7 +54,7 @@ def _add_module(
         imported_names.append(f"const {{{match['names'].replace(' as ', ': ')}}} = {_name_module(imported_file)};")
     exported_names = ", ".join(match["name"] for match in _EXPORT.finditer(source))
     body = _EXPORT.sub(lambda match: match["kept"], _IMPORT.sub("", source))
-    if unsupported := _UNSUPPORTED.search(body):
+    if unsupported := _UNSUPPORTED_STATEMENT.search(body):
         raise UnknownModuleSyntaxError(f"{file}: {unsupported[0]}")
     lines = (
         f'const {_name_module(file)} = (() => {{ "use strict";',

@@ -11,7 +11,7 @@ from service.publishing.site_addresses import Place
 
 FindPlace = Callable[[str], Place | None]
 
-_LINKS = {"a": "href", "area": "href", "link": "href", "img": "src", "script": "src"}
+_LINK_ATTRIBUTES = {"a": "href", "area": "href", "link": "href", "img": "src", "script": "src"}
 _VOID_ELEMENTS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
@@ -104,16 +104,18 @@ class PageRewriter(HTMLParser):
 
     def _leads_nowhere(self, address: str | None) -> bool:
         return (
-            address is not None and not address.startswith(("#", *_EXTERNAL_PREFIXES)) and self._find(address) is None
+            address is not None
+            and not address.startswith(("#", *_EXTERNAL_PREFIXES))
+            and self._find_place(address) is None
         )
 
     def _change_attributes(self, tag: str, values: dict[str, str | None]) -> dict[str, str | None]:
         """Return the attributes of a tag with addresses of the site, and without those that ask a service."""
         attributes = {name: value for name, value in values.items() if not name.startswith("hx-")}
-        name = _LINKS.get(tag, "")
+        name = _LINK_ATTRIBUTES.get(tag, "")
         address = attributes.get(name)
         if address is not None and not address.startswith(("#", *_EXTERNAL_PREFIXES)):
-            attributes[name] = self._link(address)
+            attributes[name] = self._build_link(address)
             if attributes[name] is None:
                 del attributes[name]  # the text stays, and leads nowhere
         if tag == "script" and attributes.get("type") == "module":
@@ -122,14 +124,14 @@ class PageRewriter(HTMLParser):
             attributes = {"defer": None, **attributes}
         return attributes
 
-    def _link(self, address: str) -> str | None:
-        place = self._find(address)
+    def _build_link(self, address: str) -> str | None:
+        place = self._find_place(address)
         if place is None:
             return None
         self.linked_places.append(place)
         return self._page_place.link_to(place, urldefrag(address).fragment)
 
-    def _find(self, address: str) -> Place | None:
+    def _find_place(self, address: str) -> Place | None:
         return self._find_place(urljoin(self._page_place.path, urldefrag(address).url))
 
 

@@ -113,10 +113,10 @@ class _SiteWriter:
             return content
         rewriter = PageRewriter(place, self._addresses.find_place, self._charts.pack)
         page = rewriter.rewrite(content.decode())
-        self._follow(rewriter.linked_places)
+        self._follow_links(rewriter.linked_places)
         return page.encode()
 
-    def _follow(self, places: Iterable[Place]) -> None:
+    def _follow_links(self, places: Iterable[Place]) -> None:
         for place in places:
             if place.file not in self._written_files:
                 self._pending_places.setdefault(place.file, place)

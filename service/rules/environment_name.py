@@ -20,10 +20,10 @@ def name_environment(settings: Mapping[str, str]) -> str:
     libc = _shorten(settings.get("libc.version", "").partition(" (")[0])
     allocator = _shorten(settings.get("allocator", ""))
     parts = [
-        _name("Linux", settings.get("kernel.release")),
+        _format_part("Linux", settings.get("kernel.release")),
         libc,
         allocator if allocator != libc else "",
-        _name("huge pages", _find_huge_pages(settings)),
+        _format_part("huge pages", _find_huge_pages(settings)),
         _name_page_size(settings.get("memory.page_size", _USUAL_PAGE)),
     ]
     return ", ".join(filter(None, parts))
@@ -35,7 +35,7 @@ def _find_huge_pages(settings: Mapping[str, str]) -> str | None:
     return settings.get("thp.enabled") if process_policy == "host" else process_policy
 
 
-def _name(title: str, value: str | None) -> str:
+def _format_part(title: str, value: str | None) -> str:
     return f"{title} {_shorten(value)}" if value else ""
 
 

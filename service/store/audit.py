@@ -18,7 +18,7 @@ from service.rules.access.token import redact_tokens
 from service.schemas.audit import AuditAction, AuditEntry, AuditLog
 from service.store.models import AuditRow
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_UNPRINTABLE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MAX_DETAIL_CHARACTERS = 4000
 
 
@@ -84,7 +84,7 @@ def _build_view(row: AuditRow) -> AuditEntry:
 
 
 def _clean_text(text: str, max_characters: int) -> str:
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:max_characters]
+    return _UNPRINTABLE_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:max_characters]
 
 
 def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,8 @@ UNMEASURED = text("outcome <> 'measured'")
 _IS_QUARANTINED = text("quarantine IS NOT NULL")
 _HAS_WAKE_RUN = text("wakes_after IS NOT NULL")
 _IS_REPORTED = text("reported_in IS NOT NULL")
-ASSIGNED = text("assignee <> ''")
-_EARLIEST = "1970-01-01 00:00:00"
+IS_ASSIGNED = text("assignee <> ''")
+_EARLIEST_TIME = "1970-01-01 00:00:00"
 
 
 class Base(DeclarativeBase):
@@ -403,7 +403,7 @@ class Event(Base):
             *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
             *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
         ),
-        Index("ix_event_assignee", "assignee", "state", sqlite_where=ASSIGNED, postgresql_where=ASSIGNED),
+        Index("ix_event_assignee", "assignee", "state", sqlite_where=IS_ASSIGNED, postgresql_where=IS_ASSIGNED),
         Index("ix_event_wakes", "wakes_after", sqlite_where=_HAS_WAKE_RUN, postgresql_where=_HAS_WAKE_RUN),
     )
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -422,7 +422,7 @@ class Event(Base):
     changed_at: Mapped[datetime]
     document: Mapped[dict[str, Any]]
     """The part of its view that neither decisions nor silences change."""
-    found_at: Mapped[datetime] = mapped_column(server_default=_EARLIEST)
+    found_at: Mapped[datetime] = mapped_column(server_default=_EARLIEST_TIME)
     """When it was first detected, or when it came back."""
     direction: Mapped[Direction] = mapped_column(default=Direction.REGRESSION, server_default="regression")
     certainty: Mapped[Certainty] = mapped_column(default=Certainty.PROVISIONAL, server_default="provisional")

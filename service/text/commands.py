@@ -13,7 +13,7 @@ from runner.contract import Case, Report, SearchRequest
 from runner.contract.base import Parameter, format_parameter
 from runner.contract.job import BisectQuestion
 
-HERE = "."
+CURRENT_FOLDER = "."
 """The repository: the current folder."""
 _VARIABLE_PREFIX = "variable."
 
@@ -32,7 +32,7 @@ def build_compare_commands(base: str, head: str, workloads: Iterable[str]) -> st
     """Return the commands that measure two commits interleaved, one line for each workload."""
     return "\n".join(
         shlex.join(
-            ["faultwatch", "compare", workload, f"{base[:12]}..{head[:12]}", "--repo", HERE],
+            ["faultwatch", "compare", workload, f"{base[:12]}..{head[:12]}", "--repo", CURRENT_FOLDER],
         )
         for workload in workloads
     )
@@ -41,7 +41,7 @@ def build_compare_commands(base: str, head: str, workloads: Iterable[str]) -> st
 def build_compare_case_command(base: Report, head: Report) -> str:
     """Return the command that measures a case of two commits interleaved."""
     commit_range = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
-    words = ["faultwatch", "compare", head.case.workload, commit_range, "--repo", HERE]
+    words = ["faultwatch", "compare", head.case.workload, commit_range, "--repo", CURRENT_FOLDER]
     return shlex.join([*words, *list_parameter_options(head.case.parameters)])
 
 
@@ -49,7 +49,7 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
     """Return the command that repeats a bisect, with the full commits and the case where the search has begun."""
     good, bad = (search.good[:12], search.bad[:12]) if search else (question.good, question.bad)
     workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
-    words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", HERE]
+    words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
     words += ["--case", question.case, "--metric", question.metric]
     if question.least:
         words += ["--least", f"{question.least:g}"]
@@ -60,14 +60,14 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
 
 def build_settings_command(before: Report, after: Report) -> str:
     """Return the command that finds which of the settings that differ between two runs move the metrics."""
-    words = ["faultwatch", "bisect", after.case.workload, "--repo", HERE]
+    words = ["faultwatch", "bisect", after.case.workload, "--repo", CURRENT_FOLDER]
     words += ["--revision", after.revision.commit[:12], "--settings", f"{before.run_id}..{after.run_id}"]
     return shlex.join([*words, *list_parameter_options(after.case.parameters)])
 
 
 def build_profile_command(case: Case, parent: str, commit: str) -> str:
     """Return the command that profiles a commit and its parent."""
-    words = ["faultwatch", "profile", case.workload, f"{parent[:12]}..{commit[:12]}", "--repo", HERE]
+    words = ["faultwatch", "profile", case.workload, f"{parent[:12]}..{commit[:12]}", "--repo", CURRENT_FOLDER]
     return shlex.join([*words, *list_parameter_options(case.parameters)])
 
 
@@ -80,7 +80,7 @@ def list_parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
 
 def _build_repeat_command(command: str, report: Report, commit: str = "") -> str:
     """Return a command that repeats a run: its case, its commit and its variables."""
-    words = ["faultwatch", command, report.case.workload, "--repo", HERE]
+    words = ["faultwatch", command, report.case.workload, "--repo", CURRENT_FOLDER]
     words += ["--revision", (commit or report.revision.commit)[:12]]
     words += list_parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.settings.items()):

@@ -11,7 +11,7 @@ from service.store.engine.database import Database
 
 _DATABASE = "faultwatch.database"
 _CONFIG = "faultwatch.config"
-_PUBLISHED = "faultwatch.published"
+_PUBLISHED_KEY = "faultwatch.published"
 
 
 def register(app: Flask, database: Database, config: Config) -> None:
@@ -22,12 +22,12 @@ def register(app: Flask, database: Database, config: Config) -> None:
 
 def mark_as_published(app: Flask) -> None:
     """Say that the pages of an application become files of a site, which no service answers."""
-    app.extensions[_PUBLISHED] = True
+    app.extensions[_PUBLISHED_KEY] = True
 
 
 def is_published() -> bool:
     """Return whether the page that is made becomes a file of a site."""
-    return _PUBLISHED in current_app.extensions
+    return _PUBLISHED_KEY in current_app.extensions
 
 
 def get_database() -> Database:

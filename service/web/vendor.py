@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flask import Blueprint, Response, send_from_directory, url_for
 
-_VENDORED = Path(__file__).with_name("vendored")
+_VENDORED_FOLDER = Path(__file__).with_name("vendored")
 CHART_SCRIPTS = ("chart.js", "hammerjs", "chartjs-plugin-annotation", "chartjs-plugin-zoom")
 """What the chart needs, in the order of loading: the plugins expect Chart and Hammer to be there."""
 
@@ -26,7 +26,7 @@ bp = Blueprint("vendor", __name__, url_prefix="/vendor")
 def file(package: str, version: str, name: str) -> Response:
     """Serve the file of a package."""
     path = f"{package}/{version}/{name}"
-    response = send_from_directory(_VENDORED, path, mimetype="text/javascript", max_age=_ONE_YEAR_SECONDS)
+    response = send_from_directory(_VENDORED_FOLDER, path, mimetype="text/javascript", max_age=_ONE_YEAR_SECONDS)
     response.cache_control.immutable = True
     return response
 
@@ -40,5 +40,5 @@ def find_address(package: str) -> str:
 @cache
 def _find_file(package: str) -> tuple[str, str]:
     """Return the version and the name of a package's file."""
-    (script,) = (_VENDORED / package).glob("*/*.js")
+    (script,) = (_VENDORED_FOLDER / package).glob("*/*.js")
     return script.parent.name, script.name

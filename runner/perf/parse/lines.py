@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-_STARTED = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
+_START_LINE = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
 """perf writes this above each run into a file (-o), in this form in every locale."""
 
 
@@ -37,7 +37,7 @@ def split_lines(text: str) -> list[Line]:
 def list_event_lines(text: str) -> list[Line]:
     """Return the event lines of machine-readable output (-x, -j): all but blank lines and perf's comment."""
     lines = [line for line in split_lines(text) if line.text.strip()]
-    starts = [line for line in lines if _STARTED.fullmatch(line.text)]
+    starts = [line for line in lines if _START_LINE.fullmatch(line.text)]
     if len(starts) > 1:
         raise starts[1].make_error(
             "a second run begins here (perf stat --append), but each output must contain a single run"

@@ -29,8 +29,8 @@ _EVENT = re.compile(
     re.ASCII,
 )
 """A plain name, a tracepoint (``group:name``) or a PMU with its terms; each may have modifiers."""
-_WITH_MODIFIERS = re.compile(rf"(?P<term>.+?):(?P<modifiers>{_MODIFIERS})")
-_ON_PMU = (
+_EVENT_WITH_MODIFIERS = re.compile(rf"(?P<term>.+?):(?P<modifiers>{_MODIFIERS})")
+_EVENT_ON_PMU = (
     re.compile(rf"(?P<pmu>{_PLAIN})/(?P<term>[^/]+)/:?(?P<modifiers>{_MODIFIERS})"),
     re.compile(r"(?P<term>\S+)(?P<modifiers>) \[(?P<pmu>\w+)\]"),
 )
@@ -61,7 +61,7 @@ def read_name(line: Line, event: str) -> Name:
     if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
         raise line.make_error(f"{event!r} is not a valid event name")
     term, pmu, modifiers = _strip_pmu(event)
-    match = _WITH_MODIFIERS.fullmatch(term)
+    match = _EVENT_WITH_MODIFIERS.fullmatch(term)
     if match:
         term, modifiers = match["term"], modifiers + match["modifiers"]
         if not match["modifiers"]:
@@ -83,7 +83,7 @@ def _strip_pmu(event: str) -> tuple[str, str, str]:
 
     Only PMUs of the cores are removed, and only from plain names: a raw code has a different meaning on each PMU.
     """
-    for pattern in _ON_PMU:
+    for pattern in _EVENT_ON_PMU:
         match = pattern.fullmatch(event)
         if match is None:
             continue

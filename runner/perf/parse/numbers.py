@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from runner.perf.parse.lines import Line
 
-_WHOLE = re.compile(r"0|[1-9][0-9]*")
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)[.,][0-9]+")
 _MAX_COUNT = 2**64 - 1
 """The kernel's counters have 64 bits."""
@@ -18,7 +18,7 @@ def is_decimal(text: str) -> bool:
 
 def parse_whole(line: Line, text: str) -> int:
     """Parse plain digits: no sign, no leading zero, no fraction."""
-    if not _WHOLE.fullmatch(text):
+    if not _WHOLE_NUMBER.fullmatch(text):
         raise line.make_error(f"{text!r} is not a whole number")
     value = int(text) if len(text) <= 20 else _MAX_COUNT + 1
     if value > _MAX_COUNT:

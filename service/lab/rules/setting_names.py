@@ -12,7 +12,7 @@ Value = str | None
 """The value of a setting as an environment shows it; None if it is not set."""
 ALLOCATOR = "allocator"
 """The name of the allocator in an environment; it only follows from what is preloaded."""
-LISTED = (PRELOAD, HUGE_PAGES, MEMORY_LIMIT)
+LISTED_SETTINGS = (PRELOAD, HUGE_PAGES, MEMORY_LIMIT)
 """Settings whose values contain neither commas nor spaces."""
 _TITLES = {PRELOAD: "Allocator", HUGE_PAGES: "Huge pages", MEMORY_LIMIT: "Memory limit"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -53,7 +53,7 @@ class SideReadings(NamedTuple):
 
 ByRun = Mapping[int, dict[str, SideReadings]]
 """The readings by the run's number and the metric."""
-_NOTHING = SideReadings()
+_NO_READINGS = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
 """Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
 _EQUAL_COUNTS = MetricDecision(
@@ -166,8 +166,8 @@ def compare_pairs(
         for name in base_readings | head_readings:
             metric_entry, base, head = (
                 cached_metric(name),
-                base_readings.get(name, _NOTHING),
-                head_readings.get(name, _NOTHING),
+                base_readings.get(name, _NO_READINGS),
+                head_readings.get(name, _NO_READINGS),
             )
             verdict = measured_interleaved.get(name)
             if verdict is not None:

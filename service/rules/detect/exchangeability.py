@@ -28,7 +28,7 @@ _SHORT_SHIFT, _LONG_SHIFT = 4.3, 3.7
 MAX_LACK_IN_DOUBT = 1.0
 """A shift that is smaller than necessary by no more than this is in doubt while more runs can settle it."""
 
-_NORMAL = NormalDist()
+_NORMAL_DISTRIBUTION = NormalDist()
 
 
 def find_needed_shift(n_shorter: int) -> float:
@@ -47,7 +47,7 @@ def _compute_normal_quantiles(n: int) -> tuple[Floats, Floats]:
 
     The weight of a split is 1 over the standard deviation of the sum of the scores on one side of it.
     """
-    lower_half = [_NORMAL.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
+    lower_half = [_NORMAL_DISTRIBUTION.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
     scores = np.array([*lower_half, *([0.0] if n % 2 else []), *(-score for score in reversed(lower_half))])
     split = np.arange(1, n)
     weights: Floats = 1 / np.sqrt(split * (n - split) * (float((scores * scores).sum()) / (n * (n - 1))))

@@ -34,7 +34,7 @@ MIN_INTERVAL_LOSS = 2.0
 PRIOR_DEGREES = 2.0
 """Degrees of freedom that the spread of the samples within runs is worth, as an estimate of the noise between runs."""
 
-_NORMAL = NormalDist()
+_NORMAL_DISTRIBUTION = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +175,4 @@ def _compute_tail(statistic: float, degrees: float) -> float:
     if math.isinf(statistic):
         return 0.0
     normal = (8 * degrees + 1) / (8 * degrees + 3) * math.sqrt(degrees * math.log1p(statistic / degrees))
-    return 2 * _NORMAL.cdf(-normal)
+    return 2 * _NORMAL_DISTRIBUTION.cdf(-normal)

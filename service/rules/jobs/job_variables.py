@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 _VARIABLE_PREFIX = "variable."
-_HIDDEN = "(hidden)"
+_HIDDEN_VALUE = "(hidden)"
 _TUNING_VARIABLE = re.compile(
     r"MALLOC_(?!CONF_)[A-Z_]+|_RJEM_MALLOC_CONF|GLIBC_TUNABLES|TCMALLOC_[A-Z_]+|MIMALLOC_[A-Z_]+|PYTHONMALLOC|PYTHONHASHSEED"
     r"|OMP_(?:NUM_THREADS|PROC_BIND|PLACES|DYNAMIC|SCHEDULE|STACKSIZE|WAIT_POLICY|THREAD_LIMIT|MAX_ACTIVE_LEVELS|NESTED)"
@@ -44,6 +44,6 @@ def read_variables(settings: Mapping[str, str]) -> dict[str, str]:
         {
             name.removeprefix(_VARIABLE_PREFIX): value
             for name, value in settings.items()
-            if name.startswith(_VARIABLE_PREFIX) and value and _HIDDEN not in value
+            if name.startswith(_VARIABLE_PREFIX) and value and _HIDDEN_VALUE not in value
         }
     )

@@ -50,7 +50,7 @@ _STARTED_MOVES = {
     Action.LOSE: State.LOST,
     Action.AGAIN: State.QUEUED,
 }
-_MOVES: dict[State, dict[Action, State]] = {
+_TRANSITIONS: dict[State, dict[Action, State]] = {
     State.QUEUED: {
         Action.DISPATCH: State.DISPATCHED,
         Action.CLAIM: State.RUNNING,
@@ -78,11 +78,11 @@ def get_next_state(state: State, action: Action) -> State:
         If the action is not possible in this state.
     """
     try:
-        return _MOVES[state][action]
+        return _TRANSITIONS[state][action]
     except KeyError:
         raise JobTransitionError(action, state) from None
 
 
 def is_possible(state: State, action: Action) -> bool:
     """Return whether an action is possible in a state."""
-    return action in _MOVES[state]
+    return action in _TRANSITIONS[state]

@@ -12,24 +12,24 @@ from service.rules.events.automatic_decisions import LogEntry
 from service.schemas import triage
 from service.store.models import DecisionRow, Event
 
-_OLDEST_FIRST = select(DecisionRow).order_by(DecisionRow.at, DecisionRow.id)
-_ORIGINAL = aliased(DecisionRow)
-_WITH_ORIGIN_OLDEST_FIRST = (
-    select(DecisionRow, _ORIGINAL.event_id)
-    .outerjoin(_ORIGINAL, DecisionRow.original_id == _ORIGINAL.id)
+_SELECT_OLDEST_FIRST = select(DecisionRow).order_by(DecisionRow.at, DecisionRow.id)
+_ORIGINAL_DECISION = aliased(DecisionRow)
+_SELECT_WITH_ORIGIN = (
+    select(DecisionRow, _ORIGINAL_DECISION.event_id)
+    .outerjoin(_ORIGINAL_DECISION, DecisionRow.original_id == _ORIGINAL_DECISION.id)
     .order_by(DecisionRow.at, DecisionRow.id)
 )
 
 
 def read_log(session: Session, event_id: str) -> Sequence[DecisionRow]:
     """Return the log of an event, oldest first."""
-    return session.scalars(_OLDEST_FIRST.where(DecisionRow.event_id == event_id)).all()
+    return session.scalars(_SELECT_OLDEST_FIRST.where(DecisionRow.event_id == event_id)).all()
 
 
 def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
     """Return the logs of all events of a subject that have one, by the event's id."""
     by_event: dict[str, list[DecisionRow]] = defaultdict(list)
-    log_query = _OLDEST_FIRST.join(Event, DecisionRow.event_id == Event.id).where(Event.subject_id == subject_id)
+    log_query = _SELECT_OLDEST_FIRST.join(Event, DecisionRow.event_id == Event.id).where(Event.subject_id == subject_id)
     for row in session.scalars(log_query):
         by_event[row.event_id].append(row)
     return by_event
@@ -38,14 +38,14 @@ def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]
 def map_latest_decisions(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
     """Return the last decision about each event that has one, by the event's id."""
     latest_decisions = {}
-    for row, origin in session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(DecisionRow.event_id.in_(event_ids))):
+    for row, origin in session.execute(_SELECT_WITH_ORIGIN.where(DecisionRow.event_id.in_(event_ids))):
         latest_decisions[row.event_id] = build_view(row, origin)
     return latest_decisions
 
 
 def list_decisions(session: Session, event_id: str) -> list[triage.Decision]:
     """Return the whole log of an event as the API serves it."""
-    rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(DecisionRow.event_id == event_id))
+    rows = session.execute(_SELECT_WITH_ORIGIN.where(DecisionRow.event_id == event_id))
     return [build_view(row, origin) for row, origin in rows]
 
 
@@ -53,7 +53,7 @@ def list_page(session: Session, event_id: str, limit: int, offset: int) -> triag
     """Return a page of the log of an event."""
     is_of_event = DecisionRow.event_id == event_id
     total = session.scalar(select(func.count()).select_from(DecisionRow).where(is_of_event)) or 0
-    rows = session.execute(_WITH_ORIGIN_OLDEST_FIRST.where(is_of_event).limit(limit).offset(offset))
+    rows = session.execute(_SELECT_WITH_ORIGIN.where(is_of_event).limit(limit).offset(offset))
     items = [build_view(row, origin) for row, origin in rows]
     return triage.DecisionList(items=items, total=total, limit=limit, offset=offset)
 

@@ -22,7 +22,7 @@ from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction, Drift, Number
 from service.schemas.triage import EventOrder, State
 from service.store.events import cross_measurements, decisions, event_drifts, silences
-from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
+from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_FIELDS = ("candidates", "settings")
 
@@ -187,7 +187,7 @@ def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCoun
 
 def list_assignees(session: Session) -> list[str]:
     """Return the assignees of all open events, by name."""
-    query = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
+    query = select(Event.assignee).where(IS_ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
     return list(session.scalars(query.distinct().order_by(Event.assignee)))
 
 

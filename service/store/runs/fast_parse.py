@@ -21,8 +21,13 @@ from service.schemas.history import Number
 
 _MAX_REPORTS = 10_000
 _MAX_INTEGER = 2**64
-_SHARED: dict[str, type[BaseModel]] = {"revision": Revision, "case": Case, "host": Host, "environment": Environment}
-_UNREAD = Sample(readings={})
+_SHARED_PARTS: dict[str, type[BaseModel]] = {
+    "revision": Revision,
+    "case": Case,
+    "host": Host,
+    "environment": Environment,
+}
+_UNREAD_SAMPLE = Sample(readings={})
 _NO_SAMPLES = Raw(b"[]")
 
 
@@ -71,7 +76,7 @@ class _PartValidator:
         key = name, bytes(part)
         validated_part = self._validated.get(key)
         if validated_part is None:
-            validated_part = self._validated[key] = _SHARED[name].model_validate(from_json(key[1]))
+            validated_part = self._validated[key] = _SHARED_PARTS[name].model_validate(from_json(key[1]))
         return validated_part
 
 
@@ -109,7 +114,7 @@ def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainRepo
         or (values := _read_values([sample["readings"] for sample in samples])) is None
     ):
         return None
-    validated_parts: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED}
+    validated_parts: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED_PARTS}
     other_fields = {name: value for name, value in fields.items() if name not in validated_parts}
     other_fields["samples"] = _NO_SAMPLES
     validated_parts |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
@@ -123,7 +128,7 @@ def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainRepo
 def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
     """Return a sample with its readings left out."""
     if len(sample) == 1:
-        return _UNREAD
+        return _UNREAD_SAMPLE
     return {name: from_json(bytes(value)) for name, value in sample.items() if name != "readings"} | {"readings": {}}
 
 

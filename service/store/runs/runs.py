@@ -93,7 +93,7 @@ def select_joined(*columns: Any) -> Select[Any]:
     return reduce(Select.join, _RELATIONSHIPS, select(*columns).select_from(Run))
 
 
-_JOINED = select_joined(Run).options(*map(contains_eager, _RELATIONSHIPS))
+_SELECT_RUNS = select_joined(Run).options(*map(contains_eager, _RELATIONSHIPS))
 _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
@@ -142,7 +142,7 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
     judged = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
     newest = map_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
     in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
-    return [_build_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
+    return [_build_summary(run) for run in session.scalars(_SELECT_RUNS.where(*in_quarantine).order_by(Host.name))]
 
 
 def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
@@ -156,7 +156,7 @@ def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: 
     """Return runs with their related rows. The runs are selected first, so that no others are joined."""
     query = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(query).all()
-    return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
+    return session.scalars(_SELECT_RUNS.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
 def map_runs_for_plan(

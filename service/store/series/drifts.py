@@ -16,7 +16,9 @@ from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Event, Host, Series, Subject
 
 _SERIES_PER_QUERY = 500
-_WITH_FLOOR = select(DriftRow.document, Event.below_floor).join(Event, Event.id == DriftRow.event_id, isouter=True)
+_SELECT_WITH_FLOOR = select(DriftRow.document, Event.below_floor).join(
+    Event, Event.id == DriftRow.event_id, isouter=True
+)
 """Drifts with what was decided about their events, so that every list folds the same ones."""
 
 
@@ -88,14 +90,14 @@ def list_newest_drifts(
     """Return a page of the drifts that satisfy some conditions, those of the newest commits first."""
     total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
     order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
-    rows = session.execute(_WITH_FLOOR.where(*conditions).order_by(*order).limit(limit).offset(offset))
+    rows = session.execute(_SELECT_WITH_FLOOR.where(*conditions).order_by(*order).limit(limit).offset(offset))
     items = [_build_view(document, below_floor) for document, below_floor in rows]
     return DriftList(items=items, total=total, limit=limit, offset=offset)
 
 
 def find_drift(session: Session, identity: str) -> ListedDrift | None:
     """Return one drift, if it is still detected."""
-    row = session.execute(_WITH_FLOOR.where(DriftRow.id == identity)).one_or_none()
+    row = session.execute(_SELECT_WITH_FLOOR.where(DriftRow.id == identity)).one_or_none()
     return None if row is None else _build_view(row.document, row.below_floor)
 
 

@@ -55,7 +55,7 @@ SELECT_STALE_SERIES = select(Series.id).where(
 )
 """Selects the series that have changed since they were judged. One that is no longer judged may still have drifts."""
 
-_JOINED = (
+_SELECT_SERIES = (
     select(Series)
     .join(Series.subject)
     .join(Series.case)
@@ -66,7 +66,9 @@ _JOINED = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Have series judged again although their points are the same; return their ids."""
-    selected = _JOINED.where(*series_filter.list_conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    selected = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics)).with_only_columns(
+        Series.id
+    )
     ids = list(session.scalars(selected))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
@@ -76,7 +78,7 @@ def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
     """Return a page of series by subject, host, case and metric; all of them without a limit."""
-    query = _JOINED.where(*series_filter.list_conditions())
+    query = _SELECT_SERIES.where(*series_filter.list_conditions())
     counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
     total = session.scalar(select(func.count()).select_from(counted_query)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
@@ -89,12 +91,14 @@ def list_page(
 
 def list_judged(session: Session, series_filter: SeriesFilter) -> list[Series]:
     """Return the series that a filter selects and that are judged, with their subjects, cases and hosts."""
-    return list(session.scalars(_JOINED.where(*series_filter.list_conditions(), Series.judged).order_by(Series.id)))
+    return list(
+        session.scalars(_SELECT_SERIES.where(*series_filter.list_conditions(), Series.judged).order_by(Series.id))
+    )
 
 
 def find_series(session: Session, series_id: int) -> Series | None:
     """Return the series with this id, with its subject, case and host."""
-    return session.scalar(_JOINED.where(Series.id == series_id))
+    return session.scalar(_SELECT_SERIES.where(Series.id == series_id))
 
 
 def list_stale_series(
@@ -112,7 +116,9 @@ def list_stale_series(
 
 def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Series]:
     """Return those of some series that have changed since they were judged, with their subjects, cases and hosts."""
-    return list(session.scalars(_JOINED.where(Series.id.in_(series_ids), Series.version != Series.judged_version)))
+    return list(
+        session.scalars(_SELECT_SERIES.where(Series.id.in_(series_ids), Series.version != Series.judged_version))
+    )
 
 
 def read_head(row: Series) -> history.SeriesHead:

@@ -31,7 +31,7 @@ bp = Blueprint("provider", __name__, url_prefix="/sign-in/provider")
 
 _EXTENSION = "faultwatch.provider"
 _METHOD = "identity provider"
-_NOT_BEGUN = "This sign-in was already used, took too long, or began in another browser. Sign in again."
+_UNKNOWN_SIGN_IN_PROBLEM = "This sign-in was already used, took too long, or began in another browser. Sign in again."
 
 
 def register(app: Flask, provider: IdentityProvider | None) -> None:
@@ -69,7 +69,7 @@ def end() -> ResponseReturnValue:
     except ProblemError as error:
         return render_problem(destination, error)
     except SignInNotBegun:
-        return render_sign_in_page(destination, _NOT_BEGUN, HTTPStatus.BAD_REQUEST)
+        return render_sign_in_page(destination, _UNKNOWN_SIGN_IN_PROBLEM, HTTPStatus.BAD_REQUEST)
     except ProviderUnavailable as error:
         return _render_unavailable(provider, destination, error)
     except SignInRefused as error:

@@ -15,7 +15,7 @@ from service.schemas.history import FailureSummary, RunSummary, SeriesFailure, S
 from service.schemas.triage import EventDetail, EventSummary
 from service.web.access import guard
 
-HIDDEN = "(hidden)"
+HIDDEN_VALUE = "(hidden)"
 """Stands for a value that is not public."""
 T = TypeVar("T")
 
@@ -43,11 +43,11 @@ def redact_view(view: T) -> T:
 
 
 def _hide_quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
-    return {"quarantine": HIDDEN} if view.quarantine else {}
+    return {"quarantine": HIDDEN_VALUE} if view.quarantine else {}
 
 
 def _hide_setting(change: SettingChange) -> Mapping[str, Any]:
-    return {name: None if getattr(change, name) is None else HIDDEN for name in ("before", "after")}
+    return {name: None if getattr(change, name) is None else HIDDEN_VALUE for name in ("before", "after")}
 
 
 _HIDDEN_DECISION = {"last_decision": None, "assignee": "", "snoozed_until": None, "snoozed_to_next_run": False}
@@ -55,8 +55,8 @@ _HIDDEN_FIELDS: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
     SettingChange: _hide_setting,
     SeriesPoint: _hide_quarantine,
     RunSummary: _hide_quarantine,
-    FailureSummary: lambda _: {"message": HIDDEN},
-    SeriesFailure: lambda _: {"message": HIDDEN},
+    FailureSummary: lambda _: {"message": HIDDEN_VALUE},
+    SeriesFailure: lambda _: {"message": HIDDEN_VALUE},
     EventDetail: lambda _: {**_HIDDEN_DECISION, "allowed": [], "next_step": None},
     EventSummary: lambda _: _HIDDEN_DECISION,
 }

@@ -29,7 +29,7 @@ bp = APIBlueprint("actions", __name__)
 TOKEN_LIFETIME = timedelta(hours=2)
 """A job measures, then reports. It can sign in again with another identity."""
 _VERIFIER = "faultwatch.identities"
-_TRUSTED = "faultwatch.trusted_jobs"
+_TRUSTED_JOBS_KEY = "faultwatch.trusted_jobs"
 _MAX_NAME_CHARACTERS = 100
 
 
@@ -39,7 +39,7 @@ def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
         from service.web.access.actions_identity import IdentityVerifier  # noqa: PLC0415 - cryptography, which others need not load
 
         app.extensions[_VERIFIER] = IdentityVerifier(trusted)
-        app.extensions[_TRUSTED] = trusted
+        app.extensions[_TRUSTED_JOBS_KEY] = trusted
 
 
 @bp.post("/sign-in/actions")
@@ -50,7 +50,7 @@ def sign_in(json_data: Identity) -> Admission:
     verifier: IdentityVerifier | None = current_app.extensions.get(_VERIFIER)
     if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")
-    trusted: TrustedJobs = current_app.extensions[_TRUSTED]
+    trusted: TrustedJobs = current_app.extensions[_TRUSTED_JOBS_KEY]
     refuse_throttled_caller()
     try:
         job = verifier.verify(json_data.token)

@@ -38,7 +38,7 @@ _MAX_IMPORTANT_EVENTS = 3
 _MAX_SECONDS = 30.0
 """How long a drawn map is kept: new commits and prices change it, but not the version by which it is cached."""
 _drawn_maps: VersionedCache[DrawnMap | None] = VersionedCache(100, lambda _: 1, _MAX_SECONDS)
-_STATIC = Path(__file__).resolve().parents[1] / "static"
+_STATIC_FOLDER = Path(__file__).resolve().parents[1] / "static"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +208,8 @@ def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
 @cache
 def read_style() -> str:
     """Return the style of a map that is a file of its own: its rules, and the colours of the pages that they use."""
-    rules = (_STATIC / "drift_map.css").read_text(encoding="utf-8")
-    colours = (_STATIC / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
+    rules = (_STATIC_FOLDER / "drift_map.css").read_text(encoding="utf-8")
+    colours = (_STATIC_FOLDER / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
     used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
     lines = [
         line

@@ -13,10 +13,10 @@ from service.web.rendering.page_formats import read_requested_format
 
 log = logging.getLogger(__name__)
 
-_NOT_FOUND = (
+_NOT_FOUND_MESSAGE = (
     "No page has this address. The search box finds commits, cases, hosts and settings by a part of their name."
 )
-_CRASHED = "The service failed, or cannot read its database. See its log for details."
+_CRASH_MESSAGE = "The service failed, or cannot read its database. See its log for details."
 
 
 def make_page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
@@ -37,7 +37,7 @@ def _render_http_error(error: HTTPException) -> ResponseReturnValue:
     """Answer an error with a page, or with a problem document for programs."""
     if _wants_document():
         return answer_http_error(error)
-    description = _NOT_FOUND if error.description == NotFound.description else error.description
+    description = _NOT_FOUND_MESSAGE if error.description == NotFound.description else error.description
     return render_template("problem.html", name=error.name, description=description), error.code or 500
 
 
@@ -64,7 +64,7 @@ def _render_crash(error: Exception) -> ResponseReturnValue:
     if (problem := find_unavailability(error)) is not None:
         return _render_problem(problem)
     log.error("a page crashed", exc_info=error)
-    return render_template("problem.html", name="This page cannot be shown", description=_CRASHED), 500
+    return render_template("problem.html", name="This page cannot be shown", description=_CRASH_MESSAGE), 500
 
 
 def _wants_document() -> bool:

@@ -21,7 +21,7 @@ from runner.contract.profile_difference import (
 from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileWithoutStacks
-from service.text.commands import HERE, list_parameter_options
+from service.text.commands import CURRENT_FOLDER, list_parameter_options
 
 _MAX_PLACES = 12
 _MAX_STACKS = 15
@@ -127,7 +127,7 @@ def build_compared_view(before: Profile, after: Profile) -> ProfileView:
 
 def build_try_command(commit: str, case: Case, remedy: Remedy) -> str:
     """Return the command that measures a case without and with a remedy."""
-    words = ["faultwatch", "try", case.workload, "--repo", HERE, "--revision", commit[:12]]
+    words = ["faultwatch", "try", case.workload, "--repo", CURRENT_FOLDER, "--revision", commit[:12]]
     words += list_parameter_options(case.parameters)
     for name, text in sorted(remedy.settings.items()):
         words += ["--with", f"{name}={text}"]
