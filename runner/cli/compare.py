@@ -251,9 +251,16 @@ class _Side(Struct, frozen=True, dict=True):
         except BuildFailure as failure:
             return _BuildResult(Path(), failure.build, failure)
 
+    @cached_property
+    def _trials(self) -> dict[str, Trial]:
+        """The trials by the name of their case."""
+        return {}
+
     def get_trial(self, case: Case) -> Trial:
-        """Return the trial of a case; the revision is built first."""
-        return self._make_trial(case, self.build_result.tree, self.build_result.build)
+        """Return the trial of a case, always the same one, which knows its files; the revision is built first."""
+        if case.name not in self._trials:
+            self._trials[case.name] = self._make_trial(case, self.build_result.tree, self.build_result.build)
+        return self._trials[case.name]
 
     def get_unbuilt_trial(self, case: Case) -> Trial:
         """Return the trial of a case that is never executed."""

@@ -15,6 +15,7 @@ from runner.contract.own_frame import find_own_line
 from runner.contract.profile import (
     PROFILE_SCOPES,
     Access,
+    AllocatingLine,
     Anatomy,
     Frame,
     Memory,
@@ -54,6 +55,8 @@ def show_anatomy_and_stacks(profile: Profile) -> None:
         _show_anatomy(console, profile.anatomy)
     if profile.python_lines:
         _show_python_lines(console, profile.python_lines)
+    if profile.java_lines:
+        _show_java_lines(console, profile.java_lines)
     for stacks in profile.stack_profiles:
         _show_stacks(console, profile, stacks)
     if profile.census:
@@ -107,6 +110,17 @@ def _show_python_lines(console: Console, lines: Sequence[PythonLine]) -> None:
     table.add_column("line of Python, with what it calls", overflow="fold")
     for line in lines[:_MAX_SITES]:
         table.add_row(f"{line.faults:,}", escape_text(f"{line.function}  {line.file}:{line.line}"))
+    console.print(table)
+
+
+def _show_java_lines(console: Console, lines: Sequence[AllocatingLine]) -> None:
+    """Print the lines of a Java program that allocate most."""
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    table.add_column("allocated", justify="right")
+    table.add_column("line of Java, with what it calls", overflow="fold")
+    for line in lines[:_MAX_SITES]:
+        amount = number_text.format_quantity(line.bytes, "bytes")
+        table.add_row(amount, escape_text(f"{line.function}  {line.file}:{line.line}"))
     console.print(table)
 
 

@@ -16,8 +16,7 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
     if part is not None and difference is not None:
         place = escape_text(part.place) if part.place else "the program"
         total_growth = difference.after - difference.before
-        of_total = "" if part.faults == total_growth else f" of {format_signed(total_growth)}"
-        sentences.append(f"{place} {part.sentence}: {format_signed(part.faults)}{of_total} faults.")
+        sentences.append(f"{place} {part.sentence}: {_describe_share(part.faults, total_growth)}.")
         changed_place = difference.changed_place
         if changed_place is not None and (changed_place.source_file, changed_place.source_line) != (
             part.source_file,
@@ -31,6 +30,14 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
     if explanation.remedy is not None:
         sentences.append(_describe_remedy(explanation.remedy, escape_text))
     return " ".join(sentences)
+
+
+def _describe_share(faults: int, total_growth: int) -> str:
+    """Return the faults of a part beside those of the whole: as a share of it, or with what the rest takes back."""
+    rest = total_growth - faults
+    if rest * faults < 0:
+        return f"{format_signed(faults)} faults, and {format_signed(rest)} elsewhere"
+    return f"{format_signed(faults)}{f' of {format_signed(total_growth)}' if rest else ''} faults"
 
 
 def format_settings(settings: dict[str, str]) -> str:

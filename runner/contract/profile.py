@@ -221,6 +221,16 @@ class PythonLine(Strict):
     faults: Count
 
 
+class AllocatingLine(Strict):
+    """A line of a Java program that allocates, with what the class libraries allocate for it."""
+
+    file: Label
+    """The source file, relative to the work tree if it lies inside."""
+    function: Label
+    line: int = Field(ge=1, le=2**31)
+    bytes: Count
+
+
 class Call(Strict):
     """The calls of a system call."""
 
@@ -281,6 +291,9 @@ class Profile(Strict):
     census: Census | None = None
     python_lines: tuple[PythonLine, ...] = Field(default=(), max_length=100)
     """The lines of a Python program with the most faults, counted in an execution of its own; no stack shows them."""
+    java_lines: tuple[AllocatingLine, ...] = Field(default=(), max_length=100)
+    """The lines of a Java program that allocate most, sampled in an execution of its own; faults in the heap happen in
+    the runtime, on behalf of a line."""
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
     """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
     were unwound."""

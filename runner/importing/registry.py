@@ -17,6 +17,7 @@ from runner.importing.formats import (
     hyperfine,
     jmh,
     lnt,
+    load_output,
     perf_output,
     pyperf_suite,
     pytest_benchmark,
@@ -71,6 +72,10 @@ _RECOGNISABLE_FORMATS = (
     ),
     _FORMAT_WITHOUT_DIRECTION,
     Format(perf_output.FORMAT_NAME, perf_output.recognises, perf_output.read),
+    *(
+        Format(name, partial(load_output.recognises, name=name), partial(load_output.read, name=name))
+        for name in load_output.FORMAT_NAMES
+    ),
 )
 FORMATS = {
     known_format.name: known_format for known_format in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if known_format.name

@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +12,16 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.contract import profile as contract
-from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, PythonLine, StackKind, StackProfile
+from runner.contract.profile import (
+    AllocatingLine,
+    Anatomy,
+    Census,
+    Profile,
+    ProfileScope,
+    PythonLine,
+    StackKind,
+    StackProfile,
+)
 from runner.contract.report import Reading, Sample
 from runner.execution.confined_readers import build_reader_prefix
 from runner.measuring.trial import Trial
@@ -23,6 +32,7 @@ from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.code_places import locate_places
 from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
+from runner.profile.java_lines import JavaLineRecorder, find_jfr, parse_allocations, print_allocations
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.python_lines import PythonLineRecorder, executes_python
@@ -194,6 +204,23 @@ class Collector(Struct):
             self.remarks.append(f"the faults of the Python lines could not be counted: {failure}"[:1000])
         return recorder.lines
 
+    def record_java_allocations(self) -> Path:
+        """Record the allocations of a Java program in one execution; return the recording, empty if that fails."""
+        recorder = JavaLineRecorder(self.trial.tree)
+        variables = recorder.add_variables(self.trial.variables)
+        try:
+            self.trial.execute(recording=Recording((), (recorder,), variables=variables))
+        except ExecutionFailure as failure:
+            self.remarks.append(f"the allocations of the Java lines could not be recorded: {failure}"[:1000])
+        recording = self.scratch / "allocations.jfr"
+        recording.write_bytes(recorder.recording)
+        return recording
+
+    def read_java_lines(self, jfr: Path, recording: Path) -> tuple[AllocatingLine, ...]:
+        """Return the lines of a Java program that allocate, from a recording."""
+        text = print_allocations(jfr, recording, self.sandbox_prefix)
+        return parse_allocations(text, self.trial.tree.absolute())
+
     def _follow_compiled_code(self) -> CompiledCode:
         """Return what names the functions that one execution compiles."""
         compiled_code = CompiledCode(is_private=self.trial.sandbox is not None)
@@ -268,10 +295,16 @@ def collect_profile(
         if _get_scope(trial.workload) == "process" and executes_python(trial.mapped_files):
             progress("counting the faults of Python lines")
             python_lines = collector.count_python_lines()
-        on_cpu = off_cpu = None
-        if with_times:
-            progress("recording CPU time and waiting")
-            on_cpu, off_cpu = collector.record_times(expected)
+        with ThreadPoolExecutor(1) as background:  # the next execution takes as long as reading this one's recording
+            pending_lines: Future[tuple[AllocatingLine, ...]] | None = None
+            if _get_scope(trial.workload) == "process" and (jfr := find_jfr(trial.mapped_files)):
+                progress("recording which Java lines allocate")
+                pending_lines = background.submit(collector.read_java_lines, jfr, collector.record_java_allocations())
+            on_cpu = off_cpu = None
+            if with_times:
+                progress("recording CPU time and waiting")
+                on_cpu, off_cpu = collector.record_times(expected)
+            java_lines = pending_lines.result() if pending_lines else ()
     # Assemble the profile, with paths relative to the tree.
     root = f"{trial.tree.absolute()}/"
     frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
@@ -300,6 +333,7 @@ def collect_profile(
         anatomy=_make_anatomy_relative(anatomy, root),
         census=census,
         python_lines=python_lines,
+        java_lines=java_lines,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
 

@@ -6,7 +6,6 @@ Python imports a module named ``sitecustomize`` as it starts. In one execution o
 
 import json
 import os
-import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,11 +14,11 @@ from pydantic import ValidationError
 
 from runner.contract.profile import PythonLine
 from runner.contract.runtimes import RuntimeName, find_runtime
+from runner.profile.line_folder import LineFolder
 from runner.profile.stack_folding import make_relative
-from runner.system.tree_walk import remove_tree
 
 _TRACER = Path(__file__).with_name("python_tracer.py")
-_FOLDER, _RESULT = ".faultwatch-lines", "lines.json"
+_RESULT = "lines.json"
 _MAX_BYTES = 1 << 20
 """The largest part of the result that is read: the program writes it, so it decides how long it is."""
 
@@ -36,30 +35,20 @@ class PythonLineRecorder:
     def __init__(self, tree: Path) -> None:
         self.lines: tuple[PythonLine, ...] = ()
         self._root = f"{tree.absolute()}/"
-        self._folder = tree.absolute() / _FOLDER
-        self._folder_descriptor: int | None = None
+        self._folder = LineFolder(tree)
 
     def add_variables(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the variables with which Python finds the tracer."""
-        folders = [str(self._folder), *filter(None, [variables.get("PYTHONPATH")])]
+        folders = [str(self._folder.path), *filter(None, [variables.get("PYTHONPATH")])]
         return {**variables, "PYTHONPATH": os.pathsep.join(folders)}
 
     def attach(self, processes: Sequence[int]) -> None:
         """Put the tracer into the tree, which is restored before each execution."""
-        with suppress(OSError):
-            self._folder.mkdir()
-            (self._folder / "sitecustomize.py").write_bytes(_TRACER.read_bytes())
-            self._folder.chmod(0o777)  # a sandbox has another user
-            # The program may put something else in its place.
-            self._folder_descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._folder.create({"sitecustomize.py": _TRACER.read_bytes()})
 
     def close(self) -> None:
         """Read the result, and remove the tracer."""
-        if self._folder_descriptor is not None:
-            self.lines = parse_lines(_read_result(self._folder_descriptor), self._root)
-            os.close(self._folder_descriptor)
-            self._folder_descriptor = None
-        remove_tree(self._folder)
+        self.lines = parse_lines(self._folder.remove(_RESULT, _MAX_BYTES), self._root)
 
 
 def executes_python(files: Iterable[Path]) -> bool:
@@ -80,13 +69,3 @@ def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
                     PythonLine(file=make_relative(file, root)[:4000], function=function, line=line, faults=faults)
                 )
     return tuple(sorted(lines, key=lambda line: -line.faults)[:100])
-
-
-def _read_result(folder: int) -> bytes:
-    """Return what the program has written, which may be anything; empty if it is no regular file."""
-    try:
-        descriptor = os.open(_RESULT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return b""
-    with os.fdopen(descriptor, "rb") as content:
-        return content.read(_MAX_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""

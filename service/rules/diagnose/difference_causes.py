@@ -120,12 +120,12 @@ def _sum_side(facts: Facts) -> _Side:
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
         sums[_classify_cause(kind, facts)] += kind.faults
-    callers, interpreted_lines = _find_calling_lines(facts.profile), _find_interpreted_lines(facts)
+    callers, lines_in_runtime = _find_calling_lines(facts.profile), _find_lines_in_runtime(facts)
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     for site in facts.anatomy.sites:
         lines_of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
         for frame, faults in _attribute_to_lines(site, callers):
-            lines_of_frame = interpreted_lines if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
+            lines_of_frame = lines_in_runtime if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
             for line, n_faults in _distribute_by_shares(faults, lines_of_frame, frame):
                 lines_of_group[identify_function(line)][line.line] += n_faults
     return _Side(sums, lines)
@@ -142,17 +142,20 @@ def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame
     return callers
 
 
-def _find_interpreted_lines(facts: Facts) -> Counter[Frame]:
-    """Return the lines of a Python program, with their shares of the faults in its own memory in parts per million."""
+def _find_lines_in_runtime(facts: Facts) -> Counter[Frame]:
+    """Return the lines for which a runtime touches the program's own memory, with their shares in parts per million.
+
+    These are the lines of a Python program that fault, and those of a Java program that allocate.
+    """
+    pages = [(line.file, line.function, line.line, line.faults) for line in facts.profile.python_lines]
+    pages += [(line.file, line.function, line.line, line.bytes // facts.page_size) for line in facts.profile.java_lines]
     counted = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY)
-    total = max(counted, sum(line.faults for line in facts.profile.python_lines))
+    total = max(counted, sum(n_pages for *_, n_pages in pages))
     return Counter(
         {
-            Frame(function=line.function, module=COMPILED_MODULE, file=line.file, line=line.line): (
-                line.faults * _MILLION // total
-            )
-            for line in facts.profile.python_lines
-            if line.faults
+            Frame(function=function, module=COMPILED_MODULE, file=file, line=line): n_pages * _MILLION // total
+            for file, function, line, n_pages in pages
+            if n_pages
         }
     )
 

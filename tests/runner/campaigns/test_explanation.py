@@ -2,10 +2,12 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.explanation_text import describe_explanation
 from tests.runner.commands import faultwatch, git
@@ -38,13 +40,13 @@ FREED = PROGRAM.format(allocate="char *copy = malloc(33 << 20);", release="free(
 LARGER = KEPT.replace("33 << 20", "36 << 20")
 
 
-def make_commits(folder: Path, *programs: str) -> None:
+def make_commits(folder: Path, *programs: str, file: str = "sums.c", recipe: str = WORKLOAD) -> None:
     """Make a repository with a commit for each program."""
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
-    (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    (folder / "workload.toml").write_text(recipe, encoding="utf-8")
     for program in programs:
-        (folder / "sums.c").write_text(program, encoding="utf-8")
+        (folder / file).write_text(program, encoding="utf-8")
         git(folder, "add", ".")
         git(folder, "commit", "--quiet", "--message", "Change")
 
@@ -90,6 +92,46 @@ def test_more_memory_has_a_line_and_no_invented_cure(tmp_path: Path, service_url
 
 @pytest.mark.perf
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("file", "build", "run", "program", "place"),
+    [
+        (
+            "sums.py",
+            "true",
+            '["python3", "sums.py"]',
+            "def load(pages):\n    return bytearray(pages * 4096)\n\nkept = load(PAGES)\n",
+            "load at sums.py:2",
+        ),
+        pytest.param(
+            "Sums.java",
+            "javac -g Sums.java",
+            '["java", "-Xms400m", "-Xmx400m", "-XX:+UseSerialGC", "-cp", ".", "Sums"]',
+            "public class Sums {\n    static long[] table;\n    public static void main(String[] words) {\n"
+            "        table = new long[PAGES << 9];\n    }\n}\n",
+            "Sums.main at Sums.java:4",
+            marks=pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK is installed"),
+        ),
+    ],
+)
+def test_what_a_runtime_touches_is_put_to_the_line_of_the_language(
+    tmp_path: Path, service_url: str, file: str, build: str, run: str, program: str, place: str
+) -> None:
+    recipe = f'[workload]\nname = "sums"\n[build]\ncommand = "{build}"\n[run]\ncommand = {run}\n'
+    make_commits(
+        tmp_path / "repo",
+        *(program.replace("PAGES", str(pages)) for pages in (9_000, 19_000)),
+        file=file,
+        recipe=recipe,
+    )
+    explanation = explain(tmp_path, service_url, "--explain")
+    assert explanation is not None
+    assert explanation.leading_part is not None
+    assert explanation.leading_part.place == place
+    assert 0.9 <= explanation.leading_part.faults / 10_000 <= 1.1
+
+
+@pytest.mark.perf
+@pytest.mark.thorough
 def test_a_comparison_explains_only_if_it_is_asked(tmp_path: Path, service_url: str) -> None:
     make_commits(tmp_path / "repo", KEPT, LARGER)
     assert explain(tmp_path, service_url) is None
@@ -102,6 +144,16 @@ def test_a_remedy_states_the_share_of_the_regression_that_it_takes_back() -> Non
     assert remedy.won_back == pytest.approx(0.97)
     text = describe_explanation(Explanation(remedy=remedy), lambda word: f"<{word}>")
     assert text == "<X=1> wins back 97 %, measured in 6 pairs."
+
+
+def test_a_part_that_others_take_back_is_no_share_of_the_whole() -> None:
+    part = DifferencePart(
+        cause=FaultCause.AFTER_MUNMAP, before=0, after=4_602, place="handle at server.c:23", sentence="touches more"
+    )
+    less = DifferencePart(cause=FaultCause.NEW_MEMORY, before=3_313, after=0, sentence="touches less")
+    explanation = Explanation(difference=Difference(before=3_490, after=4_779, parts=(part, less)))
+    text = describe_explanation(explanation, str)
+    assert text == "handle at server.c:23 touches more: +4,602 faults, and −3,313 elsewhere."
 
 
 def test_nothing_found_is_no_sentence() -> None:

@@ -6,7 +6,7 @@ import pytest
 from runner.cli.profile import _parse_commits
 from runner.cli.profile_difference_tables import show_difference
 from runner.cli.profile_tables import show_anatomy_and_stacks
-from runner.contract.profile import PythonLine
+from runner.contract.profile import AllocatingLine, PythonLine
 from tests.runner.contract.test_profile_difference import faulting
 
 
@@ -42,3 +42,9 @@ def test_the_lines_of_python_are_shown(capsys: pytest.CaptureFixture[str]) -> No
     line = PythonLine(file="serve.py", function="<listcomp>", line=10, faults=9000)
     show_anatomy_and_stacks(faulting({("main:9", "copy:20"): 1}).model_copy(update={"python_lines": (line,)}))
     assert "9,000 <listcomp> serve.py:10" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_lines_of_java_that_allocate_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    line = AllocatingLine(file="Load.java", function="Load.main", line=6, bytes=64 << 20)
+    show_anatomy_and_stacks(faulting({("main:9", "copy:20"): 1}).model_copy(update={"java_lines": (line,)}))
+    assert "64 MiB Load.main Load.java:6" in " ".join(capsys.readouterr().out.split())

@@ -1,6 +1,7 @@
 """Inputs written after the tools' documentation, and what is refused."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -165,3 +166,36 @@ def test_a_sample_of_criterion_has_a_time_for_each_positive_count(
     sample = json.dumps({"sampling_mode": "Flat", "iters": iters, "times": times})
     with pytest.raises(FaultwatchError, match="must have the same length, and iters must be positive"):
         imported(tmp_path, sample)
+
+
+_LOAD_OUTPUTS = Path(__file__).parents[2] / "work_reports" / "recorded"
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in _LOAD_OUTPUTS.iterdir()))
+def test_what_a_load_generator_prints_is_recognised(tmp_path: Path, file: str) -> None:
+    (report,) = imported(tmp_path, (_LOAD_OUTPUTS / file).read_text(), replace(GIVEN, case=""))
+    tool = file.partition(".")[0]
+    assert tool.startswith(report.case.workload)
+    readings = report.samples[0].readings
+    assert readings["throughput"].value is not None
+    assert set(readings) <= {"throughput", "latency-p50", "latency-p99", "latency-p99.9"}
+    assert set(report.judging.judge) == set(readings)
+
+
+def test_the_load_of_a_server_is_a_case_by_its_own_name(tmp_path: Path) -> None:
+    text = (_LOAD_OUTPUTS / "wrk-latency.txt").read_text()
+    (report,) = imported(tmp_path, text, replace(GIVEN, case="checkout"))
+    assert report.case.workload == "checkout"
+    assert report.samples[0].readings["latency-p99"].value == pytest.approx(_read_p99(text))
+
+
+def _read_p99(text: str) -> float:
+    match = re.search(r"99% +([0-9.]+)(us|ms)", text)
+    assert match
+    return float(match[1]) * {"us": 1e-6, "ms": 1e-3}[match[2]]
+
+
+def test_a_load_generator_that_was_named_and_did_not_write_this_is_refused(tmp_path: Path) -> None:
+    text = (_LOAD_OUTPUTS / "wrk.txt").read_text()
+    with pytest.raises(FaultwatchError, match=r"is not the output of hey: it must be the summary of hey"):
+        imported(tmp_path, text, replace(GIVEN, format="hey"))

@@ -12,6 +12,7 @@ from runner.contract.diagnosis import DiagnosisRequest, Difference, DifferencePa
 from runner.contract.profile import (
     COMPILED_MODULE,
     Access,
+    AllocatingLine,
     Anatomy,
     FaultKind,
     Frame,
@@ -204,4 +205,20 @@ def test_what_the_interpreter_faults_belongs_to_the_line_of_python_that_it_execu
     after = profiled(new(10_000, interpreter), image).model_copy(update={"python_lines": (line,)})
     (part,) = explain(before, after).parts
     assert (part.place, part.source_file, part.source_line) == ("handle at serve.py:10", "serve.py", 10)
+    assert (part.faults, part.place_faults) == (9_000, 9_000)
+
+
+def test_what_a_java_runtime_touches_belongs_to_the_line_that_allocates() -> None:
+    runtime = Frame(function="ObjArrayAllocator::initialize", module="/usr/lib/jvm/lib/server/libjvm.so")
+    image = (Memory.FILE_TEXT, Touch.FIRST, "/usr/lib/jvm/lib/server/libjvm.so", runtime, 50)
+    sides = [
+        profiled(new(faults, runtime), image).model_copy(
+            update={
+                "java_lines": (AllocatingLine(file="Load.java", function="Load.main", line=6, bytes=faults * 4096),)
+            }
+        )
+        for faults in (1_000, 10_000)
+    ]
+    (part,) = explain(*sides).parts
+    assert (part.place, part.source_file, part.source_line) == ("Load.main at Load.java:6", "Load.java", 6)
     assert (part.faults, part.place_faults) == (9_000, 9_000)

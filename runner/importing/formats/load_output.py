@@ -1,0 +1,44 @@
+"""Reads what load generators print of a server: operations a second, and the percentiles of their latency."""
+
+from runner.errors import FaultwatchError
+from runner.importing.imported_run import ImportDefaults, ImportedRun
+from runner.importing.result import Result, group_into_runs, make_case
+from runner.importing.source import Source
+from runner.work_reports.load_generators import LOAD_GENERATOR_READERS
+from runner.work_reports.work_output import UnreadableWorkError, read_work
+
+FORMAT_NAMES = tuple(LOAD_GENERATOR_READERS)
+
+
+def recognises(source: Source, name: str) -> bool:
+    """Return whether this is what one load generator prints, and no other one."""
+    return [other for other in FORMAT_NAMES if _is_readable(source.text, other)] == [name]
+
+
+def read(source: Source, defaults: ImportDefaults, name: str) -> list[ImportedRun]:
+    """Return the one run that a load generator reports. Its case is named after the tool, unless ``--case`` names it.
+
+    Raises
+    ------
+    FaultwatchError
+        The tool's summary is missing, or is that of several runs.
+    """
+    try:
+        work = read_work(source.text, name)
+    except UnreadableWorkError as error:
+        raise FaultwatchError(f"{source.name} is not the output of {name}: {error}") from None
+    case = make_case(defaults.case or name)
+    results = [Result(case, "throughput", "", "higher", (work.operations / work.seconds,), in_catalogue=True)]
+    results += [
+        Result(case, f"latency-{percentile}", "", "lower", (seconds,), in_catalogue=True)
+        for percentile, seconds in work.latencies.items()
+    ]
+    return group_into_runs(results, name, source, defaults)
+
+
+def _is_readable(text: str, name: str) -> bool:
+    try:
+        read_work(text, name)
+    except UnreadableWorkError:
+        return False
+    return True

@@ -1,0 +1,54 @@
+"""The folder in a work tree through which an executed program reports on its own lines."""
+
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from runner.system.tree_walk import remove_tree
+
+_NAME = ".faultwatch-lines"
+
+
+class LineFolder:
+    """Holds what the program needs to report on its lines, and later its result, which may be anything.
+
+    Attributes
+    ----------
+    path
+        The folder, which exists from :meth:`create` to :meth:`remove`.
+    """
+
+    def __init__(self, tree: Path) -> None:
+        self.path = tree.absolute() / _NAME
+        self._descriptor: int | None = None
+
+    def create(self, files: Mapping[str, bytes]) -> None:
+        """Put files into the folder of the tree, which is restored before each execution."""
+        with suppress(OSError):
+            self.path.mkdir()
+            for name, content in files.items():
+                (self.path / name).write_bytes(content)
+            self.path.chmod(0o777)  # a sandbox has another user
+            # The program may put something else in its place.
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def remove(self, result: str, max_bytes: int) -> bytes:
+        """Remove the folder; return the beginning of the program's result, empty if it is no regular file."""
+        content = b""
+        if self._descriptor is not None:
+            content = _read_file(self._descriptor, result, max_bytes)
+            os.close(self._descriptor)
+            self._descriptor = None
+        remove_tree(self.path)
+        return content
+
+
+def _read_file(folder: int, name: str, max_bytes: int) -> bytes:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as content:
+        return content.read(max_bytes) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
