@@ -5,6 +5,7 @@ import re
 import stat
 import struct
 from collections.abc import Collection, Iterable
+from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -32,8 +33,6 @@ _GENERATED_FILES = {
 _OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
 """Options before an input: a compiler starts no assembler and no linker, and a program is read from a file."""
 BENCHMARK_TIME = "10x"
-_TEST_PROGRAM_RANK = 4
-"""Where :func:`_rank_program` places the project's test programs."""
 
 
 class BuiltProgram(Struct, frozen=True):
@@ -128,28 +127,37 @@ def _read_program(file: Path, name: str) -> BuiltProgram | None:
     return BuiltProgram(name, _GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
 
 
-def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
-    """Return a sort key: first the rank, then how long and deep the name is.
+class _Rank(IntEnum):
+    """The order in which programs are tried, the most promising first."""
 
-    The ranks: 0 benchmarks, 1 the program of the project's name, 2 others, 3 examples, 4 tests, 5 fuzzers, 6 those of
-    third parties.
-    """
+    BENCHMARK = 0
+    PROJECT_PROGRAM = 1
+    """The program with the name of the project."""
+    OTHER = 2
+    EXAMPLE = 3
+    TEST = 4
+    FUZZER = 5
+    THIRD_PARTY = 6
+
+
+def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
+    """Return a sort key: first the rank, then how long and deep the name is."""
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
-        rank = 6
+        rank = _Rank.THIRD_PARTY
     elif program.uses_google_benchmark or any("bench" in part for part in path.parts):
-        rank = 0
+        rank = _Rank.BENCHMARK
     elif _normalize_name(path.name) == _normalize_name(project.lower()):
-        rank = 1
+        rank = _Rank.PROJECT_PROGRAM
     elif any("fuzz" in word for word in words):
-        rank = 5
+        rank = _Rank.FUZZER
     elif any(word.startswith(("test", "check")) or word.endswith("test") for word in words):
-        rank = _TEST_PROGRAM_RANK
+        rank = _Rank.TEST
     elif any(word.startswith(("example", "demo", "sample")) for word in words):
-        rank = 3
+        rank = _Rank.EXAMPLE
     else:
-        rank = 2
+        rank = _Rank.OTHER
     return rank, path.name.count("_") + len(path.parts), program.name
 
 
@@ -172,13 +180,13 @@ def list_commands(programs: Iterable[BuiltProgram], sources: Sources) -> list[Ru
             runs.append(RunProposal(f"{start_command} {options}", output="google-benchmark"))
             continue
         rank = _rank_program(program, project)[0]
-        runs.append(RunProposal(start_command, may_do_nothing=rank != 0, is_test=rank == _TEST_PROGRAM_RANK))
-        inputs = list_inputs(sources, program.name) if 1 <= rank <= _TEST_PROGRAM_RANK else []
+        runs.append(RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST))
+        inputs = list_inputs(sources, program.name) if _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST else []
         runs += [
             RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
             for file in inputs
         ]
-        if rank in {1, 2}:
+        if rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}:
             stand_ins = (file for file in list_stand_ins(sources) if file not in inputs)
             runs += [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in stand_ins]
             runs += [

@@ -225,7 +225,7 @@ class FirstMeasurement:
         )
 
     def _observe_command(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
-        """Start a command; return the port at which it answers to HTTP, or 0, and where it listens.
+        """Start a command; return the port on which it answers HTTP requests, or 0, and where it listens.
 
         That is the port if there is one.
         """
@@ -403,7 +403,7 @@ def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
 
 
 def _speaks_http(server: ServerExecution, port: int) -> bool:
-    """Return whether a server answers to HTTP at a port."""
+    """Return whether a server answers HTTP requests on a port."""
     try:
         return (
             server.run_in_server_network(("bash", "-c", _ASK_HTTP, "ask", str(port)), _ANSWER_SECONDS).output == "HTTP/"

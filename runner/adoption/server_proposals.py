@@ -178,7 +178,7 @@ def propose_listening_server(
     port
         The port; 0 for a socket.
     speaks_http
-        Whether it answers to HTTP there.
+        Whether it answers HTTP requests there.
     """
     placeholder = "port" if port else "socket"
     command, count = re.subn(

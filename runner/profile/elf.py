@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from msgspec import Struct
 
@@ -19,8 +19,6 @@ _GO_SECTIONS = frozenset((".go.buildinfo", ".note.go.buildid"))
 """Sections that Go's linker writes, also into a stripped program."""
 _LINE_SECTIONS = frozenset((".debug_line", ".zdebug_line"))
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
-"""Of its fields are used, by index: 4 e_phoff, 5 e_shoff, 8 e_phentsize, 9 e_phnum, 10 e_shentsize, 11 e_shnum,
-12 e_shstrndx."""
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
@@ -29,6 +27,19 @@ _MAX_TABLE_BYTES = 1 << 20
 
 _MAX_NAME_BYTES = 32
 """Bytes that are read of a section's name; otherwise the file of a stranger could have megabytes for each."""
+
+
+class _Header(NamedTuple):
+    """Where the tables of an ELF file are: e_phoff, e_shoff, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx."""
+
+    segments_offset: int
+    sections_offset: int
+    segment_size: int
+    segment_count: int
+    section_size: int
+    section_count: int
+    names_index: int
+    """The index of the section with the names of all sections."""
 
 
 class Segment(Struct, frozen=True):
@@ -55,11 +66,9 @@ def read_segments(file: Path) -> list[Segment]:
     """Return the segments of a 64-bit ELF file; an empty list for any other file."""
     try:
         with open_regular(file) as stream:
-            fields = _read_header(stream)
-            return [
-                Segment(kind, offset, address, length)
-                for kind, _, offset, address, _, length, _, _ in _read_table(stream, _SEGMENT, fields[4], *fields[8:10])
-            ]
+            header = _read_header(stream)
+            table = _read_table(stream, _SEGMENT, header.segments_offset, header.segment_size, header.segment_count)
+            return [Segment(kind, offset, address, length) for kind, _, offset, address, _, length, _, _ in table]
     except (OSError, OverflowError, ValueError):
         return []
 
@@ -68,22 +77,27 @@ def read_sections(file: Path) -> Sections | None:
     """Read which kinds of sections a 64-bit ELF file has; None for any other file."""
     try:
         with open_regular(file) as stream:
-            fields = _read_header(stream)
-            table = list(_read_table(stream, _SECTION, fields[5], *fields[10:12])) if fields[11] else []
-            names = b""
-            if fields[12] < len(table):
-                offset, size = table[fields[12]][4:6]
+            header = _read_header(stream)
+            table = (
+                list(_read_table(stream, _SECTION, header.sections_offset, header.section_size, header.section_count))
+                if header.section_count
+                else []
+            )
+            name_table = b""
+            if header.names_index < len(table):
+                offset, size = table[header.names_index][4:6]
                 stream.seek(offset)
-                names = stream.read(min(size, _MAX_TABLE_BYTES))
+                name_table = stream.read(min(size, _MAX_TABLE_BYTES))
     except (OSError, OverflowError, ValueError):
         return None
-    titles = {
-        names[start : start + _MAX_NAME_BYTES].partition(b"\0")[0].decode("ascii", "replace") for start, *_ in table
+    section_names = {
+        name_table[start : start + _MAX_NAME_BYTES].partition(b"\0")[0].decode("ascii", "replace")
+        for start, *_ in table
     }
     return Sections(
-        bool(titles & _GO_SECTIONS),
+        bool(section_names & _GO_SECTIONS),
         any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table),
-        bool(titles & _LINE_SECTIONS),
+        bool(section_names & _LINE_SECTIONS),
     )
 
 
@@ -102,12 +116,13 @@ def choose_call_graph(program: Path) -> CallGraph:
     return "dwarf" if any(segment.kind == _UNWINDING_SEGMENT_KIND for segment in read_segments(program)) else "fp"
 
 
-def _read_header(stream: BinaryIO) -> tuple[int, ...]:
-    """Return the fields of the header; ValueError for a file that is no 64-bit ELF file."""
+def _read_header(stream: BinaryIO) -> _Header:
+    """Return the used fields of the header; ValueError for a file that is not a 64-bit ELF file."""
     head = stream.read(_HEADER.size)
     if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
         raise ValueError
-    return _HEADER.unpack(head)
+    _, _, _, _, segments_offset, sections_offset, _, _, *sizes = _HEADER.unpack(head)
+    return _Header(segments_offset, sections_offset, *sizes)
 
 
 def _read_table(

@@ -70,7 +70,7 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
 
 
 def build_sampled_faults_options(period: int) -> tuple[str, ...]:
-    """Return the options to record the address of one in some faults, and each system call around them."""
+    """Return the options to record the address of one in ``period`` faults, and each system call around them."""
     faults = f"page-faults/period={period},name=page-faults/"
     return ("-d", "-c", "1", *(word for event in (faults, *_list_call_tracepoints()) for word in ("-e", event)))
 

@@ -51,12 +51,12 @@ class StraceRecording:
         """
         error_file = self._output.with_suffix(".stderr")
         options = ("-f", "-ttt", "-X", "raw", "-s", "0", "-e", "signal=none", "-e", f"trace={','.join(TRACED_CALLS)}")
-        words = ["strace", *options, "-o", str(self._output)]
-        log_command([*words, "-p", ",".join(map(str, processes))])
+        command = ["strace", *options, "-o", str(self._output), "-p", ",".join(map(str, processes))]
+        log_command(command)
         try:
             with error_file.open("wb") as error:
                 self._process = subprocess.Popen(
-                    [*words, *(word for pid in processes for word in ("-p", str(pid)))],
+                    command,
                     env=dict(BASE_VARIABLES),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -65,6 +65,7 @@ class StraceRecording:
         except FileNotFoundError:
             raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
         deadline = time.monotonic() + _TIMEOUT_SECONDS
+        # Once it has attached, strace prints "strace: Process N attached" on standard error.
         while b" attached" not in error_file.read_bytes():
             if time.monotonic() > deadline or wait_for_child(self._process, 0.02):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()

@@ -106,7 +106,7 @@ class PageRewriter(HTMLParser):
         return (
             address is not None
             and not address.startswith(("#", *_EXTERNAL_PREFIXES))
-            and self._find_place(address) is None
+            and self._find_target(address) is None
         )
 
     def _change_attributes(self, tag: str, values: dict[str, str | None]) -> dict[str, str | None]:
@@ -125,13 +125,13 @@ class PageRewriter(HTMLParser):
         return attributes
 
     def _build_link(self, address: str) -> str | None:
-        place = self._find_place(address)
+        place = self._find_target(address)
         if place is None:
             return None
         self.linked_places.append(place)
         return self._page_place.link_to(place, urldefrag(address).fragment)
 
-    def _find_place(self, address: str) -> Place | None:
+    def _find_target(self, address: str) -> Place | None:
         return self._find_place(urljoin(self._page_place.path, urldefrag(address).url))
 
 

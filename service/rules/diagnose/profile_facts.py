@@ -156,7 +156,7 @@ class Facts:
         return sum(kind.faults for kind in self.anatomy.kinds if kind.memory in memory and kind.touch in touches)
 
     def estimate_cost(self, faults: int) -> float:
-        """Return the share of the CPU time that so many of the faults take, at the cost of an average one."""
+        """Return the share of the CPU time that this many of the faults take, if each costs the average."""
         return self.fault_cost * faults / self.faults if self.faults else 0.0
 
     @property

@@ -142,15 +142,15 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the faults on pages that had been unmapped, per operation, and their cost."""
-    size = ""
+    per_operation = ""
     if facts.operations:
         faults = facts.faults / facts.operations
         amount = format_amount(faults * facts.page_size)
-        size = f"{faults:,.0f} faults per operation: {amount} are allocated and released" if faults else ""
+        per_operation = f"{faults:,.0f} faults per operation: {amount} are allocated and released" if faults else ""
     return (
         f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
-        *([size] if size else []),
+        *([per_operation] if per_operation else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
         f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
         *facts.top_function,
