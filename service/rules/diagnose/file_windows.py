@@ -69,4 +69,5 @@ FILE_WINDOWS = Rule(
         Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into a buffer that stays"),
     ),
     report="linkers and databases that map a file in pieces: each piece faults again, page by page",
+    count=_count_remapped,
 )

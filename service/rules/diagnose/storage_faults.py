@@ -77,6 +77,7 @@ COLD_START = Rule(
     evidence=_describe_cold_start,
     remedies=_suggest_warm_start,
     report="a program start: 69 major faults from storage, none when it was started again",
+    count=lambda facts: facts.profile.value("major-faults") or 0.0,
 )
 
 
@@ -182,6 +183,7 @@ MEMORY_LIMIT = Rule(
         Remedy(text="lock the memory that must not be evicted (mlock); check vm.swappiness and the host's other load"),
     ),
     report="services under a memory limit: major faults and stalls although the program itself did not change",
+    count=lambda facts: _count_major_faults(facts) + _count_refaults(facts),
 )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
+from runner.contract.report import Environment
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
@@ -295,6 +296,38 @@ def test_huge_pages_are_lost_without_a_counter_where_an_area_of_the_same_size_fa
     assert rules(touched_by_pages(16_384, size=1 << 27), few) == []
 
 
+@pytest.mark.parametrize("policy", ["madvise", "never"])
+def test_a_reserve_that_was_hardly_used_before_had_no_huge_pages_where_none_were_allowed(policy: str) -> None:
+    hardly_used, used = (
+        touched_by_pages(faults, cost=cost).model_copy(
+            update={"environment": Environment(settings={"process.huge_pages": "host", "thp.enabled": policy})}
+        )
+        for faults, cost in ((32, 0.1), (16_384, 0.4))
+    )
+    assert rules(used, hardly_used) == []
+
+
+def test_advice_without_effect_loses_huge_pages_where_faults_on_them_took_time() -> None:
+    """One region was advised before, and many small ones after, none of which can hold a huge page."""
+    frames = (*FRAMES, Frame(function="do_huge_pmd_anonymous_page"))
+    on_huge_page = (MAIN, FAULTING, len(FRAMES))
+    seconds = {(MAIN,): 8 * 10**8, on_huge_page: 2 * 10**8}
+    before = profile(
+        anatomy({Touch.FIRST: 100}),
+        frames=frames,
+        on_cpu=stacks(StackKind.ON_CPU, seconds),
+        census=Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": 1}),
+    )
+    advised = Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": 1_536})
+    after = profile(anatomy({Touch.FIRST: 16_000}), cost=0.5, frames=frames, census=advised)
+    (finding,) = findings(after, before)
+    assert finding.title == "Huge pages were lost"
+    assert "CPU time in faults on huge pages: 20% → 0%" in finding.evidence
+    assert "as one region, aligned to 2 MiB" in finding.remedies[0].text
+    few_stacks = before.model_copy(update={"on_cpu": stacks(StackKind.ON_CPU, seconds, samples=20)})
+    assert rules(after, few_stacks) == []
+
+
 def test_advice_that_is_gone_loses_huge_pages() -> None:
     (finding,) = findings(touched_by_pages(16_384, size=1 << 27), touched_by_pages(32, advice=1, cost=0.1))
     assert finding.rule == "huge-pages"
@@ -355,14 +388,21 @@ def test_where_the_kernel_cannot_be_recorded_faults_cost_at_most_the_system_time
     assert finding.price == pytest.approx(0.99 * 0.3)
 
 
-def forked(copied: int, forks: int, **changes: Any) -> Profile:
+PYTHON = (
+    *FRAMES,
+    Frame(function="PyGC_Collect", module="/usr/bin/python3.11"),
+    Frame(function="do_syscall_64", module="[kernel]"),
+)
+
+
+def forked(copied: int, forks: int, cost: float = 0.5, **changes: Any) -> Profile:
     """Return a profile in which pages were copied after some forks."""
     kinds = (
         FaultKind(memory=Memory.ANONYMOUS, touch=Touch.FIRST, faults=100),
         FaultKind(memory=Memory.ANONYMOUS, touch=Touch.AFTER_FORK, faults=copied),
     )
     touches = {Touch.FIRST: 100, Touch.AFTER_FORK: copied}
-    return profile(anatomy(touches, kinds=kinds, forks=forks), cost=0.5, **changes)
+    return profile(anatomy(touches, kinds=kinds, forks=forks), cost=cost, **changes)
 
 
 def test_data_that_is_copied_after_a_fork_is_named_with_who_writes_it() -> None:
@@ -379,10 +419,8 @@ def test_the_few_pages_that_any_fork_copies_are_no_finding() -> None:
 
 
 def test_reference_counts_of_a_python_interpreter_are_no_data() -> None:
-    kernel = Frame(function="do_syscall_64", module="[kernel]")
-    python = (*FRAMES, Frame(function="PyGC_Collect", module="/usr/bin/python3.11"), kernel)
-    assert rules(forked(2_600, 2, frames=python)) == []
-    assert rules(forked(9_900, 2, frames=python)) == ["copies-after-fork"]
+    assert rules(forked(2_600, 2, frames=PYTHON)) == []
+    assert rules(forked(9_900, 2, frames=PYTHON)) == ["copies-after-fork"]
     assert rules(forked(2_600, 2)) == ["copies-after-fork"]
 
 
@@ -419,9 +457,32 @@ def test_a_cold_start_without_such_advice_stays_a_cold_start() -> None:
 
 
 def test_what_costs_as_much_before_the_change_is_not_why_it_changed() -> None:
-    same, more = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.5, 0.8))
+    same = profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99})
+    twice = {touch: 2 * faults for touch, faults in AGAIN.items()}
+    more = profile(anatomy(twice), cost=0.8, calls={"madvise": 99})
     assert rules(same, same) == []
     assert rules(more, same) == ["returned-memory"]
+
+
+def test_a_share_of_the_time_that_grew_while_the_faults_are_the_same_is_not_why_anything_changed() -> None:
+    before, faster = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.3, 0.5))
+    a_few_more = {**AGAIN, Touch.AFTER_MADVISE: 10_000}
+    assert rules(faster, before) == []
+    assert rules(profile(anatomy(a_few_more), cost=0.5, calls={"madvise": 99}), before) == []
+
+
+def test_more_faults_of_the_same_share_are_more_work_also_where_they_were_too_few_before() -> None:
+    before, after = forked(3_000, 1, frames=PYTHON), forked(6_000, 1, frames=PYTHON)
+    assert rules(after) == ["copies-after-fork"]
+    assert rules(after, before) == []
+
+
+def test_of_what_an_interpreter_copies_at_each_fork_only_what_is_added_counts() -> None:
+    before = forked(1_000, 2, frames=PYTHON, cost=0.3)
+    assert rules(forked(2_600, 2, frames=PYTHON), before) == ["copies-after-fork"]
+    assert rules(forked(1_500, 2, frames=PYTHON), before) == []
+    never_forked = profile(anatomy({Touch.FIRST: 10_000}), cost=0.5, frames=PYTHON)
+    assert rules(forked(2_600, 2, frames=PYTHON), never_forked) == []
 
 
 def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so() -> None:
@@ -708,10 +769,17 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
     diagnosis = diagnose_profile(DiagnosisRequest(profile=made, before=before))
     facts = Facts.from_profile(made, before)
     true = [rule for rule in RULES if rule.condition(facts) and (rule.max_saving(facts) or 0) >= MIN_SAVING]
-    # What cost as much before the change is not why anything changed.
-    old = {rule: rule.evaluate(facts.before) if facts.before else None for rule in true}
-    new = [rule for rule in true if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price >= MIN_SAVING]
-    assert sorted(finding.title for finding in diagnosis.findings) == sorted(rule.title for rule in new)
+    # What cost as much before the change, or was as much, is not why anything changed.
+    if facts.before:
+        old = {rule: rule.evaluate(facts.before) for rule in true}
+        true = [
+            rule for rule in true if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price >= MIN_SAVING
+        ]
+    titles = sorted(finding.title for finding in diagnosis.findings)
+    assert set(titles) <= {rule.title for rule in true}
+    grown = [rule for rule in true if not facts.before or not rule.count or not rule.count(facts.before)]
+    assert {rule.title for rule in grown if not (facts.before and rule.max_saving(facts.before))} <= set(titles)
+    assert facts.before or titles == sorted(rule.title for rule in true)
     prices = [finding.price for finding in diagnosis.findings]
     assert prices == sorted(prices, reverse=True)
     assert all(MIN_SAVING <= price <= 1 for price in prices)
