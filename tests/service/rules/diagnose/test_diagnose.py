@@ -109,6 +109,21 @@ def mapped_again(windows: int, waited: float = 0.0) -> Profile:
     return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows})
 
 
+def test_a_few_long_waits_are_a_host_that_preempts_and_no_contention() -> None:
+    made = profile(anatomy(NEW), waited=2.0, calls=PAIRS)
+    assert made.off_cpu is not None
+    waiting, *others = made.off_cpu.stacks
+
+    def waited(times: int | None) -> Profile:
+        counted = (waiting.model_copy(update={"waits": times}), *others)
+        return made.model_copy(update={"off_cpu": made.off_cpu.model_copy(update={"stacks": counted})})
+
+    assert rules(waited(3)) == []
+    (finding,) = findings(waited(300))
+    assert finding.rule == "mmap-lock"
+    assert finding.evidence[0].startswith("threads waited 300 times, ")
+
+
 def test_threads_that_wait_because_a_file_is_mapped_in_windows_wait_for_the_lock() -> None:
     assert rules(mapped_again(500, waited=2.0)) == ["mmap-lock"]
 
