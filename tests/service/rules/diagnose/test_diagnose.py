@@ -512,6 +512,27 @@ def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so() 
     assert any("env._JAVA_OPTIONS" in remedy.settings for remedy in finding.remedies)
 
 
+def test_what_malloc_gives_back_beside_a_collector_is_cured_by_settings_of_malloc() -> None:
+    """Node takes its Buffers from malloc, whose heap grows and shrinks by brk; the collector has none of it."""
+    touches = {Touch.FIRST: 100, Touch.AFTER_BRK: 9_900}
+    files = [("/usr/bin/node", Memory.FILE_TEXT), ("/usr/lib/libc.so.6", Memory.FILE_TEXT)]
+    kinds = (
+        FaultKind(memory=Memory.HEAP, touch=Touch.AFTER_BRK, faults=9_900),
+        *(FaultKind(memory=memory, touch=Touch.FIRST, file=file, faults=50) for file, memory in files),
+    )
+
+    def node(brk: int, memory: Memory = Memory.HEAP) -> Profile:
+        return profile(anatomy(touches, memory, kinds=kinds), cost=0.3, calls={"brk": brk, **PAIRS})
+
+    (finding,) = findings(node(60))
+    assert finding.rule == "temporary-buffers"
+    variables = {name for remedy in finding.remedies for name in remedy.settings}
+    assert "env.MALLOC_TRIM_THRESHOLD_" in variables
+    assert "env.NODE_OPTIONS" not in variables
+    assert rules(node(20)) == []  # A heap that each operation takes once can be its result.
+    assert rules(node(60, Memory.ANONYMOUS)) == ["returned-memory"]
+
+
 def test_buffers_are_recognised_without_operations_where_pages_come_and_go_or_more_do_than_before() -> None:
     again = profile(anatomy(UNMAPPED, pages=1_000), cost=0.16, calls=PAIRS, operations=None)
     once = profile(anatomy(UNMAPPED, pages=9_000), cost=0.16, calls=PAIRS, operations=None)
