@@ -221,6 +221,8 @@ class PythonLine(Strict):
     function: Label
     line: int = Field(ge=1, le=2**31)
     faults: Count
+    after_fork: Count = 0
+    """Those of the faults that happened once the process had forked: only these can be copies."""
 
 
 class Call(Strict):
