@@ -70,4 +70,5 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
         return earlier_finding is None or finding.price - earlier_finding.price >= MIN_SAVING
     counts = [rule.count(side) for side in (before, facts)]
     price_of_growth = finding.price * (counts[1] - counts[0]) / counts[1] if counts[1] else 0.0
-    return min(price_of_growth, finding.price - (rule.max_saving(before) or 0.0)) >= MIN_SAVING
+    earlier_price = (rule.max_saving(before) or 0.0) if counts[0] else 0.0
+    return min(price_of_growth, finding.price - earlier_price) >= MIN_SAVING

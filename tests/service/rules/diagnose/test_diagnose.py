@@ -282,6 +282,25 @@ def test_where_stalls_are_not_counted_the_faults_that_wait_for_storage_are() -> 
     assert rules(profile(swapped)) == []
 
 
+def test_a_limit_that_evicts_files_is_not_a_start_that_waits_although_it_waited_for_storage_before() -> None:
+    def cold(major: int, evicted: int, stored: float, limit: str) -> Profile:
+        warm = {"elapsed": 1.0, "major-faults": 1.0, "cgroup:workingset_refault_file": float(evicted)}
+        return profile(
+            anatomy({Touch.FIRST: 500}, major=major, major_by_memory={Memory.FILE_DATA: major}),
+            stored=stored,
+            readings={"major-faults": float(major), "elapsed": 2.0},
+            references={"warm": warm},
+            settings={"process.memory_limit": limit},
+        )
+
+    before = cold(2, 0, 0.33, "none")
+    assert rules(before) == ["cold-start"]
+    assert rules(cold(5, 1_500, 0.3, "67108864"), before) == ["memory-short"]
+    assert rules(cold(5, 0, 0.3, "67108864"), before) == []
+    assert rules(cold(5, 0, 0.9, "67108864"), before) == ["cold-start"]
+    assert rules(cold(2, 0, 0.9, "67108864"), before) == []  # The same reads, on a slower disk.
+
+
 def huge(faults: int, cost: float, policy: str = "host", **readings: float) -> Profile:
     counted = {f"cgroup:{name}": value for name, value in readings.items()}
     return profile(anatomy({Touch.FIRST: faults}), cost=cost, readings=counted, settings={"process.huge_pages": policy})
