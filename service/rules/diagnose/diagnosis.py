@@ -27,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     contention.CONCURRENT_FIRST_USE,
     returned_memory.TEMPORARY_BUFFERS,
     file_windows.FILE_WINDOWS,
+    file_windows.DROPPED_FILE,
     forked_memory.COPIES_AFTER_FORK,
     shared_memory.SHARED_MEMORY,
     growing_buffers.GROWING_BUFFER,

@@ -109,6 +109,20 @@ def mapped_again(windows: int, waited: float = 0.0) -> Profile:
     return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows})
 
 
+def test_pages_of_a_file_that_madvise_dropped_are_no_returned_memory() -> None:
+    frame = Frame(function="scan", file="/srv/read.c", line=7)
+
+    def dropped(file: str) -> Profile:
+        sites = (Site(frame=frame, memory=Memory.FILE_DATA, touch=Touch.AFTER_MADVISE, file=file, faults=9_900),)
+        return profile(anatomy(AGAIN, Memory.FILE_DATA, sites=sites, elsewhere=100), cost=0.3, calls={"madvise": 9})
+
+    (finding,) = findings(dropped("/srv/index.db"))
+    assert finding.rule == "dropped-file"
+    assert finding.price == pytest.approx(0.3 * 0.99)
+    assert "9,900 faults on pages of /srv/index.db" in finding.evidence[0]
+    assert rules(dropped("/usr/lib/libc.so.6")) == []
+
+
 def test_a_few_long_waits_are_a_host_that_preempts_and_no_contention() -> None:
     made = profile(anatomy(NEW), waited=2.0, calls=PAIRS)
     assert made.off_cpu is not None
