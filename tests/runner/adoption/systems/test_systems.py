@@ -356,6 +356,21 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     assert [run.command for run in proposal.runs] == ["node --single-threaded dist/index.js"]
 
 
+def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need() -> None:
+    package = '{"bin": {"minjs": "bin/minjs"}, "main": "lib/x.js", "devDependencies": {"t": "1"}}'
+    (proposal,) = node.propose(listing({"package.json": package, "test/input/a.js": ""}))
+    assert proposal.command == ""
+    assert [(run.command, run.input_file, run.program) for run in proposal.runs] == [
+        ("node --single-threaded bin/minjs", "", "bin/minjs"),
+        ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded lib/x.js", "", "lib/x.js"),
+    ]
+    (proposal,) = node.propose(
+        listing({"package.json": package.replace('"main"', '"dependencies": {"d": "1"}, "main"')})
+    )
+    assert proposal.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": []}', '{"scripts": {"bench": 1}}', "[" * 100_000])
 def test_a_strange_package_file_proposes_nothing(text: str) -> None:
     assert node.propose(listing({"package.json": text})) == []
