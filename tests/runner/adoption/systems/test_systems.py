@@ -39,6 +39,13 @@ def test_meson_switches_benchmarks_on_first() -> None:
     assert "-D" not in second.command
 
 
+def test_meson_leaves_documents_out_if_they_do_not_build() -> None:
+    options = "option('docs', type: 'boolean')\noption('man-pages', type: 'feature')\noption('bin', type: 'boolean')\n"
+    usual, without = meson.propose(listing({"meson.build": "project('x', 'c')", "meson_options.txt": options}))
+    assert "-D" not in usual.command
+    assert "-Ddocs=false -Dman-pages=disabled build" in without.command
+
+
 def test_a_subdirectory_of_meson_is_no_project() -> None:
     assert meson.propose(listing({"src/meson.build": "executable('x', 'x.c')"})) == []
 
