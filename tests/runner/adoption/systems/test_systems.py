@@ -39,11 +39,12 @@ def test_meson_switches_benchmarks_on_first() -> None:
     assert "-D" not in second.command
 
 
-def test_meson_leaves_documents_out_if_they_do_not_build() -> None:
-    options = "option('docs', type: 'boolean')\noption('man-pages', type: 'feature')\noption('bin', type: 'boolean')\n"
+def test_meson_leaves_documents_and_tests_out_if_they_do_not_build() -> None:
+    names = {"docs": "boolean", "man-pages": "feature", "tests": "boolean", "bin": "boolean"}
+    options = "".join(f"option('{name}', type: '{kind}')\n" for name, kind in names.items())
     usual, without = meson.propose(listing({"meson.build": "project('x', 'c')", "meson_options.txt": options}))
     assert "-D" not in usual.command
-    assert "-Ddocs=false -Dman-pages=disabled build" in without.command
+    assert "-Ddocs=false -Dman-pages=disabled -Dtests=false build" in without.command
 
 
 def test_a_subdirectory_of_meson_is_no_project() -> None:
