@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from runner.adoption.inputs import list_inputs, list_stand_ins
+from runner.adoption.inputs import find_input_pair, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
@@ -186,6 +186,9 @@ def list_commands(programs: Iterable[BuiltProgram], sources: Sources) -> list[Ru
             RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
             for file in inputs
         ]
+        if pair := find_input_pair(inputs):
+            # Of programs that compare or combine files, which refuse one alone.
+            runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
         if rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}:
             stand_ins = (file for file in list_stand_ins(sources) if file not in inputs)
             runs += [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in stand_ins]

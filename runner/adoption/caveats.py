@@ -15,16 +15,22 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     run = tried.run
     if tried.is_foreign:
         return f"`{run.command}` executes nothing that this project builds"
+    if run.http_error:
+        return f"the load requests only what the server answers with HTTP error {run.http_error}"
     if tried.prints_usage or run.only_describes_itself:
         return f"this measures only the start of `{run.command}`, which prints its usage or version"
     if run.stand_in_file:
         return f"the file in `{run.command}` only stands in for the input of real users"
+    return _describe_missing_work(tried, start_faults)
+
+
+def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
+    """Return that a command does little more than start; empty if its input, if any, adds enough faults to a start."""
+    run = tried.run
     if run.input_file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
-        return (
-            f"this measures little more than the program's start: without its input, `{run.command}` takes {added} "
-            "fewer faults"
-        )
+        fewer = f"{added} fewer faults" if added > 0 else "no fewer faults"
+        return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
     if run.may_do_nothing and not run.is_test:
         return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""

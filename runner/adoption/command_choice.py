@@ -170,6 +170,8 @@ def _is_example(tried: TriedCommand) -> bool:
 
 def _get_program_or_script(run: RunProposal) -> str:
     """Return the program of a command, or the script that an interpreter executes."""
+    if run.program:
+        return run.program
     words = run.command.replace("'", " ").split()
     if words[:3] == ["sh", "-c", "exec"]:
         return words[3]

@@ -18,9 +18,11 @@ from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, b
 from runner.adoption.server_proposals import (
     get_program,
     get_start,
+    list_port_variants,
     list_service_runs,
     propose_known_server,
     propose_listening_server,
+    replace_file_by_folder,
 )
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
@@ -65,9 +67,11 @@ _ANSWER_SECONDS = 2.0
 _OTHER_PORT = 29_999
 """A port that a program is told to listen on, to see whether it obeys."""
 _ASK_HTTP = (
-    r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 5 <&3'
+    r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 12 <&3'
 )
 """Asks for a page, in the network of the server, which only its own commands see."""
+_HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
+_FIRST_ERROR_STATUS = 400
 _MIN_RANGE_RATIO = 10
 """Variables that do not make a count repeat are worth setting if they make its range this many times narrower."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
@@ -155,6 +159,8 @@ class FirstMeasurement:
             is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
             if is_bare and any(result.faults for result in earlier_results):
                 continue
+            if run.needs_failures and any(result.did_work for result in earlier_results):
+                continue
             if run.may_do_nothing and any(is_given_work(result) for result in earlier_results):
                 continue
             if has_tried_enough(programs, program):
@@ -191,7 +197,10 @@ class FirstMeasurement:
             return TriedCommand(run, (), run.obstacle)
         if run.from_service_file:
             server = self._find_server(proposal, run, tree)
-            return self._try_server(proposal, server, tree) if server else self._try_run(proposal, run, tree)
+            if server:
+                return self._try_server(proposal, server, tree)
+            # What a container starts without arguments is often a command-line tool, which gets no work then.
+            return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
         if tried.timed_out and not run.is_server and (server := self._find_server(proposal, run, tree)):
             return self._try_server(proposal, server, tree)
@@ -206,28 +215,35 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command, and propose how to load it if it listens; None if it does not."""
-        port, listener = self._observe_command(proposal, run, tree)
+        status, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
+        if status >= _FIRST_ERROR_STATUS and run.file:
+            # It may serve the files of a folder.
+            with_folder = replace_file_by_folder(run)
+            other_status, other_listener = self._observe_command(proposal, with_folder, tree)
+            if other_listener and 0 < other_status < _FIRST_ERROR_STATUS:
+                run, status, listener = with_folder, other_status, other_listener
         if listener.port and str(listener.port) not in run.command:
-            # Many services take their port from this variable.
-            with_port_variable = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
-            other_port, other_listener = self._observe_command(proposal, with_port_variable, tree)
-            if other_listener and other_listener.port == _OTHER_PORT:
-                run, port, listener = with_port_variable, other_port, other_listener
+            for with_port in list_port_variants(run, _OTHER_PORT):
+                other_status, other_listener = self._observe_command(proposal, with_port, tree)
+                if other_listener and other_listener.port == _OTHER_PORT:
+                    run, status, listener = with_port, other_status, other_listener
+                    break
         programs = find_built_programs(tree, self.sources.files)
-        return propose_listening_server(
+        server = propose_listening_server(
             run,
             str(listener.port or listener.path),
             listener.port,
-            speaks_http=port > 0,
+            speaks_http=status > 0,
             find_generator=lambda name: _find_load_generator(name, programs),
         )
+        return replace(server, http_error=status if status >= _FIRST_ERROR_STATUS else 0)
 
     def _observe_command(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
-        """Start a command; return the port on which it answers HTTP requests, or 0, and where it listens.
+        """Start a command; return the status with which it answers an HTTP request, or 0, and where it listens.
 
-        That is the port if there is one.
+        That is the port at which it answers if there is one.
         """
         observed = replace(run, command=escape_braces(run.command), ready_command="true", load=LoadProposal("true"))
         workload = self._make_workload(proposal, observed, TRIAL_SECONDS)
@@ -236,8 +252,8 @@ class FirstMeasurement:
             with Trial(workload, subject, self._workbench.bench, tree).start_server() as server:
                 listeners = server.find_listeners(_LISTEN_SECONDS)
                 for listener in listeners:
-                    if listener.port and _speaks_http(server, listener.port):
-                        return listener.port, listener
+                    if listener.port and (status := _ask_http_status(server, listener.port)):
+                        return status, listener
                 return 0, listeners[0] if listeners else None
         except ExecutionFailure:
             return 0, None
@@ -402,20 +418,21 @@ def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
     return next((get_start(program.name) for program in programs if Path(program.name).name == name), "")
 
 
-def _speaks_http(server: ServerExecution, port: int) -> bool:
-    """Return whether a server answers HTTP requests on a port."""
+def _ask_http_status(server: ServerExecution, port: int) -> int:
+    """Return the status of a server's answer to a request of its first page; 0 if it does not speak HTTP."""
     try:
-        return (
-            server.run_in_server_network(("bash", "-c", _ASK_HTTP, "ask", str(port)), _ANSWER_SECONDS).output == "HTTP/"
-        )
+        ask = ("bash", "-c", _ASK_HTTP, "ask", str(port))
+        match = _HTTP_STATUS.match(server.run_in_server_network(ask, _ANSWER_SECONDS).output)
     except ExecutionFailure:
-        return False
+        return 0
+    return int(match[1]) if match else 0
 
 
 def redirect_file_to_input(run: RunProposal) -> RunProposal:
     """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
-    program, *_ = run.command.split()
-    return replace(run, command=build_shell_command(f"exec {program} < {run.file}"))
+    program = get_program(run)
+    start = run.command.partition(program)[0] + program  # with its interpreter, if it has one
+    return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))
 
 
 def _compute_spread(tried: TriedCommand) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from runner.adoption.sources import Sources, is_third_party
@@ -60,6 +61,17 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
     data_files = sorted(kept_inputs, key=lambda ranked_file: (-frequency[_get_kind(ranked_file[1])], *ranked_file))
     selected = [*_select_spread_files(files_of_kind), *data_files[:_MAX_DATA_FILES]]
     return list(dict.fromkeys(file for _, file in selected))
+
+
+def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
+    """Return two inputs of one kind in one folder, such as a reference and what is compared; None if absent."""
+    by_kind: dict[tuple[PurePosixPath, str], list[str]] = {}
+    for file in inputs:
+        files = by_kind.setdefault((PurePosixPath(file).parent, _get_kind(file)), [])
+        files.append(file)
+        if len(files) == 2:
+            return files[0], files[1]
+    return None
 
 
 def _select_spread_files(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -49,7 +49,7 @@ class RunProposal(Struct, frozen=True):
         Whether it is a test program or an example script of the project: it has its own input, but may not do the work
         that users wait for.
     program
-        The program that the command starts; empty if it is the first word.
+        The program that the command starts, or the script that an interpreter executes; empty if it is the first word.
     load
         What loads the command, if it is a server.
     obstacle
@@ -61,6 +61,10 @@ class RunProposal(Struct, frozen=True):
     from_service_file
         Whether it is in a service file of the project (a systemd unit or a Dockerfile), so that it probably does not
         end.
+    needs_failures
+        Whether it is tried only where the program has failed in all other ways, or has only printed its usage.
+    http_error
+        The HTTP status with which a server refuses what its load requests; 0 if it serves that.
     """
 
     command: str
@@ -76,6 +80,8 @@ class RunProposal(Struct, frozen=True):
     ready_command: str = ""
     stop_signal: str = ""
     from_service_file: bool = False
+    needs_failures: bool = False
+    http_error: int = 0
 
     @property
     def is_server(self) -> bool:

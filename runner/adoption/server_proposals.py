@@ -212,6 +212,17 @@ def propose_listening_server(
     return replace(server, obstacle=f"{run.command} listens on {endpoint_name}: it is a server, and {missing_part}")
 
 
+def list_port_variants(run: RunProposal, port: int) -> list[RunProposal]:
+    """Return the usual ways to tell a server its port: a variable, and options."""
+    commands = (f"env PORT={port} {run.command}", f"{run.command} --port {port}", f"{run.command} -p {port}")
+    return [replace(run, command=command, program=get_program(run)) for command in commands]
+
+
+def replace_file_by_folder(run: RunProposal) -> RunProposal:
+    """Return a command that gets the build's directory in place of a file, as what serves a folder needs."""
+    return replace(run, command=f"{run.command.removesuffix(run.file)}.", input_file="", stand_in_file="")
+
+
 def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:
     """Return the load for a protocol by the first generator that is installed; None if none is."""
     for load in _LOADS[protocol]:

@@ -38,6 +38,10 @@ _DO_WORK_HINT = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
     "faults with the same build"
 )
+_LOAD_HINT = (
+    "Let `command` in [server] of workload.toml serve something, such as a folder of pages in the repository, and "
+    "`command` in [load] request it"
+)
 _NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (
     "`{}` only prints {}, so this counts little more than the program's start, which hardly any change to the project "
@@ -53,6 +57,10 @@ _FAILED_REMARK = (
     "workload.toml create the files that it needs, or reduce its work, and make it the `command` in [run]"
 )
 
+_MISSING_MODULE_REMARK = (
+    "`{0}` may do better work, but it lacks the Python module {1}. To measure it, add `venv/bin/python -m pip install "
+    "{1}` to `command` in [build] of workload.toml, and make it the `command` in [run]"
+)
 _SERVER_REMARK = (
     "{}. To measure it under load, replace `command` in [run] by the tables at the end of workload.toml, with a load "
     "generator or a script: {}"
@@ -330,7 +338,8 @@ def _propose_workload(
     if server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
     remarks = [
-        _describe_weakness(choice.tried) or (f"{caveat}. {_DO_WORK_HINT}" if caveat else ""),
+        _describe_weakness(choice.tried)
+        or (f"{caveat}. {_LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT}" if caveat else ""),
         *_describe_rejected_commands(choice),
         _describe_server(choice.tried.run, server),
     ]
@@ -369,7 +378,16 @@ def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
     # That a file of the project is an input of this program was only a guess.
     promising = [tried for tried in choice.failures if tried.run.is_promising and not tried.run.input_file]
     failed_commands = [tried for tried in promising if tried.run.command != chosen_command.run.command]
-    return [_FAILED_REMARK.format(tried.problem) for tried in failed_commands]
+    return [_describe_rejected_command(tried) for tried in failed_commands]
+
+
+def _describe_rejected_command(tried: "TriedCommand") -> str:
+    from runner.adoption.printed_text import find_missing_module
+
+    module, _ = find_missing_module(tried.problem)
+    if module and "venv/bin/python " in tried.run.command:
+        return _MISSING_MODULE_REMARK.format(tried.run.command, module)
+    return _FAILED_REMARK.format(tried.problem)
 
 
 def _try_gate(

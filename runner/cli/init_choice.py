@@ -207,7 +207,8 @@ def _build_project(
                     f"{first_measurement.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
             part = (
-                find_missing_dependency(failure.build.log, first_measurement.sources.files)
+                _find_missing_tool(proposal, failure.message)
+                or find_missing_dependency(failure.build.log, first_measurement.sources.files)
                 if isinstance(failure, BuildFailure)
                 else None
             )
@@ -248,6 +249,14 @@ def _build_project(
         f"{_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
         _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules),
     )
+
+
+def _find_missing_tool(proposal: "BuildProposal", message: str) -> "MissingPart | None":
+    """Return the first tool whose package the message about missing tools names; None if it names none."""
+    from runner.subject.missing_packages import name_missing_tool
+
+    parts = map(name_missing_tool, proposal.tools)
+    return next((part for part in parts if part.packages and part.remedy in message), None)
 
 
 def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> str:

@@ -41,6 +41,8 @@ class Stack(Strict):
 
     frames: tuple[Annotated[int, Field(ge=0)], ...] = Field(max_length=1000)
     weight: Count
+    waits: Count | None = None
+    """Of a stack off the CPU: how many recorded waits its weight is the sum of; None if that is unknown."""
 
 
 class StackKind(StrEnum):
@@ -219,6 +221,8 @@ class PythonLine(Strict):
     function: Label
     line: int = Field(ge=1, le=2**31)
     faults: Count
+    after_fork: Count = 0
+    """Those of the faults that happened once the process had forked: only these can be copies."""
 
 
 class AllocatingLine(Strict):

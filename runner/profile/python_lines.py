@@ -64,8 +64,14 @@ def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
         document = json.loads(content)
         for entry in document if isinstance(document, list) else ():
             with suppress(ValidationError, ValueError, TypeError, AttributeError):
-                file, function, line, faults = entry
+                file, function, line, faults, after_fork = entry
                 lines.append(
-                    PythonLine(file=make_relative(file, root)[:4000], function=function, line=line, faults=faults)
+                    PythonLine(
+                        file=make_relative(file, root)[:4000],
+                        function=function,
+                        line=line,
+                        faults=faults,
+                        after_fork=after_fork,
+                    )
                 )
     return tuple(sorted(lines, key=lambda line: -line.faults)[:100])

@@ -37,14 +37,17 @@ class LineCounter:
 
     def __init__(self) -> None:
         self.faults: Counter[tuple[CodeType, int]] = Counter()
+        self.faults_after_fork: Counter[tuple[CodeType, int]] = Counter()
         self.process = os.getpid()
         self._is_own_by_file: dict[str, bool] = {}
         self._place: tuple[CodeType, int] | None = None
         self._assigned_faults = self._events = 0
+        self._has_forked = False
 
     def start(self) -> None:
         """Begin to count, in this thread and in those to come."""
         self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
+        os.register_at_fork(before=self._note_fork)
         threading.settrace(self.trace_call)
         sys.settrace(self.trace_call)
 
@@ -65,13 +68,24 @@ class LineCounter:
             self._move_to(caller)
         return self._trace_line
 
-    def _move_to(self, frame: FrameType | None) -> None:
-        """Assign the faults since the last event to the line that was executed, and remember the next line."""
+    def _note_fork(self) -> None:
+        """Assign the faults before a fork, from which on pages are shared."""
+        self._assign_faults()
+        self._has_forked = True
+
+    def _assign_faults(self) -> None:
+        """Assign the faults since the last event to the line that was executed."""
         fault_count = getrusage(RUSAGE_SELF).ru_minflt
         if fault_count != self._assigned_faults:
             if self._place is not None:
                 self.faults[self._place] += fault_count - self._assigned_faults
+                if self._has_forked:
+                    self.faults_after_fork[self._place] += fault_count - self._assigned_faults
             self._assigned_faults = fault_count
+
+    def _move_to(self, frame: FrameType | None) -> None:
+        """Assign the faults since the last event, and remember the next line."""
+        self._assign_faults()
         self._place = (frame.f_code, frame.f_lineno) if frame is not None else None
         self._events += 1
         if self._events % _EVENTS_PER_TIME_CHECK == 0 and time.process_time() > MAX_SECONDS:
@@ -91,7 +105,7 @@ class LineCounter:
         if os.getpid() != self.process:
             return
         lines = [
-            [code.co_filename, code.co_name, line, faults]
+            [code.co_filename, code.co_name, line, faults, self.faults_after_fork[code, line]]
             for (code, line), faults in self.faults.most_common(MAX_LINES)
         ]
         with open(os.path.join(_FOLDER, "lines.json"), "x", encoding="utf-8", errors="replace") as file:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -21,11 +22,12 @@ _MAX_FRAMES = 500
 
 
 class WeightedStacks(Struct):
-    """Recorded stacks, innermost frame first, with their weights."""
+    """Recorded stacks, innermost frame first, with their weights; those of waiting also with the number of waits."""
 
     stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
     samples: int = 0
     lost: int = 0
+    waits: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
 
 
 def count_stacks(events: Iterable[Event]) -> WeightedStacks:
@@ -62,6 +64,7 @@ def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
                 blocked_since, stack = left_at.pop(event.tid, None), stacks.pop(event.tid, None)
                 if blocked_since is not None and stack is not None:
                     weighted_stacks.stacks[stack] += max(0, round((event.time - blocked_since) * 1e9))
+                    weighted_stacks.waits[stack] += 1
             case Lost():
                 weighted_stacks.lost += event.number
     return weighted_stacks
@@ -104,7 +107,7 @@ class FrameTable(Struct):
         recorded_bytes: int,
     ) -> contract.StackProfile:
         """Return recorded stacks as a profile of one kind, whose weights add up to a total."""
-        stacks = self.fold_stacks(distribute_over_stacks(weighted_stacks.stacks, total))
+        stacks = self.fold_stacks(distribute_over_stacks(weighted_stacks.stacks, total), weighted_stacks.waits)
         return contract.StackProfile(
             kind=kind,
             samples=weighted_stacks.samples,
@@ -116,10 +119,15 @@ class FrameTable(Struct):
             stacks=stacks,
         )
 
-    def fold_stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
+    def fold_stacks(
+        self,
+        weights: Mapping[tuple[ScriptFrame, ...], int],
+        waits: Mapping[tuple[ScriptFrame, ...], int] = MappingProxyType({}),
+    ) -> tuple[contract.Stack, ...]:
         """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""
         lines_by_place = self._find_lines(weights)
         folded: Counter[tuple[int, ...]] = Counter()
+        folded_waits: Counter[tuple[int, ...]] = Counter()
         for stack, weight in weights.items():
             frames: list[int] = []
             for frame, offset in _list_calls(stack):
@@ -127,8 +135,13 @@ class FrameTable(Struct):
                     self.add_frame(part)
                     for part in expand_inlined(frame, lines_by_place.get((frame.module, offset), ()))
                 ]
-            folded[tuple(reversed(frames[:_MAX_FRAMES]))] += weight
-        return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
+            key = tuple(reversed(frames[:_MAX_FRAMES]))
+            folded[key] += weight
+            folded_waits[key] += waits.get(stack, 0)
+        return tuple(
+            contract.Stack(frames=frames, weight=weight, waits=folded_waits[frames] or None)
+            for frames, weight in folded.most_common()
+        )
 
     def add_frame(self, frame: contract.Frame) -> int:
         """Return the index of a frame in the table; add the frame if it is new."""

@@ -169,7 +169,8 @@ _LIBRARY = re.compile(
 )
 """What the linker, pkg-config, Meson and CMake say."""
 _CONFIGURE_ERROR = re.compile(
-    r"^(?:\S*configure: )?error: (.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
+    r"^(?:\S*configure: |\S*meson\.build:\d+:\d+: )?error: "
+    r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}

@@ -3,7 +3,12 @@
 import re
 from collections.abc import Mapping
 
-OFFLINE_VARIABLES: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PIP_NO_INDEX": "1"}
+OFFLINE_VARIABLES: Mapping[str, str] = {
+    "CARGO_NET_OFFLINE": "true",
+    "GOPROXY": "off",
+    "PIP_NO_INDEX": "1",
+    "npm_config_offline": "true",
+}
 """Tell the managers that there is no network: they use what they have, or fail at once instead of trying again."""
 _FETCH_FAILURE = re.compile(r"\bBuild step for ([\w.+-]{1,60}) failed\b")
 """What CMake's FetchContent says of a project that it could not download."""
@@ -13,7 +18,8 @@ _NETWORK_ERROR = re.compile(
     r"network is unreachable|failed to connect to|failed to lookup address|could not resolve hostname|no such host\b|"
     r"dial (?:tcp|udp)\b|disabled by GOPROXY=off|could not fetch url|TLS CA certificate bundle|newconnectionerror|"
     r"no matching distribution found|--offline was specified|offline was set|spurious network error|"
-    r"unable to access 'https?://|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|download failed|error: downloading",
+    r"unable to access 'https?://|cache mode is 'only-if-cached'|"
+    r"getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|download failed|error: downloading",
     re.IGNORECASE,
 )
 

@@ -57,7 +57,8 @@ GO = PackageManager("Go", ("go",), "GOMODCACHE", "{home}/go/pkg/mod")
 PIP = PackageManager(
     "pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download_command="pip download"
 )
-MANAGERS = (CARGO, GO, PIP)
+NPM = PackageManager("npm", ("npm",), "npm_config_cache", "{home}/.npm", ("_cacache",))
+MANAGERS = (CARGO, GO, PIP, NPM)
 GO_CACHE_VARIABLES = {"GOCACHE": "{home}/.cache/go-build"}
 """What Go has compiled, its standard library above all: without this folder, once for each revision."""
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")

@@ -148,13 +148,15 @@ def gate(arena: Arena) -> Outcome:
 
 
 def history(arena: Arena, commits: int) -> Outcome:
-    """Measure so many commits. Their counts are reused only after twelve that were measured."""
-    return arena.run("history", "--repo", ".", f"HEAD~{commits}..HEAD", "--json")
+    """Measure the newest commits. Their counts are reused only after twelve that were measured."""
+    # The first commit of a range is measured too.
+    return arena.run("history", "--repo", ".", f"HEAD~{commits - 1}..HEAD", "--json")
 
 
 def reused(outcome: Outcome, commit: str) -> set[str]:
     """Return the ways for which a history took the counts of a commit over from another one."""
-    assert not json.loads(outcome.output)["failed"], outcome.error[-3000:]
+    failed = json.loads(outcome.output)["failed"]
+    assert not failed, (failed, outcome.error[-3000:])
     lines = [line for line in outcome.error.splitlines() if line.strip().startswith(commit[:10])]
     return {line.partition("how=")[2].partition("]")[0] for line in lines if " reused from " in line}
 

@@ -1,4 +1,4 @@
-"""Meson. Options that build benchmarks are switched on."""
+"""Meson. Options that build benchmarks are switched on; if that fails, those that build documents or tests off."""
 
 import re
 from pathlib import PurePosixPath
@@ -7,20 +7,27 @@ from runner.adoption.proposal import BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _OPTION = re.compile(r"option\s*\(\s*'([\w-]*bench[\w-]*)'\s*,\s*type\s*:\s*'(boolean|feature)'", re.IGNORECASE)
+_EXTRA_OPTION = re.compile(
+    r"option\s*\(\s*'((?:[\w-]+[-_])?(?:docs?|documentation|man(?:[-_]?pages?)?|tests?))'\s*,\s*"
+    r"type\s*:\s*'(boolean|feature)'",
+    re.IGNORECASE,
+)
 _ENABLED_VALUE = {"boolean": "true", "feature": "enabled"}
+_DISABLED_VALUE = {"boolean": "false", "feature": "disabled"}
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build with benchmarks, and as the project does by default."""
+    """Propose to build with benchmarks, as the project does by default, and without its documents and tests."""
     file = sources.find_nearest("meson.build")
     if file is None or "project(" not in sources.read_text(file):
         return []
     folder = PurePosixPath(file).parent
     text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
-    options = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
-    return [
-        _propose_build(str(folder), sources.build_folder, variant) for variant in ([options, []] if options else [[]])
-    ]
+    benchmarks = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
+    without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
+    variants = [options for options in (benchmarks, without_extras) if options]
+    variants.insert(1 if benchmarks else 0, [])
+    return [_propose_build(str(folder), sources.build_folder, options) for options in variants]
 
 
 def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposal:

@@ -1,11 +1,13 @@
-"""Node.js: the scripts that ``package.json`` names."""
+"""Node.js: the scripts that ``package.json`` names, and its programs with inputs of the project."""
 
 import json
 import re
 from typing import Any
 
+from runner.adoption.inputs import list_inputs
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
+from runner.subject.package_managers import NPM
 
 _FILE = "package.json"
 _LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
@@ -16,7 +18,7 @@ _ONE_THREAD = "--single-threaded"
 """Compiles and collects garbage in the main thread: otherwise the count of a program can vary by 86 % of itself. It is
 refused in ``NODE_OPTIONS``."""
 _NAME = re.compile(r"[\w:.-]+")
-_CACHE = {"npm_config_cache": "{home}/.npm"}
+_CACHE = {NPM.variable: NPM.folder}
 _QUIET = "--no-audit --no-fund"
 
 
@@ -25,14 +27,20 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if not sources.has(_FILE):
         return []
     package = _read_package(sources)
-    runs = tuple(_list_run_proposals(package))
+    scripts = _list_script_runs(package)
+    runs = (*scripts, *_list_program_runs(sources, package))
     if not runs:
         return []
     steps = []
-    if package.get("dependencies") or package.get("devDependencies"):
+    is_built = "build" in _get_table(package, "scripts")
+    # Packages for developers are what scripts need: a program that is not built does without them, and without what
+    # they would have to download.
+    needs_all_packages = is_built or bool(scripts)
+    if package.get("dependencies") or (needs_all_packages and package.get("devDependencies")):
         install = "ci" if sources.has(*_LOCK_FILES) else "install"
-        steps.append(f"npm {install} --prefer-offline {_QUIET}")
-    if "build" in _get_table(package, "scripts"):
+        omit = "" if needs_all_packages else "--omit=dev "
+        steps.append(f"npm {install} {omit}--prefer-offline {_QUIET}")
+    if is_built:
         steps.append("npm run build")
     if not steps:
         return [BuildProposal("Node.js", "", ("node",), runs=runs)]
@@ -52,8 +60,8 @@ def _get_table(package: dict[str, Any], name: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _list_run_proposals(package: dict[str, Any]) -> list[RunProposal]:
-    """Return the commands of the scripts, and of the package as a program, which may be a server that never ends."""
+def _list_script_runs(package: dict[str, Any]) -> list[RunProposal]:
+    """Return the commands of the scripts: benchmarks, then that which starts the project, maybe as a server."""
     scripts = {
         name: text
         for name, text in _get_table(package, "scripts").items()
@@ -63,9 +71,25 @@ def _list_run_proposals(package: dict[str, Any]) -> list[RunProposal]:
     runs = [RunProposal(_build_command(name, scripts[name])) for name in benchmarks]
     if "start" in scripts:
         runs.append(RunProposal(_build_command("start", scripts["start"]), may_do_nothing=True))
+    return runs
+
+
+def _list_program_runs(sources: Sources, package: dict[str, Any]) -> list[RunProposal]:
+    """Return the commands of the package's programs, each also with inputs, then of its main module."""
+    programs = package.get("bin")
+    files = list(programs.values()) if isinstance(programs, dict) else [programs]
+    runs: list[RunProposal] = []
+    for program in files:
+        if isinstance(program, str) and _DIRECT.fullmatch(f"node {program}"):
+            start = _build_command("", f"node {program}")
+            runs.append(RunProposal(start, may_do_nothing=True, program=program))
+            runs += [
+                RunProposal(f"{start} {file}", input_file=file, program=program)
+                for file in list_inputs(sources, program)
+            ]
     main = package.get("main")
     if isinstance(main, str) and _DIRECT.fullmatch(f"node {main}"):
-        runs.append(RunProposal(_build_command("", f"node {main}"), may_do_nothing=True))
+        runs.append(RunProposal(_build_command("", f"node {main}"), may_do_nothing=True, program=main))
     return runs
 
 

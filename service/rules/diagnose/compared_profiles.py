@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from runner.contract.diagnosis import Remedy
-from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, compute_cpu_share
 from service.rules.diagnose.rule import Rule
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
@@ -16,14 +18,17 @@ _MIN_AREA_FACTOR = 64
 """The factor in faults of an area of the same size from which huge pages must have been there on one side."""
 _MAX_AREA_GROWTH = 1.1
 """The factor in size up to which two areas are of the same size."""
-_ADVICE = "MADV_HUGEPAGE"
+_ADVICE, _COLLAPSE = "MADV_HUGEPAGE", "MADV_COLLAPSE"
+_HUGE_FAULT = re.compile(r"_*do_huge_pmd_anonymous_page|clear_huge_page")
+_MIN_HUGE_STACKS = 5
+"""Recorded stacks in faults on huge pages that show that there are some."""
 
 
 def compare_huge_pages(before: Facts, after: Facts) -> int:
     """Return whether there are more huge pages than before (1), fewer (-1) or neither (0).
 
-    By their number, where the kernel counted them; otherwise by the policy, the program's advice, or the faults in an
-    area that is as large as before.
+    By their number, where the kernel counted them; otherwise by the policy, the program's advice, the CPU time in
+    faults on huge pages, or the faults in an area that is as large as before.
     """
     counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
@@ -32,18 +37,46 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _compute_sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
-    advised = [facts.count_advice(_ADVICE) > 0 for facts in (before, after)]
-    return advised[1] - advised[0] or _compare_area_faults(before, after)
+    may_have = [_may_have_huge_pages(facts) for facts in (before, after)]
+    advised = [may and facts.count_advice(_ADVICE) > 0 for may, facts in zip(may_have, (before, after), strict=True)]
+    return advised[1] - advised[0] or _compare_huge_fault_time(before, after) or _compare_area_faults(before, after)
+
+
+def _may_have_huge_pages(facts: Facts) -> bool:
+    """Return whether the policy, or the program's advice where it needs it, allows huge pages; true if unknown."""
+    settings = facts.profile.environment.settings
+    policy = next((settings[name] for name in _HUGE_PAGE_SETTINGS if settings.get(name) in _POLICIES), "always")
+    if policy == "madvise":
+        return facts.profile.census is None or any(facts.count_advice(name) for name in (_ADVICE, _COLLAPSE))
+    return policy != "never"
+
+
+def _compare_huge_fault_time(before: Facts, after: Facts) -> int:
+    """Return 1 if far more CPU time than before goes into faults on huge pages, -1 if far less, 0 if neither.
+
+    Advice can be without effect: a region that is small, or not aligned, holds no huge page.
+    """
+    seconds = [compute_cpu_share(facts.profile, _HUGE_FAULT) * facts.cpu_seconds for facts in (before, after)]
+    if _has_huge_fault_stacks(before) and seconds[0] >= _MIN_FAULTS_FACTOR * seconds[1]:
+        return -1
+    return 1 if _has_huge_fault_stacks(after) and seconds[1] >= _MIN_FAULTS_FACTOR * seconds[0] else 0
+
+
+def _has_huge_fault_stacks(facts: Facts) -> bool:
+    """Return whether enough stacks of the CPU time are in faults on huge pages to show that there are some."""
+    on_cpu = facts.profile.on_cpu
+    return on_cpu is not None and compute_cpu_share(facts.profile, _HUGE_FAULT) * on_cpu.samples >= _MIN_HUGE_STACKS
 
 
 def _compare_area_faults(before: Facts, after: Facts) -> int:
     """Return 1 if the largest area before is as large after, with hardly a fault; -1 the other way round; 0 if neither.
 
-    Its pages were touched one by one on the one side, and on the other 512 at once.
+    Its pages were touched one by one on the one side, and on the other 512 at once. Where no huge page was allowed, an
+    area with hardly a fault is a reserve that was hardly used.
     """
     for few_faults, many_faults, sign in ((before, after, -1), (after, before, 1)):
         area = many_faults.largest_area
-        if area is None or area.memory not in OWN_MEMORY:
+        if area is None or area.memory not in OWN_MEMORY or not _may_have_huge_pages(few_faults):
             continue
         for other_area in few_faults.anatomy.areas:
             sizes = sorted((other_area.size, area.size))
@@ -97,15 +130,33 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
     advice = [side.count_advice(_ADVICE) for side in sides]
+    shares = [compute_cpu_share(side.profile, _HUGE_FAULT) for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
         *([f"calls to madvise with {_ADVICE}: {advice[0]:,} → {advice[1]:,}"] if advice[0] != advice[1] else []),
+        *([f"CPU time in faults on huge pages: {shares[0]:.0%} → {shares[1]:.0%}"] if any(shares) else []),
         *(
             f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
             for name in _HUGE_PAGE_SETTINGS
             if settings[0].get(name) != settings[1].get(name)
         ),
+    )
+
+
+def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what brings huge pages back; first of all regions that can hold one, where the program still advises."""
+    is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
+    alignment = Remedy(
+        text="allocate what belongs together as one region, aligned to 2 MiB: advice for a smaller one has no effect"
+    )
+    return (
+        *([alignment] if is_advised else []),
+        Remedy(
+            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the host's policy",
+            settings={"thp": "always"},
+        ),
+        Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
     )
 
 
@@ -117,13 +168,7 @@ HUGE_PAGES_LOST = Rule(
     condition=_has_lost_huge_pages,
     max_saving=_compute_slower_fault_share,
     evidence=_describe_huge_pages,
-    remedies=lambda _: (
-        Remedy(
-            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the host's policy",
-            settings={"thp": "always"},
-        ),
-        Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),
-    ),
+    remedies=_suggest_huge_pages,
     report=_REPORT,
 )
 

@@ -12,6 +12,8 @@ from service.text.numbers import format_amount, format_quantity
 
 MIN_CALLS = 100
 """With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""
+MIN_WAITS = 20
+"""With fewer waits, one that a preempted holder made long can be all of the time."""
 MIN_CALL_SHARE = 0.02
 """The share of the CPU time within calls that change mappings from which there are many of them."""
 MIN_STORM_SHARE = 0.5
@@ -30,10 +32,13 @@ _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 def _is_lock_contended(facts: Facts) -> bool:
     """Return whether threads wait long for the mmap lock while they map or unmap memory.
 
-    Apart from their own stacks, which a thread takes with one call and gives back with another. Where calls could not
+    A few waits are no contention: a loaded host preempts the holder of any lock now and then. Nor are the calls for the
+    threads' own stacks, which a thread takes with one call and gives back with another. Where calls could not
     be recorded, the CPU time in them shows that there are many.
     """
     if not facts.lock_wait or not facts.cpu_seconds:
+        return False
+    if facts.lock_waits is not None and facts.lock_waits < MIN_WAITS:
         return False
     if facts.profile.census is None:
         return facts.memory_call_share >= MIN_CALL_SHARE
@@ -50,9 +55,10 @@ def _estimate_lock_saving(facts: Facts) -> float:
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
     """Return as evidence how long threads waited for the mmap lock, and which calls compete for it."""
+    times = "" if facts.lock_waits is None else f"{facts.lock_waits:,} times, "
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
-        f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock "
+        f"threads waited {times}{format_quantity(facts.lock_wait, 's')} for the mmap lock "
         f"and used {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         f"competing for the lock: {calls}"
         if calls

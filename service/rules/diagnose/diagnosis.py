@@ -27,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     contention.CONCURRENT_FIRST_USE,
     returned_memory.TEMPORARY_BUFFERS,
     file_windows.FILE_WINDOWS,
+    file_windows.DROPPED_FILE,
     forked_memory.COPIES_AFTER_FORK,
     shared_memory.SHARED_MEMORY,
     growing_buffers.GROWING_BUFFER,
@@ -50,15 +51,25 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     With a profile before, only what costs more than before is a finding: the rest is not why anything changed.
     """
     facts = Facts.from_profile(request.profile, request.before)
-    findings = [
-        finding for rule in RULES if (finding := rule.evaluate(facts)) and _costs_more(finding, rule, facts.before)
-    ]
+    findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) and _costs_more(finding, rule, facts)]
     findings.sort(key=lambda finding: -finding.price)
     difference = decompose_difference(facts, request.changed_lines)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)
 
 
-def _costs_more(finding: Finding, rule: Rule, before: Facts | None) -> bool:
-    """Return whether a finding costs more time than before the change; true if there is no earlier profile."""
-    earlier_finding = None if before is None else rule.evaluate(before)
-    return earlier_finding is None or finding.price - earlier_finding.price >= MIN_SAVING
+def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
+    """Return whether a finding costs more time than before the change; true if there is no earlier profile.
+
+    Of what can be counted there must also be more than before: a share of the time grows as well where the rest of the
+    work shrinks, or by chance. The price before counts where it was too little to speak of, too.
+    """
+    before = facts.before
+    if before is None:
+        return True
+    if rule.count is None:
+        earlier_finding = rule.evaluate(before)
+        return earlier_finding is None or finding.price - earlier_finding.price >= MIN_SAVING
+    counts = [rule.count(side) for side in (before, facts)]
+    price_of_growth = finding.price * (counts[1] - counts[0]) / counts[1] if counts[1] else 0.0
+    earlier_price = (rule.max_saving(before) or 0.0) if counts[0] else 0.0
+    return min(price_of_growth, finding.price - earlier_price) >= MIN_SAVING

@@ -16,7 +16,18 @@ from msgspec import Struct
 from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import find_own_frame, is_own_frame
-from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, FaultKind, Frame, Memory, Profile, Site, Touch
+from runner.contract.profile import (
+    COMPILED_MODULE,
+    UNKNOWN_FUNCTION,
+    AllocatingLine,
+    FaultKind,
+    Frame,
+    Memory,
+    Profile,
+    PythonLine,
+    Site,
+    Touch,
+)
 from runner.contract.profile_difference import (
     FunctionKey,
     FunctionLine,
@@ -120,12 +131,14 @@ def _sum_side(facts: Facts) -> _Side:
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
         sums[_classify_cause(kind, facts)] += kind.faults
-    callers, lines_in_runtime = _find_calling_lines(facts.profile), _find_lines_in_runtime(facts)
+    callers = _find_calling_lines(facts.profile)
+    lines_in_runtime = dict(zip((False, True), _find_lines_in_runtime(facts), strict=True))
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     for site in facts.anatomy.sites:
         lines_of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
         for frame, faults in _attribute_to_lines(site, callers):
-            lines_of_frame = lines_in_runtime if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
+            is_in_runtime = site.memory in OWN_MEMORY and not _has_own_line(frame)
+            lines_of_frame = lines_in_runtime[site.touch is Touch.AFTER_FORK] if is_in_runtime else {}
             for line, n_faults in _distribute_by_shares(faults, lines_of_frame, frame):
                 lines_of_group[identify_function(line)][line.line] += n_faults
     return _Side(sums, lines)
@@ -142,22 +155,37 @@ def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame
     return callers
 
 
-def _find_lines_in_runtime(facts: Facts) -> Counter[Frame]:
+def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]]:
     """Return the lines for which a runtime touches the program's own memory, with their shares in parts per million.
 
-    These are the lines of a Python program that fault, and those of a Java program that allocate.
+    These are the lines of a Python program that fault, and those of a Java program that allocate. The shares are of the
+    faults that are not copies, and of the copies: what lines touched after a fork is taken to be copies, as far as
+    there are that many.
     """
-    pages = [(line.file, line.function, line.line, line.faults) for line in facts.profile.python_lines]
-    pages += [(line.file, line.function, line.line, line.bytes // facts.page_size) for line in facts.profile.java_lines]
-    counted = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY)
-    total = max(counted, sum(n_pages for *_, n_pages in pages))
-    return Counter(
-        {
-            Frame(function=function, module=COMPILED_MODULE, file=file, line=line): n_pages * _MILLION // total
-            for file, function, line, n_pages in pages
-            if n_pages
-        }
-    )
+    lines = facts.profile.python_lines
+    copies = sum(kind.faults for kind in facts.anatomy.kinds if _is_copy(kind))
+    others = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY) - copies
+    copied_share = min(1.0, copies / max(1, sum(line.after_fork for line in lines)))
+    copies_of_line = {_build_line_frame(line): line.after_fork * copied_share for line in lines}
+    others_of_line = {
+        _build_line_frame(line): line.faults - min(line.faults, line.after_fork) * copied_share for line in lines
+    }
+    others_of_line |= {_build_line_frame(line): line.bytes / facts.page_size for line in facts.profile.java_lines}
+    return _convert_to_shares(others_of_line, others), _convert_to_shares(copies_of_line, copies)
+
+
+def _is_copy(kind: FaultKind) -> bool:
+    return kind.memory in OWN_MEMORY and kind.touch is Touch.AFTER_FORK
+
+
+def _build_line_frame(line: PythonLine | AllocatingLine) -> Frame:
+    return Frame(function=line.function, module=COMPILED_MODULE, file=line.file, line=line.line)
+
+
+def _convert_to_shares(faults_of_line: Mapping[Frame, float], counted: int) -> Counter[Frame]:
+    """Return the shares of lines in the counted faults, in parts per million."""
+    total = max(1.0, counted, sum(faults_of_line.values()))
+    return Counter({frame: int(faults * _MILLION / total) for frame, faults in faults_of_line.items() if int(faults)})
 
 
 def _has_own_line(frame: Frame) -> bool:

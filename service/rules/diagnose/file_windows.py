@@ -1,4 +1,4 @@
-"""Recognises a file that is mapped in windows again and again."""
+"""Recognises mapped files whose pages come and go: a file mapped in windows, or dropped with madvise."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ MIN_WINDOWS = 32
 """Calls of munmap from which a file is mapped in windows: fewer may be files that are read once each."""
 
 
-def _list_remapped_sites(facts: Facts) -> list[Site]:
-    """Return where pages of mapped files faulted again after they were unmapped, without the program's image."""
+def _list_sites(facts: Facts, touch: Touch) -> list[Site]:
+    """Return where pages of mapped files faulted with some touch, without the program's image."""
     return [
         site
         for site in facts.anatomy.sites
         if site.memory is Memory.FILE_DATA
-        and site.touch is Touch.AFTER_MUNMAP
+        and site.touch is touch
         and not is_image_file(facts.profile, site.memory, site.file)
     ]
 
 
 def _count_remapped(facts: Facts) -> int:
-    return sum(site.faults for site in _list_remapped_sites(facts))
+    return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MUNMAP))
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
@@ -45,10 +45,13 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     return facts.estimate_cost(remapped) + calls if facts.faults else 0.0
 
 
+def _list_files(facts: Facts, touch: Touch) -> str:
+    return ", ".join(sorted({site.file for site in _list_sites(facts, touch) if site.file})[:3]) or "mapped files"
+
+
 def _describe_windows(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the files, the faults after unmapping, and the windows with their usual size."""
-    sites, windows = _list_remapped_sites(facts), facts.count_calls("munmap")
-    files = ", ".join(sorted({site.file for site in sites if site.file})[:3]) or "mapped files"
+    windows, files = facts.count_calls("munmap"), _list_files(facts, Touch.AFTER_MUNMAP)
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
@@ -69,4 +72,41 @@ FILE_WINDOWS = Rule(
         Remedy(text="if you cannot keep it, map larger pieces with MAP_POPULATE, or read() into a buffer that stays"),
     ),
     report="linkers and databases that map a file in pieces: each piece faults again, page by page",
+    count=_count_remapped,
+)
+
+
+def _count_dropped(facts: Facts) -> int:
+    return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MADVISE))
+
+
+def _estimate_kept_mapping_saving(facts: Facts) -> float:
+    """Return the share of the CPU time that keeping the pages saves: their faults, and as much of the calls."""
+    faults = facts.estimate_cost(_count_dropped(facts))
+    return faults + min(faults, facts.sum_costs("madvise"))
+
+
+def _describe_dropped(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the files, the faults after madvise, and their price."""
+    return (
+        f"{_count_dropped(facts):,} faults on pages of {_list_files(facts, Touch.AFTER_MADVISE)} that madvise had "
+        "dropped from the mapping",
+        f"{facts.count_calls('madvise'):,} calls to madvise; they and these faults take "
+        f"{_estimate_kept_mapping_saving(facts):.0%} of the CPU time",
+        *facts.describe_top_site("of these faults are", (Touch.AFTER_MADVISE,), (Memory.FILE_DATA,)),
+    )
+
+
+DROPPED_FILE = Rule(
+    name="dropped-file",
+    title="Pages of a mapped file are dropped and touched again",
+    condition=lambda facts: facts.count_calls("madvise") > 0 and _count_dropped(facts) > 0,
+    max_saving=_estimate_kept_mapping_saving,
+    evidence=_describe_dropped,
+    remedies=lambda _: (
+        Remedy(text="do not drop (MADV_DONTNEED) what is read again: the kernel evicts pages of files when it must"),
+        Remedy(text="drop a part only after its last use, or advise MADV_COLD, which leaves its pages mapped"),
+    ),
+    report="readers that drop each part of a mapped file to keep their resident memory small",
+    count=_count_dropped,
 )

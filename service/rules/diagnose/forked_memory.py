@@ -25,10 +25,18 @@ def _count_copied(facts: Facts) -> int:
 
 def _copies_much(facts: Facts) -> bool:
     """Return whether the program forks while it holds data that one of the processes then writes."""
-    forks = facts.anatomy.forks
+    forks, copied_per_fork = facts.anatomy.forks, _compute_copied_per_fork(facts)
+    if forks and facts.before is not None and facts.before.anatomy.forks:
+        # What each fork copies anyway, it copied before as well.
+        earlier_copied_per_fork = _compute_copied_per_fork(facts.before)
+        if copied_per_fork - earlier_copied_per_fork >= MIN_COPIED_PER_FORK:
+            return True
     is_python = identify_runtime(facts.profile) is Runtime.PYTHON
-    min_copied_per_fork = MIN_COPIED_BY_INTERPRETER if is_python else MIN_COPIED_PER_FORK
-    return forks > 0 and _count_copied(facts) >= min_copied_per_fork * forks
+    return forks > 0 and copied_per_fork >= (MIN_COPIED_BY_INTERPRETER if is_python else MIN_COPIED_PER_FORK)
+
+
+def _compute_copied_per_fork(facts: Facts) -> float:
+    return _count_copied(facts) / max(1, facts.anatomy.forks)
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:
@@ -79,4 +87,5 @@ COPIES_AFTER_FORK = Rule(
     evidence=_describe_copies,
     remedies=_suggest_less_copying,
     report="a store that forks to save its data: meanwhile each write copies a page, and requests take longer",
+    count=_count_copied,
 )

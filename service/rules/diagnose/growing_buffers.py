@@ -78,4 +78,5 @@ GROWING_BUFFER = Rule(
         Remedy(text="if the size is unknown, keep and clear() the buffer, or use blocks that do not move (std::deque)"),
     ),
     report="a vector that doubles: all pages of the old block are copied into new pages, which fault first",
+    count=_count_copying_faults,
 )

@@ -12,6 +12,8 @@ from service.rules.diagnose.process_contents import (
 )
 from service.rules.diagnose.profile_facts import Facts
 
+COLLECTING_RUNTIMES = frozenset({Runtime.JVM, Runtime.GO, Runtime.V8, Runtime.DOTNET})
+"""Runtimes whose collector manages a heap of its own."""
 _LARGEST_THRESHOLD = "4294967296"
 KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of returning it to the kernel between operations")
 
@@ -19,10 +21,15 @@ KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of returning i
 def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
     """Return the settings that keep freed memory in the process, for the runtime or the malloc that gave it back."""
     runtime = identify_runtime(facts.profile)
-    if runtime is not None and runtime is not Runtime.PYTHON:
+    if runtime in COLLECTING_RUNTIMES:
         return _RUNTIME_REMEDIES[runtime]
     if facts.maps_itself:  # So no setting of a malloc has an effect.
         return ()
+    return suggest_malloc_settings(facts)
+
+
+def suggest_malloc_settings(facts: Facts) -> tuple[Remedy, ...]:
+    """Return the settings of the process's malloc that keep freed memory in the process."""
     allocator = identify_allocator(facts.profile)
     settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
     if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:

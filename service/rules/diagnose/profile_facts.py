@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from runner.contract.function_names import shorten_name
 from runner.contract.own_frame import find_own_line
-from runner.contract.profile import Anatomy, Area, Memory, Profile, Site, StackProfile, Touch
+from runner.contract.profile import Anatomy, Area, Memory, Profile, Site, Stack, StackProfile, Touch
 from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity
 
@@ -61,8 +61,8 @@ class Facts:
         Share of the CPU time spent in faults.
     call_costs
         Share of the CPU time spent in each system call that takes memory or gives it back, without its faults.
-    lock_wait
-        Seconds for which threads waited for the lock of their address space.
+    lock_wait, lock_waits
+        Seconds for which threads waited for the lock of their address space, and how often; None if that is unknown.
     storage_wait, fault_storage_wait
         Seconds for which threads waited for storage: at all, and within faults.
     cpu_seconds
@@ -85,6 +85,7 @@ class Facts:
     operations: float | None
     call_costs: Mapping[str, float] = field(default_factory=dict)
     maps_itself: bool = False
+    lock_waits: int | None = None
     before: Facts | None = None
 
     @classmethod
@@ -112,6 +113,7 @@ class Facts:
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
             maps_itself=_is_mapped_by_program(profile),
+            lock_waits=_count_waits(profile.off_cpu, lock_frames, memory_call_frames),
             before=None if before is None else cls.from_profile(before),
         )
 
@@ -343,10 +345,24 @@ def _is_mapped_by_program(profile: Profile) -> bool:
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:
     """Return the seconds for which threads waited in stacks that hold a frame of each of some sets."""
-    stacks = off_cpu.stacks if off_cpu else ()
-    return (
-        sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in frame_sets)) / 1e9
-    )
+    return sum(stack.weight for stack in _list_stacks(off_cpu, *frame_sets)) / 1e9
+
+
+def _count_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> int | None:
+    """Return how often threads waited in such stacks; None if the profile does not tell."""
+    numbers = [stack.waits for stack in _list_stacks(off_cpu, *frame_sets)]
+    if off_cpu is None or None in numbers:
+        return None
+    return off_cpu.period * sum(number or 0 for number in numbers)
+
+
+def _list_stacks(stacks: StackProfile | None, *frame_sets: frozenset[int]) -> list[Stack]:
+    """Return the stacks that hold a frame of each of some sets."""
+    return [
+        stack
+        for stack in (stacks.stacks if stacks else ())
+        if not any(frames.isdisjoint(stack.frames) for frames in frame_sets)
+    ]
 
 
 def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:

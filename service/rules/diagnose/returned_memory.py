@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
-from service.rules.diagnose.heap_remedies import KEEP_BUFFER, suggest_heap_settings
-from service.rules.diagnose.process_contents import Allocator, Runtime, identify_allocator, identify_runtime
+from service.rules.diagnose.heap_remedies import (
+    COLLECTING_RUNTIMES,
+    KEEP_BUFFER,
+    suggest_heap_settings,
+    suggest_malloc_settings,
+)
+from service.rules.diagnose.process_contents import Allocator, identify_allocator, identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
@@ -21,18 +26,21 @@ MIN_REPEATED_COST = 0.05
 MIN_GROWTH_FACTOR = 2.0
 """The factor in pages that come and go from which a change did it."""
 _RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
-_COLLECTING_RUNTIMES = frozenset({Runtime.JVM, Runtime.GO, Runtime.V8, Runtime.DOTNET})
+_MALLOC_MEMORY = frozenset({Memory.HEAP, Memory.ARENA})
+"""Memory that only malloc takes: what a collector manages, it maps itself."""
 _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
 def _is_heap_collected(facts: Facts) -> bool:
     """Return whether a runtime's collector manages the heap: what it gives back is its decision, however it does so."""
-    return identify_runtime(facts.profile) in _COLLECTING_RUNTIMES
+    return identify_runtime(facts.profile) in COLLECTING_RUNTIMES
 
 
-def _list_returning_touches(facts: Facts) -> tuple[Touch, ...]:
-    """Return how pages come back that an allocator or a collector had given back."""
-    return _RETURNING_TOUCHES if _is_heap_collected(facts) else (Touch.AFTER_MADVISE,)
+def _list_returned_kinds(facts: Facts) -> tuple[tuple[frozenset[Memory], tuple[Touch, ...]], ...]:
+    """Return in which memory, and how, pages come back that an allocator or a collector had given back."""
+    if not _is_heap_collected(facts):
+        return ((OWN_MEMORY, (Touch.AFTER_MADVISE,)),)
+    return ((OWN_MEMORY - _MALLOC_MEMORY, _RETURNING_TOUCHES), (_MALLOC_MEMORY, (Touch.AFTER_MADVISE,)))
 
 
 def _list_returning_calls(facts: Facts) -> tuple[str, ...]:
@@ -41,7 +49,7 @@ def _list_returning_calls(facts: Facts) -> tuple[str, ...]:
 
 def _compute_refault_share(facts: Facts) -> float:
     """Return the share of the faults on pages that an allocator or a collector had given back."""
-    return facts.sum_shares(OWN_MEMORY, *_list_returning_touches(facts))
+    return sum(facts.sum_shares(memory, *touches) for memory, touches in _list_returned_kinds(facts))
 
 
 def _is_memory_returned(facts: Facts) -> bool:
@@ -63,12 +71,13 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the faults on pages that had been given back, and their cost."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
+    memory, touches = _list_returned_kinds(facts)[0]
     counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
         f"{_describe_refaults(facts)}",
         f"calls: {counts}; they and these faults take {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
-        *facts.describe_top_site("of these faults are", _list_returning_touches(facts), OWN_MEMORY),
+        *facts.describe_top_site("of these faults are", touches, memory),
     )
 
 
@@ -90,17 +99,20 @@ RETURNED_MEMORY = Rule(
     evidence=_describe_returned,
     remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",
+    count=lambda facts: _compute_refault_share(facts) * facts.faults,
 )
 
 
 def _compute_remapped_share(facts: Facts) -> float:
-    """Return the share of the faults on pages that had been unmapped."""
-    return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
+    """Return the share of the faults on pages that had been unmapped, without those that a collector manages."""
+    memory = _MALLOC_MEMORY if _is_heap_collected(facts) else OWN_MEMORY
+    return facts.sum_shares(memory, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _compute_buffer_cost(facts: Facts) -> float:
-    """Return the CPU share of mapping buffers again: their faults and the calls."""
-    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_MAPPING_CALLS)
+    """Return the CPU share of mapping buffers again: their faults and the calls; a collector makes the others."""
+    calls = ("brk",) if _is_heap_collected(facts) else _MAPPING_CALLS
+    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*calls)
 
 
 def _has_temporary_buffers(facts: Facts) -> bool:
@@ -108,10 +120,9 @@ def _has_temporary_buffers(facts: Facts) -> bool:
 
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
     unless providing the memory costs more than all that is done with it. A server sends its results away, so what comes
-    and goes in its windows is a buffer; what a runtime's collector gives back is nobody's result; and what comes and
-    goes more often than before has been changed.
+    and goes in its windows is a buffer; and what comes and goes more often than before has been changed.
     """
-    if _is_heap_collected(facts) or not _compute_remapped_share(facts):
+    if not _compute_remapped_share(facts):
         return False
     if not facts.count_calls("munmap", "brk", "mremap"):
         return False
@@ -119,10 +130,21 @@ def _has_temporary_buffers(facts: Facts) -> bool:
         return facts.count_calls("munmap", "brk") > 0
     if _has_grown(facts):
         return True
-    requests = facts.requests_per_operation
-    if requests is None and (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES:
+    requests = _count_requests(facts)
+    if (
+        requests is None
+        and not _is_heap_collected(facts)
+        and (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES
+    ):
         return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
     return (requests is not None and requests >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
+
+
+def _count_requests(facts: Facts) -> float | None:
+    """Return how often an operation takes memory and gives it back; beside a collector, how often malloc does."""
+    if _is_heap_collected(facts):
+        return facts.count_calls("brk") / 2 / facts.operations if facts.operations else None
+    return facts.requests_per_operation
 
 
 def _has_grown(facts: Facts) -> bool:
@@ -135,7 +157,7 @@ def _has_grown(facts: Facts) -> bool:
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
     """Return the CPU share that keeping the buffers saves. One of several per operation may be its result: it stays."""
-    requests = facts.requests_per_operation
+    requests = _count_requests(facts)
     kept_share = 1 - 1 / requests if requests is not None and requests >= MAX_CALLS_FOR_RESULT else 1.0
     return kept_share * _compute_buffer_cost(facts)
 
@@ -164,7 +186,7 @@ def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     return (
         Remedy(text="keep the buffers between operations, or work on rows that fit into the cache"),
         *([mapping_remedy] if maps_itself else []),
-        *suggest_heap_settings(facts),
+        *(suggest_malloc_settings(facts) if _is_heap_collected(facts) else suggest_heap_settings(facts)),
     )
 
 
@@ -176,6 +198,7 @@ TEMPORARY_BUFFERS = Rule(
     evidence=_describe_buffers,
     remedies=_suggest_keeping_buffers,
     report="an image filter: 486,270 faults from temporary images, 97,460 with rows or MAP_POPULATE",
+    count=lambda facts: _compute_remapped_share(facts) * facts.faults,
 )
 
 

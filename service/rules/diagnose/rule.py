@@ -30,6 +30,9 @@ class Rule:
         What to do about it.
     report
         The report in which it was described.
+    count
+        How much there is of what the rule recognises: a number that repeats, unlike shares of the time; None if the
+        condition itself compares with the profile before.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Rule:
     evidence: Callable[[Facts], tuple[str, ...]]
     remedies: Callable[[Facts], tuple[Remedy, ...]]
     report: str
+    count: Callable[[Facts], float] | None = None
 
     def evaluate(self, facts: Facts) -> Finding | None:
         """Return the finding.

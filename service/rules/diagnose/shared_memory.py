@@ -62,4 +62,5 @@ SHARED_MEMORY = Rule(
         Remedy(text="map everything that a process will need when it starts (MADV_POPULATE_READ)"),
     ),
     report="a database with a process for each connection: each faults on every buffer that it reads",
+    count=_count_mapped_again,
 )

@@ -26,7 +26,7 @@ def _read_warm(facts: Facts, name: str) -> float | None:
 
 def _is_start_cold(facts: Facts) -> bool:
     """Return whether most of the major faults are gone when the files are in memory, which was measured."""
-    if _is_read_ahead_off(facts):
+    if _is_read_ahead_off(facts) or (facts.before is not None and facts.storage_wait <= facts.before.storage_wait):
         return False
     cold_faults, warm_faults = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
     return bool(cold_faults) and warm_faults is not None and 2 * warm_faults <= (cold_faults or 0)
@@ -77,21 +77,28 @@ COLD_START = Rule(
     evidence=_describe_cold_start,
     remedies=_suggest_warm_start,
     report="a program start: 69 major faults from storage, none when it was started again",
+    count=lambda facts: facts.profile.value("major-faults") or 0.0,
 )
 
 
 def _is_memory_short(facts: Facts) -> bool:
     """Return whether pages came back from storage that had been in memory before, and nobody evicted them on purpose.
 
-    A limit alone says nothing: it can be far away. A cold case evicts its files before it starts, so there only memory
-    that was swapped out counts, and files that the warm start read again as well.
+    A limit alone says nothing: it can be far away.
     """
-    was_swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED_MEMORY)
+    return _count_major_faults(facts) > 0 and _count_evicted(facts) > 0
+
+
+def _count_evicted(facts: Facts) -> float:
+    """Return how many pages were swapped in, or were needed again after they were evicted for lack of memory.
+
+    A cold case evicts its files before it starts, so there only memory that was swapped out counts, and files that the
+    warm start read again as well.
+    """
+    swapped_in = sum(facts.anatomy.major_by_memory.get(kind, 0) for kind in _SWAPPED_MEMORY)
     if "warm" in facts.profile.references:
-        refaults = facts.profile.value(_SWAP_REFAULTS) or _read_warm(facts, _FILE_REFAULTS) or 0
-    else:
-        refaults = _count_refaults(facts)
-    return _count_major_faults(facts) > 0 and (was_swapped or refaults > 0)
+        return swapped_in + (facts.profile.value(_SWAP_REFAULTS) or _read_warm(facts, _FILE_REFAULTS) or 0)
+    return swapped_in + _count_refaults(facts)
 
 
 def _estimate_memory_saving(facts: Facts) -> float:
@@ -182,6 +189,7 @@ MEMORY_LIMIT = Rule(
         Remedy(text="lock the memory that must not be evicted (mlock); check vm.swappiness and the host's other load"),
     ),
     report="services under a memory limit: major faults and stalls although the program itself did not change",
+    count=_count_evicted,
 )
 
 

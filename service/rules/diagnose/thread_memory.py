@@ -67,6 +67,7 @@ THREAD_PER_TASK = Rule(
     evidence=_describe_started_threads,
     remedies=_suggest_pool,
     report="a server with a thread for each request: the C library empties the stack of each thread that ends",
+    count=_count_stack_refaults,
 )
 
 

@@ -56,4 +56,5 @@ READ_BEFORE_WRITE = Rule(
         ),
     ),
     report="tables from calloc that are looked up before they are filled: two faults for each page",
+    count=_count_second_faults,
 )

@@ -41,5 +41,5 @@ def prepare(arena: Arena) -> None:
 
 def held(_: Arena, outcome: Outcome) -> None:
     assert outcome.status == 0, outcome.said
-    assert "7 revisions: 7 measured" in outcome.output, outcome.said
+    assert "8 revisions: 8 measured" in outcome.output, outcome.said
     assert "\x1b[2J" not in outcome.said

@@ -48,7 +48,9 @@ int main(int count, char **words) {
 
 def prepare(arena: Arena) -> None:
     arena.write("probe.c", "#define HOSTILE 0\n" + SOURCE)
-    arena.workload(build="command = 'cc -O1 -o probe probe.c'", command="./probe")
+    # With the file kept that counts the executions, which would otherwise be put back before each of them.
+    run = '[run]\ncommand = "./probe"\nkeep = ["executions"]\n'
+    arena.workload(run, build="command = 'cc -O1 -o probe probe.c'")
     arena.commit("Do nothing")
     arena.write("probe.c", "#define HOSTILE 1\n" + SOURCE)
     arena.commit()

@@ -80,8 +80,9 @@ WAYS = ("itself", "thread", "child", "vfork", "many", "ignored", "left", "escape
 
 def prepare(arena: Arena) -> None:
     arena.write("probe.c", "#define HOSTILE 0\n#define WORK 0\n" + SOURCE)
-    text = f"[matrix]\nhow = {json.dumps(WAYS)}\n"
-    arena.workload(text, build="command = 'cc -O1 -pthread -o probe probe.c'", command="./probe {how}")
+    # With the files kept that count the executions, which would otherwise be put back before each of them.
+    run = '[run]\ncommand = "./probe {how}"\nkeep = ["executions-*"]\n'
+    arena.workload(f"{run}[matrix]\nhow = {json.dumps(WAYS)}\n", build="command = 'cc -O1 -pthread -o probe probe.c'")
     arena.commit("Take few faults")
     arena.write("probe.c", "#define HOSTILE 1\n#define WORK 2000\n" + SOURCE)
     arena.commit()

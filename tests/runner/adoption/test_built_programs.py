@@ -83,6 +83,16 @@ def test_an_input_of_the_project_is_tried_before_its_license() -> None:
     assert not runs[2].is_promising
 
 
+def test_two_inputs_at_once_are_for_a_program_that_refuses_one() -> None:
+    runs = list_commands([BuiltProgram("align")], listing(dict.fromkeys(("LICENSE", "test/a.fa", "test/b.fa"), "")))
+    assert [(run.command, run.needs_failures) for run in runs[1:5]] == [
+        ("./align test/a.fa", False),
+        ("./align test/b.fa", False),
+        ("./align test/a.fa test/b.fa", True),
+        ("./align LICENSE", False),
+    ]
+
+
 def test_a_compiler_compiles_an_input_and_starts_neither_assembler_nor_linker() -> None:
     runs = list_commands([BuiltProgram("chibicc")], listing({"test/arith.c": ""}))
     assert "./chibicc -S -o /dev/null test/arith.c" in [run.command for run in runs]

@@ -30,6 +30,7 @@ def tried(command: str, **keys: Any) -> TriedCommand:
         (tried("./x tests/a.json", input_file="tests/a.json"), ""),
         (tried("./x_test", may_do_nothing=True, is_test=True), ""),
         (tried("./bench"), ""),
+        (tried("./srv .", http_error=404), "the load requests only what the server answers with HTTP error 404"),
     ],
 )
 def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: str) -> None:
@@ -53,4 +54,5 @@ def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
         "faults"
     )
     assert describe_caveat(given, 60) == ""
+    assert describe_caveat(given, 90).endswith("takes no fewer faults")
     assert describe_caveat(given, 0) == ""

@@ -1,8 +1,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from runner.adoption.first_measurement import FirstMeasurement
+from runner.adoption.first_measurement import FirstMeasurement, redirect_file_to_input
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 from tests.runner.adoption.listings import listing
@@ -83,3 +84,40 @@ def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
     (variables,) = first.list_variables(make, RunProposal("sh run.sh"))
     assert variables == {"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"}
     assert first.list_variables(make, RunProposal("sh other.sh")) == ({"OMP_NUM_THREADS": "1"},)
+
+
+def fake_trial(outcomes: dict[str, TriedCommand | None], monkeypatch: pytest.MonkeyPatch) -> list[TriedCommand]:
+    """Let the commands of a program fail, or work, and return what was tried."""
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: False)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [
+        RunProposal("./x", from_service_file=True),
+        RunProposal("./x t/a", input_file="t/a"),
+        RunProposal("./x t/a t/b", input_file="t/a", needs_failures=True),
+    ]
+    return list(first.try_runs(BuildProposal("Make", "make"), runs, Path(), lambda _: None))
+
+
+def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = TriedCommand(RunProposal(""), (9, 9))
+    results = fake_trial({"./x t/a t/b": works}, monkeypatch)
+    assert [result.run.command for result in results if result.faults] == ["./x t/a t/b"]
+    results = fake_trial({"./x t/a": works, "./x t/a t/b": works}, monkeypatch)
+    assert "./x t/a t/b" not in [result.run.command for result in results]
+
+
+def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, *_ = fake_trial({"./x": TriedCommand(RunProposal(""), (9, 9))}, monkeypatch)
+    assert first.run.may_do_nothing
+
+
+def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:
+    run = RunProposal("node --single-threaded bin/x a.js", input_file="a.js", program="bin/x")
+    assert redirect_file_to_input(run).command == "sh -c 'exec node --single-threaded bin/x < a.js'"
+    assert redirect_file_to_input(RunProposal("./x -f a.awk", input_file="a.awk")).command == "sh -c 'exec ./x < a.awk'"

@@ -1,4 +1,4 @@
-from runner.adoption.inputs import list_inputs, list_stand_ins
+from runner.adoption.inputs import find_input_pair, list_inputs, list_stand_ins
 from tests.runner.adoption.listings import listing
 
 
@@ -46,3 +46,8 @@ def test_of_many_inputs_a_few_are_tried_from_the_whole_alphabet() -> None:
     files = dict.fromkeys((*(f"bench/b{letter}.wren" for letter in "abcdefghijkl"), "test/a.wren"), "")
     chosen = list_inputs(listing(files, "wren"), "wren")
     assert [file.removeprefix("bench/b")[0] for file in chosen[:6]] == [*"acegik"]
+
+
+def test_a_pair_of_inputs_is_of_one_kind_and_folder() -> None:
+    assert find_input_pair(["test/a.fa", "bench/b.fa", "test/c.fq", "test/d.fa"]) == ("test/a.fa", "test/d.fa")
+    assert find_input_pair(["test/a.fa", "bench/b.fa"]) is None

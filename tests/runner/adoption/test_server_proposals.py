@@ -13,10 +13,12 @@ from runner.adoption.server_proposals import (
     list_container_commands,
     list_example_lines,
     list_exposed_ports,
+    list_port_variants,
     list_service_runs,
     list_unit_commands,
     propose_known_server,
     propose_listening_server,
+    replace_file_by_folder,
 )
 from runner.adoption.workload_text import render_workload
 from runner.workload import Workload
@@ -131,6 +133,14 @@ def test_a_port_that_only_the_program_knows_stays() -> None:
     workload = parse(run)
     assert workload.server
     assert workload.server.ready_command == ("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8080")
+
+
+def test_a_server_is_told_its_port_in_the_usual_ways_and_gets_a_folder_to_serve() -> None:
+    run = replace_file_by_folder(RunProposal("./srv COPYING", stand_in_file="COPYING"))
+    assert [variant.command for variant in list_port_variants(run, 29999)] == [
+        *("env PORT=29999 ./srv .", "./srv . --port 29999", "./srv . -p 29999")
+    ]
+    assert {(variant.program, variant.file) for variant in list_port_variants(run, 29999)} == {("./srv", "")}
 
 
 def test_a_server_that_does_not_speak_http_is_told() -> None:

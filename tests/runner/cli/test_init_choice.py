@@ -1,6 +1,7 @@
 """Which build and which command `faultwatch init` chooses, when the first ones do not work."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -22,7 +23,8 @@ from runner.cli.init_choice import BuildAndRunChoice
 from runner.cli.questions import Questions
 from runner.contract.report import Build, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.subject.build import BuildFailure
+from runner.subject.build import BuildFailure, find_missing_programs
+from runner.workload import Workload
 from tests.runner.adoption.listings import listing
 from tests.runner.sample_reports import report
 
@@ -133,6 +135,23 @@ def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
     )
     assert "this does not build: bison is missing: apt install bison" in capsys.readouterr().err
     assert len(host.built) == 1, "a build of one job at a time would lack it too"
+
+
+def test_a_tool_that_the_usual_build_lacks_is_the_remedy_if_no_other_way_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    class ToollessHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            workload = SimpleNamespace(build=SimpleNamespace(needs=proposal.tools, environment={}, command=()))
+            raise BuildFailure(find_missing_programs(cast("Workload", workload)), Build())
+
+    monkeypatch.setattr("runner.subject.build.get_build_path", lambda _: "")
+    monkeypatch.setattr("runner.subject.build.suggest_path", lambda *_: "")
+    builds = [BuildProposal(tool, tool, (tool,)) for tool in ("a-tool-of-its-own", "meson", "libtoolize")]
+    with pytest.raises(FaultwatchError) as error:
+        choose(ToollessHost({}), monkeypatch, *builds)
+    assert (error.value.what, error.value.remedy) == (
+        "x was not built: meson is missing",
+        "apt install meson, or dnf install meson",
+    )
 
 
 def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:

@@ -61,6 +61,16 @@ def test_children_count_nothing_and_break_nothing(tmp_path: Path) -> None:
     assert all(line.line != 3 for line in run_traced(tmp_path, source))
 
 
+def test_what_a_line_touches_after_a_fork_is_told_from_what_was_touched_before(tmp_path: Path) -> None:
+    source = (
+        "import os\nkept = bytearray(8 << 20)\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nmore = bytes(9 << 20)\n"
+    )
+    by_line = {line.line: line for line in run_traced(tmp_path, source + "other = bytearray(more)\n")}
+    assert by_line[2].faults > 2_000
+    assert by_line[2].after_fork == 0
+    assert by_line[7].faults == by_line[7].after_fork > 2_000
+
+
 def test_a_module_that_the_environment_has_of_the_same_name_is_imported_too(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "sitecustomize.py").write_text("import os\nos.environ['OWN'] = 'imported'\n")
@@ -74,7 +84,7 @@ def test_a_module_that_the_environment_has_of_the_same_name_is_imported_too(tmp_
 
 def test_a_program_can_put_nothing_else_in_place_of_the_result(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "lines.json").write_text(json.dumps([["secret", "f", 1, 1]]))
+    (tmp_path / "secret" / "lines.json").write_text(json.dumps([["secret", "f", 1, 1, 0]]))
     source = "import shutil, os\nshutil.rmtree('.faultwatch-lines')\nos.symlink('secret', '.faultwatch-lines')\n"
     recorder = PythonLineRecorder(tmp_path)
     recorder.attach([])

@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.contract.profile import StackKind
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.script_parser import Lost, Mapped, ScriptFrame, Stacked, Switched, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
@@ -54,6 +55,17 @@ def test_waiting_counts_from_leaving_to_coming_back_by_thread() -> None:
         on(4.0, tid=2),
     ]
     assert sum_blocked_time(events).stacks == {(LEAF,): 1_000_000_000, (CALLER,): 2_500_000_000}
+
+
+def test_a_stack_of_waiting_tells_how_often_threads_waited_there() -> None:
+    events = [event for start in (1.0, 3.0) for event in (stacked(LEAF), off(start), on(start + 1.0))]
+    weighed = sum_blocked_time(events)
+    table = FrameTable(lambda *_: {})
+    waited = table.build_stack_profile(
+        StackKind.OFF_CPU, weighed, weighed.stacks.total(), period=1, call_graph="fp", recorded_bytes=0
+    )
+    assert [(stack.weight, stack.waits) for stack in waited.stacks] == [(2_000_000_000, 2)]
+    assert [stack.waits for stack in table.fold_stacks({(LEAF,): 5})] == [None]
 
 
 def test_a_thread_that_could_have_gone_on_did_not_wait() -> None:

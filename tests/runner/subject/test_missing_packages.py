@@ -36,6 +36,10 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
             "libevent is missing: apt install libevent-dev",
         ),
         ("  No CMAKE_CXX_COMPILER could be found.\n", "c++ is missing: apt install g++, or dnf install gcc-c++"),
+        (
+            "bin/meson.build:59:4: ERROR: Problem encountered: help2man is required to build documentation.\n",
+            "help2man is missing: apt install help2man",
+        ),
         ("configure: error: no acceptable C compiler found in $PATH\n", "cc is missing: apt install gcc"),
         ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
         ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),

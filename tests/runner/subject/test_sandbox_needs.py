@@ -21,6 +21,7 @@ LOGS = {
     "Go without a proxy": "x.go:3:8: github.com/y/z@v1.0.0: module lookup disabled by GOPROXY=off",
     "Cargo": "error: failed to download from `https://i.example`: Could not resolve host: i.example",
     "Cargo offline": "error: attempting to make an HTTP request, but --offline was specified",
+    "npm offline": "npm error request to https://r.example/x failed: cache mode is 'only-if-cached' but no cached",
     "FetchContent": "fatal: unable to access 'https://g.example/z/': Could not resolve host: g.example",
     "submodules": "ssh: Could not resolve hostname g.example: Temporary failure in name resolution",
 }

@@ -39,6 +39,14 @@ def test_meson_switches_benchmarks_on_first() -> None:
     assert "-D" not in second.command
 
 
+def test_meson_leaves_documents_and_tests_out_if_they_do_not_build() -> None:
+    names = {"docs": "boolean", "man-pages": "feature", "tests": "boolean", "bin": "boolean"}
+    options = "".join(f"option('{name}', type: '{kind}')\n" for name, kind in names.items())
+    usual, without = meson.propose(listing({"meson.build": "project('x', 'c')", "meson_options.txt": options}))
+    assert "-D" not in usual.command
+    assert "-Ddocs=false -Dman-pages=disabled -Dtests=false build" in without.command
+
+
 def test_a_subdirectory_of_meson_is_no_project() -> None:
     assert meson.propose(listing({"src/meson.build": "executable('x', 'x.c')"})) == []
 
@@ -354,6 +362,21 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     (proposal,) = node.propose(listing({"package.json": package, "package-lock.json": "{}"}))
     assert proposal.command == "sh -c 'npm ci --prefer-offline --no-audit --no-fund && npm run build'"
     assert [run.command for run in proposal.runs] == ["node --single-threaded dist/index.js"]
+
+
+def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need() -> None:
+    package = '{"bin": {"minjs": "bin/minjs"}, "main": "lib/x.js", "devDependencies": {"t": "1"}}'
+    (proposal,) = node.propose(listing({"package.json": package, "test/input/a.js": ""}))
+    assert proposal.command == ""
+    assert [(run.command, run.input_file, run.program) for run in proposal.runs] == [
+        ("node --single-threaded bin/minjs", "", "bin/minjs"),
+        ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded lib/x.js", "", "lib/x.js"),
+    ]
+    (proposal,) = node.propose(
+        listing({"package.json": package.replace('"main"', '"dependencies": {"d": "1"}, "main"')})
+    )
+    assert proposal.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": []}', '{"scripts": {"bench": 1}}', "[" * 100_000])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
+from runner.contract.report import Environment
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
@@ -106,6 +107,35 @@ def mapped_again(windows: int, waited: float = 0.0) -> Profile:
     )
     made = anatomy(UNMAPPED, Memory.FILE_DATA, sites=sites)
     return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows})
+
+
+def test_pages_of_a_file_that_madvise_dropped_are_no_returned_memory() -> None:
+    frame = Frame(function="scan", file="/srv/read.c", line=7)
+
+    def dropped(file: str) -> Profile:
+        sites = (Site(frame=frame, memory=Memory.FILE_DATA, touch=Touch.AFTER_MADVISE, file=file, faults=9_900),)
+        return profile(anatomy(AGAIN, Memory.FILE_DATA, sites=sites, elsewhere=100), cost=0.3, calls={"madvise": 9})
+
+    (finding,) = findings(dropped("/srv/index.db"))
+    assert finding.rule == "dropped-file"
+    assert finding.price == pytest.approx(0.3 * 0.99)
+    assert "9,900 faults on pages of /srv/index.db" in finding.evidence[0]
+    assert rules(dropped("/usr/lib/libc.so.6")) == []
+
+
+def test_a_few_long_waits_are_a_host_that_preempts_and_no_contention() -> None:
+    made = profile(anatomy(NEW), waited=2.0, calls=PAIRS)
+    assert made.off_cpu is not None
+    waiting, *others = made.off_cpu.stacks
+
+    def waited(times: int | None) -> Profile:
+        counted = (waiting.model_copy(update={"waits": times}), *others)
+        return made.model_copy(update={"off_cpu": made.off_cpu.model_copy(update={"stacks": counted})})
+
+    assert rules(waited(3)) == []
+    (finding,) = findings(waited(300))
+    assert finding.rule == "mmap-lock"
+    assert finding.evidence[0].startswith("threads waited 300 times, ")
 
 
 def test_threads_that_wait_because_a_file_is_mapped_in_windows_wait_for_the_lock() -> None:
@@ -266,6 +296,25 @@ def test_where_stalls_are_not_counted_the_faults_that_wait_for_storage_are() -> 
     assert rules(profile(swapped)) == []
 
 
+def test_a_limit_that_evicts_files_is_not_a_start_that_waits_although_it_waited_for_storage_before() -> None:
+    def cold(major: int, evicted: int, stored: float, limit: str) -> Profile:
+        warm = {"elapsed": 1.0, "major-faults": 1.0, "cgroup:workingset_refault_file": float(evicted)}
+        return profile(
+            anatomy({Touch.FIRST: 500}, major=major, major_by_memory={Memory.FILE_DATA: major}),
+            stored=stored,
+            readings={"major-faults": float(major), "elapsed": 2.0},
+            references={"warm": warm},
+            settings={"process.memory_limit": limit},
+        )
+
+    before = cold(2, 0, 0.33, "none")
+    assert rules(before) == ["cold-start"]
+    assert rules(cold(5, 1_500, 0.3, "67108864"), before) == ["memory-short"]
+    assert rules(cold(5, 0, 0.3, "67108864"), before) == []
+    assert rules(cold(5, 0, 0.9, "67108864"), before) == ["cold-start"]
+    assert rules(cold(2, 0, 0.9, "67108864"), before) == []  # The same reads, on a slower disk.
+
+
 def huge(faults: int, cost: float, policy: str = "host", **readings: float) -> Profile:
     counted = {f"cgroup:{name}": value for name, value in readings.items()}
     return profile(anatomy({Touch.FIRST: faults}), cost=cost, readings=counted, settings={"process.huge_pages": policy})
@@ -293,6 +342,38 @@ def test_huge_pages_are_lost_without_a_counter_where_an_area_of_the_same_size_fa
     assert finding.rule == "huge-pages"
     assert {"thp": "always"} in [remedy.settings for remedy in finding.remedies]
     assert rules(touched_by_pages(16_384, size=1 << 27), few) == []
+
+
+@pytest.mark.parametrize("policy", ["madvise", "never"])
+def test_a_reserve_that_was_hardly_used_before_had_no_huge_pages_where_none_were_allowed(policy: str) -> None:
+    hardly_used, used = (
+        touched_by_pages(faults, cost=cost).model_copy(
+            update={"environment": Environment(settings={"process.huge_pages": "host", "thp.enabled": policy})}
+        )
+        for faults, cost in ((32, 0.1), (16_384, 0.4))
+    )
+    assert rules(used, hardly_used) == []
+
+
+def test_advice_without_effect_loses_huge_pages_where_faults_on_them_took_time() -> None:
+    """One region was advised before, and many small ones after, none of which can hold a huge page."""
+    frames = (*FRAMES, Frame(function="do_huge_pmd_anonymous_page"))
+    on_huge_page = (MAIN, FAULTING, len(FRAMES))
+    seconds = {(MAIN,): 8 * 10**8, on_huge_page: 2 * 10**8}
+    before = profile(
+        anatomy({Touch.FIRST: 100}),
+        frames=frames,
+        on_cpu=stacks(StackKind.ON_CPU, seconds),
+        census=Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": 1}),
+    )
+    advised = Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": 1_536})
+    after = profile(anatomy({Touch.FIRST: 16_000}), cost=0.5, frames=frames, census=advised)
+    (finding,) = findings(after, before)
+    assert finding.title == "Huge pages were lost"
+    assert "CPU time in faults on huge pages: 20% → 0%" in finding.evidence
+    assert "as one region, aligned to 2 MiB" in finding.remedies[0].text
+    few_stacks = before.model_copy(update={"on_cpu": stacks(StackKind.ON_CPU, seconds, samples=20)})
+    assert rules(after, few_stacks) == []
 
 
 def test_advice_that_is_gone_loses_huge_pages() -> None:
@@ -355,14 +436,21 @@ def test_where_the_kernel_cannot_be_recorded_faults_cost_at_most_the_system_time
     assert finding.price == pytest.approx(0.99 * 0.3)
 
 
-def forked(copied: int, forks: int, **changes: Any) -> Profile:
+PYTHON = (
+    *FRAMES,
+    Frame(function="PyGC_Collect", module="/usr/bin/python3.11"),
+    Frame(function="do_syscall_64", module="[kernel]"),
+)
+
+
+def forked(copied: int, forks: int, cost: float = 0.5, **changes: Any) -> Profile:
     """Return a profile in which pages were copied after some forks."""
     kinds = (
         FaultKind(memory=Memory.ANONYMOUS, touch=Touch.FIRST, faults=100),
         FaultKind(memory=Memory.ANONYMOUS, touch=Touch.AFTER_FORK, faults=copied),
     )
     touches = {Touch.FIRST: 100, Touch.AFTER_FORK: copied}
-    return profile(anatomy(touches, kinds=kinds, forks=forks), cost=0.5, **changes)
+    return profile(anatomy(touches, kinds=kinds, forks=forks), cost=cost, **changes)
 
 
 def test_data_that_is_copied_after_a_fork_is_named_with_who_writes_it() -> None:
@@ -379,10 +467,8 @@ def test_the_few_pages_that_any_fork_copies_are_no_finding() -> None:
 
 
 def test_reference_counts_of_a_python_interpreter_are_no_data() -> None:
-    kernel = Frame(function="do_syscall_64", module="[kernel]")
-    python = (*FRAMES, Frame(function="PyGC_Collect", module="/usr/bin/python3.11"), kernel)
-    assert rules(forked(2_600, 2, frames=python)) == []
-    assert rules(forked(9_900, 2, frames=python)) == ["copies-after-fork"]
+    assert rules(forked(2_600, 2, frames=PYTHON)) == []
+    assert rules(forked(9_900, 2, frames=PYTHON)) == ["copies-after-fork"]
     assert rules(forked(2_600, 2)) == ["copies-after-fork"]
 
 
@@ -419,9 +505,32 @@ def test_a_cold_start_without_such_advice_stays_a_cold_start() -> None:
 
 
 def test_what_costs_as_much_before_the_change_is_not_why_it_changed() -> None:
-    same, more = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.5, 0.8))
+    same = profile(anatomy(AGAIN), cost=0.5, calls={"madvise": 99})
+    twice = {touch: 2 * faults for touch, faults in AGAIN.items()}
+    more = profile(anatomy(twice), cost=0.8, calls={"madvise": 99})
     assert rules(same, same) == []
     assert rules(more, same) == ["returned-memory"]
+
+
+def test_a_share_of_the_time_that_grew_while_the_faults_are_the_same_is_not_why_anything_changed() -> None:
+    before, faster = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.3, 0.5))
+    a_few_more = {**AGAIN, Touch.AFTER_MADVISE: 10_000}
+    assert rules(faster, before) == []
+    assert rules(profile(anatomy(a_few_more), cost=0.5, calls={"madvise": 99}), before) == []
+
+
+def test_more_faults_of_the_same_share_are_more_work_also_where_they_were_too_few_before() -> None:
+    before, after = forked(3_000, 1, frames=PYTHON), forked(6_000, 1, frames=PYTHON)
+    assert rules(after) == ["copies-after-fork"]
+    assert rules(after, before) == []
+
+
+def test_of_what_an_interpreter_copies_at_each_fork_only_what_is_added_counts() -> None:
+    before = forked(1_000, 2, frames=PYTHON, cost=0.3)
+    assert rules(forked(2_600, 2, frames=PYTHON), before) == ["copies-after-fork"]
+    assert rules(forked(1_500, 2, frames=PYTHON), before) == []
+    never_forked = profile(anatomy({Touch.FIRST: 10_000}), cost=0.5, frames=PYTHON)
+    assert rules(forked(2_600, 2, frames=PYTHON), never_forked) == []
 
 
 def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so() -> None:
@@ -434,6 +543,27 @@ def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so() 
     assert finding.rule == "returned-memory"
     assert "the JVM had given back" in finding.evidence[0]
     assert any("env._JAVA_OPTIONS" in remedy.settings for remedy in finding.remedies)
+
+
+def test_what_malloc_gives_back_beside_a_collector_is_cured_by_settings_of_malloc() -> None:
+    """Node takes its Buffers from malloc, whose heap grows and shrinks by brk; the collector has none of it."""
+    touches = {Touch.FIRST: 100, Touch.AFTER_BRK: 9_900}
+    files = [("/usr/bin/node", Memory.FILE_TEXT), ("/usr/lib/libc.so.6", Memory.FILE_TEXT)]
+    kinds = (
+        FaultKind(memory=Memory.HEAP, touch=Touch.AFTER_BRK, faults=9_900),
+        *(FaultKind(memory=memory, touch=Touch.FIRST, file=file, faults=50) for file, memory in files),
+    )
+
+    def node(brk: int, memory: Memory = Memory.HEAP) -> Profile:
+        return profile(anatomy(touches, memory, kinds=kinds), cost=0.3, calls={"brk": brk, **PAIRS})
+
+    (finding,) = findings(node(60))
+    assert finding.rule == "temporary-buffers"
+    variables = {name for remedy in finding.remedies for name in remedy.settings}
+    assert "env.MALLOC_TRIM_THRESHOLD_" in variables
+    assert "env.NODE_OPTIONS" not in variables
+    assert rules(node(20)) == []  # A heap that each operation takes once can be its result.
+    assert rules(node(60, Memory.ANONYMOUS)) == ["returned-memory"]
 
 
 def test_buffers_are_recognised_without_operations_where_pages_come_and_go_or_more_do_than_before() -> None:
@@ -708,10 +838,17 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
     diagnosis = diagnose_profile(DiagnosisRequest(profile=made, before=before))
     facts = Facts.from_profile(made, before)
     true = [rule for rule in RULES if rule.condition(facts) and (rule.max_saving(facts) or 0) >= MIN_SAVING]
-    # What cost as much before the change is not why anything changed.
-    old = {rule: rule.evaluate(facts.before) if facts.before else None for rule in true}
-    new = [rule for rule in true if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price >= MIN_SAVING]
-    assert sorted(finding.title for finding in diagnosis.findings) == sorted(rule.title for rule in new)
+    # What cost as much before the change, or was as much, is not why anything changed.
+    if facts.before:
+        old = {rule: rule.evaluate(facts.before) for rule in true}
+        true = [
+            rule for rule in true if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price >= MIN_SAVING
+        ]
+    titles = sorted(finding.title for finding in diagnosis.findings)
+    assert set(titles) <= {rule.title for rule in true}
+    grown = [rule for rule in true if not facts.before or not rule.count or not rule.count(facts.before)]
+    assert {rule.title for rule in grown if not (facts.before and rule.max_saving(facts.before))} <= set(titles)
+    assert facts.before or titles == sorted(rule.title for rule in true)
     prices = [finding.price for finding in diagnosis.findings]
     assert prices == sorted(prices, reverse=True)
     assert all(MIN_SAVING <= price <= 1 for price in prices)

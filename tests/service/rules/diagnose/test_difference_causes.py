@@ -222,3 +222,21 @@ def test_what_a_java_runtime_touches_belongs_to_the_line_that_allocates() -> Non
     (part,) = explain(*sides).parts
     assert (part.place, part.source_file, part.source_line) == ("Load.main at Load.java:6", "Load.java", 6)
     assert (part.faults, part.place_faults) == (9_000, 9_000)
+
+
+def test_copies_after_a_fork_belong_to_the_lines_of_python_that_ran_after_it() -> None:
+    interpreter = Frame(function="_int_free", module="/usr/bin/python3.11")
+    image = (Memory.FILE_TEXT, Touch.FIRST, "/usr/bin/python3.11", interpreter, 50)
+    copied = (Memory.HEAP, Touch.AFTER_FORK, "", interpreter, 4_000)
+    lines = (
+        PythonLine(file="pool.py", function="load", line=5, faults=9_000),
+        PythonLine(file="pool.py", function="main", line=20, faults=3_500, after_fork=3_500),
+        PythonLine(file="pool.py", function="fork", line=18, faults=700, after_fork=200),
+    )
+    before = profiled(new(300, interpreter), image)
+    after = profiled(new(10_000, interpreter), copied, image).model_copy(update={"python_lines": lines})
+    parts = {part.cause: (part.place, part.place_faults) for part in explain(before, after).parts}
+    assert parts == {
+        FaultCause.NEW_MEMORY: ("load at pool.py:5", 9_000),
+        FaultCause.COPIED: ("main at pool.py:20", 3_500),
+    }
