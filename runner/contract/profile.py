@@ -233,6 +233,7 @@ class AllocatingLine(Strict):
     function: Label
     line: int = Field(ge=1, le=2**31)
     bytes: Count
+    """Bytes that were allocated, by the weights of the samples."""
 
 
 class Call(Strict):

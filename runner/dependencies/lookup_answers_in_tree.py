@@ -104,7 +104,7 @@ def answer_lookups(program_tree: ProgramTree, lookups: Lookups) -> Answers:
 
 
 def move_lookups(lookups: Lookups, tree: Path, other_tree: Path) -> Lookups:
-    """Return lookups in one tree as lookups in another tree: with paths of the other tree."""
+    """Return lookups in one tree as lookups in another one, without the missed paths: no answer depends on them."""
     old_tree, new_tree = f"{tree}", f"{other_tree}"
 
     def move_path(path: str) -> str:

@@ -198,9 +198,10 @@ def _list_visible_settings() -> Iterator[Path]:
 
 
 def _hide_kernel_folder() -> Iterator[str]:
-    """Yield the options that leave of ``/sys/kernel`` the settings of memory alone, by which allocators decide.
+    """Yield the options that hide ``/sys/kernel``, except for the memory settings in ``mm`` that allocators read.
 
-    The folder is the lock of the host: a program that sees it could keep every other command from measuring.
+    The folder serves as the lock of the host (``runner/host/lock.py``): a program that can open it could take the lock
+    and keep every other command from measuring.
     """
     if _KERNEL_FOLDER.is_dir():
         memory = str(_KERNEL_FOLDER / "mm")

@@ -140,7 +140,7 @@ class BuildAhead:
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
         """Return the last build, if that of a commit would be the same and is not in the cache."""
-        if self._builds_all or not self._last_built_commit or is_checked(commit):
+        if self._builds_all or not self._last_built_commit or is_built_anyway(commit):
             return None
         if self._builder.has_build(self._repository, commit, self._workload):
             return None
@@ -159,10 +159,12 @@ class BuildAhead:
 
     def _stop_reuse_if_wrong(self, commit: str, tree: Path) -> None:
         """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
-        if self._builds_all or not self._last_built_commit or not is_checked(commit):
+        if self._builds_all or not self._last_built_commit or not is_built_anyway(commit):
             return
-        order = (self._repository, self._last_built_commit, commit, self._workload)
-        changes = self._builder.find_unread_changes(*order, known_commit=self._last_built_commit)
+        last_commit = self._last_built_commit
+        changes = self._builder.find_unread_changes(
+            self._repository, last_commit, commit, self._workload, known_commit=last_commit
+        )
         if changes is None:
             return
         previous_tree, _ = self._builder.build(self._repository, self._last_built_commit, self._workload)
@@ -176,7 +178,7 @@ class BuildAhead:
     def _is_reuse_likely(self, commit: str) -> bool:
         """Return whether a commit will probably reuse the build of the previous one."""
         previous_commit = self._previous_commits.get(commit)
-        if self._builds_all or not self._last_built_commit or not previous_commit or is_checked(commit):
+        if self._builds_all or not self._last_built_commit or not previous_commit or is_built_anyway(commit):
             return False
         changes = self._builder.find_unread_changes(
             self._repository, previous_commit, commit, self._workload, known_commit=self._last_built_commit
@@ -238,7 +240,7 @@ class BuildAhead:
             self._workers.append(_Worker(program, order, self._clock))
 
 
-def is_checked(commit: str) -> bool:
+def is_built_anyway(commit: str) -> bool:
     """Return whether a commit belongs to the fixed one in twenty that is built although its build would be the same."""
     return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 

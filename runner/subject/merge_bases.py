@@ -43,7 +43,7 @@ class GateEnds(Struct, frozen=True):
     head
         The head of the pull request.
     base, measured_commit
-        What is compared: ``measured`` is head, or the merge of head into the target.
+        What is compared: ``measured_commit`` is head, or the merge of head into the target.
     merge_bases
         The commits at which both parted.
     """
@@ -90,7 +90,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
     with make_scratch_folder() as scratch:
         separated_repository = _separate_new_objects(repository, scratch)
         merge = _create_merge_commit(separated_repository, (base, head), ends, scratch)
-        yield replace(ends, repository=separated_repository, base=target, measured=merge)
+        yield replace(ends, repository=separated_repository, base=target, measured_commit=merge)
 
 
 def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:

@@ -25,8 +25,8 @@ def comment(report: Path) -> None:
     """Write the comment of a gate on its pull request, or edit the one that an earlier job wrote.
 
     REPORT is the file that `faultwatch gate --report FILE` wrote. The pull request is the one whose event started this
-    job, or the one of the workflow run that has ended. GITHUB_TOKEN is the token; the job needs `permissions:
-    pull-requests: write`.
+    job or, in a job started by `workflow_run`, the one that the finished workflow ran for. The token is read from
+    GITHUB_TOKEN; the job needs `permissions: pull-requests: write`.
     """
     from pydantic import ValidationError
 

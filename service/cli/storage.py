@@ -143,7 +143,7 @@ def retain(
 ) -> None:
     """Shrink old reports and profiles. Levels, drifts and events stay.
 
-    Thinning removes perf's output, the readings of single processes and logs, and merges all but the 200 heaviest
+    Thinning removes perf's output, logs, and the readings of individual processes, and merges all but the 200 heaviest
     stacks of each kind in a profile; all other numbers stay.
     With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
     metrics keep only the level.

@@ -58,9 +58,9 @@ def explain_faults(outcome: GateOutcome, links: Links) -> str:
         return ""
     return (
         "<details><summary>What a page fault is</summary>\n\n"
-        "The program uses an address to which no page of memory is mapped yet, and the kernel has to map one: because "
-        "the program touches the page for the first time, writes to a page that it shares, or had returned the page "
-        "to the kernel. A minor fault costs about half a microsecond of system time. A major fault waits for "
+        "The program uses an address that has no page of memory, or none that it may write to, so the kernel has to "
+        "map one: the program touches the page for the first time, writes to a page that it shares, or had returned "
+        "the page to the kernel. A minor fault costs about half a microsecond of system time. A major fault waits for "
         "storage. Base and head are executed interleaved on one host, so even one additional fault is detected if it "
         "repeats.\n\n</details>\n\n"
     )

@@ -36,6 +36,8 @@ def summarise_profile(profile: Profile) -> ProfileWithoutStacks:
         ],
         anatomy=profile.anatomy,
         census=profile.census,
+        python_lines=profile.python_lines,
+        java_lines=profile.java_lines,
         remarks=list(profile.remarks),
         diagnosis=diagnose_profile(DiagnosisRequest(profile=profile)),
         seconds_per_fault=Facts.from_profile(profile).seconds_per_fault,

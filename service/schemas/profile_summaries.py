@@ -7,7 +7,7 @@ from uuid import UUID
 
 from runner.contract import Case, Revision
 from runner.contract.diagnosis import Diagnosis
-from runner.contract.profile import Anatomy, Census, ProfileScope, StackKind
+from runner.contract.profile import AllocatingLine, Anatomy, Census, ProfileScope, PythonLine, StackKind
 from service.schemas.history import View
 
 
@@ -44,6 +44,10 @@ class ProfileWithoutStacks(View):
     kinds: list[StackHead]
     anatomy: Anatomy | None
     census: Census | None
+    python_lines: tuple[PythonLine, ...] = ()
+    """The lines of a Python program with the most faults."""
+    java_lines: tuple[AllocatingLine, ...] = ()
+    """The lines of a Java program that allocate most."""
     remarks: list[str]
     diagnosis: Diagnosis
     seconds_per_fault: float | None = None

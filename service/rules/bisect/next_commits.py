@@ -58,13 +58,13 @@ def choose_positions(
     return sorted(chosen_positions)
 
 
-def choose_target_shares(shares: Iterable[float], n_targets: int) -> list[float]:
-    """Return the shares of the probability at which further measurements divide it best, in order.
+def choose_target_shares(measured_shares: Iterable[float], n_targets: int) -> list[float]:
+    """Return the cumulative probabilities at which further measurements divide the probability best, in order.
 
-    Without any share that is measured already, they divide it into ``n_targets`` + 1 equal
-    parts. Otherwise each goes to the part that would be largest without it.
+    If nothing is measured yet, they divide it into ``n_targets`` + 1 equal parts. Otherwise each goes to the part
+    between ``measured_shares`` that would be largest without it.
     """
-    boundaries = sorted({0.0, 1.0, *(share for share in shares if 0 < share < 1)})
+    boundaries = sorted({0.0, 1.0, *(share for share in measured_shares if 0 < share < 1)})
     parts = list(pairwise(boundaries))
     targets_of_part = [0] * len(parts)
     for _ in range(n_targets):

@@ -85,7 +85,7 @@ def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Di
 
 
 def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[Number]], evidence: _Evidence) -> None:
-    """Add to the evidence what both environments measured. A count that does not repeat in one of them is none."""
+    """Add to the evidence what both environments measured. Counts that vary but overlap are no evidence."""
     for commit in first.keys() & second.keys():
         if first[commit] == second[commit] and len(first[commit]) == 1:
             evidence.equal_commits.add(commit)

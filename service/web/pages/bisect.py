@@ -187,7 +187,7 @@ def _build_profile_question(job: Job, culprits: Sequence[Culprit]) -> ProfileQue
 def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
     """Return the profiles of the first culprit and its parent, or the command that makes them."""
     if progress is None or not culprits:
-        return {"evidence": None, "evidence_scripts": []}
+        return evidence.make_context(None)
     culprit, request_ = culprits[0], progress.request
     sides = [
         ProfileFilter(subject=request_.subject, case=request_.case.name, revision=commit, host=request_.host.name)
@@ -196,11 +196,8 @@ def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit])
     environment = request_.environment.hash
     with get_database().reading() as session:
         view = profile.find_pair(session, sides[0], sides[1], (environment, environment))
-    return {
-        "evidence": view,
-        "evidence_scripts": profile.list_scripts() if view else [],
-        "evidence_command": commands.build_profile_command(request_.case, culprit.parent, culprit.commit),
-    }
+    command = commands.build_profile_command(request_.case, culprit.parent, culprit.commit)
+    return evidence.make_context(view, evidence_command=command)
 
 
 def list_bisects_about(drift: Drift) -> list[Job]:
@@ -282,7 +279,7 @@ def _list_culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
 
 
 def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
-    """Yield the measurements: those that were stored before first, then the others in the order of the search.
+    """Yield the measurements: first the runs that were already stored, then those of the search, in its order.
 
     Parameters
     ----------

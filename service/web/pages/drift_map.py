@@ -207,7 +207,8 @@ def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
 
 @cache
 def read_style() -> str:
-    """Return the style of a map that is a file of its own: its rules, and the colours of the pages that they use."""
+    """Return the CSS of a map that is served as an SVG file: its rules, and the variables of app.css that they use."""
+    # The variables stand before the first section of app.css, "Ground"; drift_map.css begins with a comment.
     rules = (_STATIC_FOLDER / "drift_map.css").read_text(encoding="utf-8")
     colours = (_STATIC_FOLDER / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
     used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))

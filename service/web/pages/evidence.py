@@ -40,6 +40,20 @@ _MAX_JOBS = 100
 _MAX_PAIRS = 20
 
 
+def make_context(view: Any, **further: Any) -> dict[str, Any]:
+    """Return all names that ``partials/evidence.html`` uses: what it shows of two profiles, and what is given."""
+    return {
+        "evidence": view,
+        "evidence_job": None,
+        "evidence_order": None,
+        "evidence_command": "",
+        "evidence_imported": False,
+        "evidence_others": (),
+        "evidence_scripts": profile.list_scripts() if view else [],
+        **further,
+    }
+
+
 def find_drift_profiles(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
     """Return what the page of a drift shows of the profiles of its sides.
 
@@ -57,14 +71,13 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
         is_imported = has_imported(before, after)
         question = None if is_imported else _build_question(session, drift)
         job = _find_open_job(session, question)
-    return {
-        "evidence": view,
-        "evidence_job": job,
-        "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
-        "evidence_command": "" if is_imported else _build_command(drift, before, after),
-        "evidence_imported": is_imported,
-        "evidence_scripts": profile.list_scripts() if view else [],
-    }
+    return make_context(
+        view,
+        evidence_job=job,
+        evidence_order={"drift": drift.id} if question and view is None and may_order(question) else None,
+        evidence_command="" if is_imported else _build_command(drift, before, after),
+        evidence_imported=is_imported,
+    )
 
 
 def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -90,11 +103,8 @@ def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[st
         if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
             profiled_pairs.append((pair, ids[0], ids[1]))
     view = profile.read_pair(session, profiled_pairs[0][1], profiled_pairs[0][2]) if profiled_pairs else None
-    return {
-        "evidence": view,
-        "evidence_others": [(pair.head[0].case, base, head) for pair, base, head in profiled_pairs[1:]],
-        "evidence_scripts": profile.list_scripts() if view else [],
-    }
+    others = [(pair.head[0].case, base, head) for pair, base, head in profiled_pairs[1:]]
+    return make_context(view, evidence_others=others)
 
 
 @bp.post("/profiles/jobs")

@@ -15,7 +15,7 @@ from runner.contract.code_trust import BuildStore
 from runner.execution.sandbox import Sandbox
 from runner.subject import build_ahead
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_ahead import BuildAhead, is_checked
+from runner.subject.build_ahead import BuildAhead, is_built_anyway
 from runner.subject.build_cache import BuildPlaces
 from runner.subject.build_inputs import Inputs
 from runner.subject.build_worker import decode_order, encode_order
@@ -208,7 +208,7 @@ def test_a_commit_that_changes_what_no_build_reads_uses_the_last_build(
     commits += [commit("Source", source="2"), commit("Later document", README="last")]
     recipe = workload(f"cp source program; echo built >>{tmp_path}/log")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    others = [made for made in commits if is_checked(made)]
+    others = [made for made in commits if is_built_anyway(made)]
     with BuildAhead(builder, repository, recipe, commits, 2, build_all=False) as builds:
         for number, made in enumerate(commits):
             tree, build = builds.build(made)
@@ -228,7 +228,7 @@ def test_the_first_commit_uses_the_nearest_build_that_is_kept(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(build_ahead, "is_checked", lambda made: False)
+    monkeypatch.setattr(build_ahead, "is_built_anyway", lambda made: False)
     commits = [commit("First", source="1", README="first")]
     commits += [commit(f"Document {number}", README=str(number)) for number in range(3)]
     commits += [commit("Break", source="broken"), commit("Nothing"), commit("Mend", source="1", README="last")]
@@ -272,7 +272,7 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
     said: list[str] = []
     builder = Builder(BuildPlaces(tmp_path / "builds"), {}, report_repeated_build=said.append)
     commits = [commit("First", README="first")] + [commit(f"Document {n}", README=n * "x") for n in range(1, 4)]
-    monkeypatch.setattr(build_ahead, "is_checked", lambda made: made == commits[2])
+    monkeypatch.setattr(build_ahead, "is_built_anyway", lambda made: made == commits[2])
     # The watch sees each question. What is asked of another process, which answers from the same files, it does not.
     recipe = workload("head -c $(stat -c %s README) /dev/zero >program")
     monkeypatch.setattr(Inputs, "may_depend_on", lambda *_: False)

@@ -1,15 +1,18 @@
 """An application on its own database, which is a copy of one that was filled once."""
 
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
+from jinja2 import StrictUndefined, Undefined
+from jinja2.runtime import missing
 
 from service.app import create_app
 from service.config.settings import Config
@@ -18,6 +21,19 @@ from service.store.engine.upgrade import upgrade_database
 from service.web import app_resources, settings_changes
 
 Fill = Callable[[FlaskClient], None]
+
+
+class StrictNames(StrictUndefined):
+    """Makes an error of a name that no page gives its template, and of an attribute that an object does not have.
+
+    For readers both render as nothing. A mapping, such as a form, may lack a key.
+    """
+
+    def __new__(cls, hint: str | None = None, obj: object = missing, *arguments: Any, **named: Any) -> Any:
+        """Return a lenient value for a missing key."""
+        return Undefined(hint, obj, *arguments, **named) if isinstance(obj, Mapping) else super().__new__(cls)
+
+
 _shared: list[Path] = []
 
 
@@ -80,6 +96,7 @@ def _read(folder: Path) -> bytes:
 @contextmanager
 def _create(home: Path) -> Iterator[APIFlask]:
     app = create_app(Config(home=home, database_url=f"sqlite:///{home / 'faultwatch.db'}"))
+    app.jinja_env.undefined = StrictNames
     try:
         yield app
     finally:

@@ -7,7 +7,7 @@ import uuid
 import pytest
 from flask.testing import FlaskClient
 
-from runner.contract.profile import StackKind
+from runner.contract.profile import AllocatingLine, PythonLine, StackKind
 from service.web.rendering.profile_view import build_stack_link
 from tests.service.web.application import application
 from tests.service.web.profiled import AFTER, BEFORE, FRAMES, sent
@@ -27,6 +27,18 @@ def test_a_profile_says_what_it_shows_with_sums(client: FlaskClient) -> None:
     assert "madvise 51" in page
     for form in ("folded", "speedscope", "pprof"):
         assert f"/faults.{form}" in client.get(f"/profiles/{AFTER.profile_id}").text
+
+
+def test_the_lines_for_which_a_runtime_faults_are_shown(client: FlaskClient) -> None:
+    line = PythonLine(file="serve.py", function="handle", line=10, faults=9_000)
+    allocating_line = AllocatingLine(file="Load.java", function="Load.main", line=6, bytes=64 << 20)
+    lines = {"profile_id": uuid.uuid4(), "python_lines": (line,), "java_lines": (allocating_line,)}
+    profile = AFTER.model_copy(update=lines)
+    address = f"/profiles/{profile.profile_id}"
+    assert client.put(f"/api/v1{address}", json=profile.model_dump(mode="json")).status_code == 201
+    page = read(client, address)
+    assert "serve.py:10 handle 9,000" in page
+    assert "Load.java:6 Load.main 64 MiB" in page
 
 
 def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
