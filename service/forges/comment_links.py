@@ -30,9 +30,13 @@ class Links:
     """Whether to offer the command by which a case is bisected."""
     accept: bool = False
     """Whether a service reads comments, so that one of them can accept the change."""
+    merge: bool = False
+    """Whether nothing can accept the change but the merge itself, because a job alone watches the pull request."""
 
 
-def build_links(address: str, report: GateReport, *, accept: bool = True, log_url: str = "") -> Links:
+def build_links(
+    address: str, report: GateReport, *, accept: bool = True, merge: bool = False, log_url: str = ""
+) -> Links:
     """Return the links of a comment.
 
     Parameters
@@ -41,13 +45,15 @@ def build_links(address: str, report: GateReport, *, accept: bool = True, log_ur
         The address of this service; empty if it has none.
     accept
         Whether the service reads comments.
+    merge
+        Whether a job alone watches the pull request.
     log_url
         The address of the log, if the report does not know it.
     """
     query = urlencode({"base": report.base, "head": report.head})
     log = log_url or report.log_url
     compare, definitions = (f"{address}/compare?{query}", f"{address}/definitions") if address else ("", "")
-    return Links(compare, log, definitions, _find_commits(report, log), accept=accept)
+    return Links(compare, log, definitions, _find_commits(report, log), accept=accept, merge=merge)
 
 
 def format_last_line(outcome: GateOutcome, links: Links) -> str:

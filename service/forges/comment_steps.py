@@ -14,7 +14,13 @@ _MAX_COMMAND_CHARACTERS = 1_000
 
 def offer_acceptance(outcome: GateOutcome, links: Links) -> str:
     """Return how the change is accepted; empty if nobody has to, somebody has, or nobody reads comments."""
-    if not links.accept or not outcome.needs_acceptance or outcome.accepted is not None:
+    if not outcome.needs_acceptance or outcome.accepted is not None:
+        return ""
+    if links.merge:
+        return (
+            "If this is intended, merge it although the check fails: later heads are compared with what is merged.\n\n"
+        )
+    if not links.accept:
         return ""
     return f"To accept it, comment {format_code('/faultwatch accept REASON')} (needs write access).\n\n"
 

@@ -27,7 +27,8 @@ def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
     if row.metric_verdict.metric in _TIME_METRICS:
         return ""
     moved_times = (verdicts[name] for name in _TIME_METRICS if name in verdicts and _has_moved(verdicts[name]))
-    return next((describe_levels(verdict) for verdict in moved_times), "") or _describe_price(case, row.metric_verdict)
+    measured_time = next((describe_levels(verdict) for verdict in moved_times), "")
+    return measured_time or _describe_price(case, row.metric_verdict, verdicts.get("user-time"))
 
 
 def describe_levels(verdict: MetricVerdict) -> str:
@@ -42,8 +43,18 @@ def _has_moved(verdict: MetricVerdict) -> bool:
     return has_clearly_moved(verdict) or (verdict.counts and verdict.verdict is Verdict.CHANGED)
 
 
-def _describe_price(case: CaseOutcome, verdict: MetricVerdict) -> str:
-    """Return what the change of a fault count is worth at the cost of a fault on this host."""
+def _describe_price(case: CaseOutcome, verdict: MetricVerdict, user_time: MetricVerdict | None) -> str:
+    """Return what the change of a fault count is worth at the cost of a fault on this host.
+
+    Empty if the program's own time clearly moved the other way: the faults are then a part of another trade, such as a
+    smaller heap that is collected faster.
+    """
+    if (
+        user_time is not None
+        and has_clearly_moved(user_time)
+        and _compute_growth(user_time) * _compute_growth(verdict) < 0
+    ):
+        return ""
     base, head = case.case.base, case.case.head
     cost = head.canary.seconds_per_fault if head.canary else None
     sides = _make_side(base, verdict.base, case), _make_side(head, verdict.head, case)
@@ -52,6 +63,10 @@ def _describe_price(case: CaseOutcome, verdict: MetricVerdict) -> str:
         return ""
     share = "" if price.share is None else f" ({format_percent(100 * price.share)})"
     return f"about {format_difference(price.seconds, 's')} of CPU time{share}"
+
+
+def _compute_growth(verdict: MetricVerdict) -> float:
+    return (verdict.head.level or 0) - (verdict.base.level or 0)
 
 
 def _make_side(report: Report, side: MeasuredSide, case: CaseOutcome) -> Side:

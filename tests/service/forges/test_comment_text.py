@@ -17,6 +17,7 @@ from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.gate import GateReport, JudgeChange
 from runner.contract.host_trust import Canary, CanaryCount
+from runner.contract.report import Reading
 from service.forges import comment_text
 from service.forges.comment_links import Links, build_links
 from service.forges.github import check_run_text
@@ -432,6 +433,37 @@ def test_the_first_line_says_how_much_time_the_faults_cost() -> None:
     assert "+2,000 faults (+2,000 %), about +2 ms of CPU time, in" in first.replace("\N{NO-BREAK SPACE}", " ").replace(
         "\N{NARROW NO-BREAK SPACE}", " "
     )
+
+
+def test_no_time_is_put_on_faults_if_the_programs_own_time_clearly_fell() -> None:
+    canary = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=9, counted=(9,)),), seconds_per_fault=1e-6)
+    case = made_gates.case([100] * 30, [2_100] * 30)
+    sides = {"base": 1.0, "head": 0.6}
+    faster = {
+        name: (side := getattr(case, name)).model_copy(
+            update={
+                "canary": canary,
+                "samples": tuple(
+                    sample.model_copy(
+                        update={"readings": dict(sample.readings) | {"user-time": Reading(value=seconds)}}
+                    )
+                    for sample in side.samples
+                ),
+            }
+        )
+        for name, seconds in sides.items()
+    }
+    outcome = judge_gate(made_gates.gate(case.model_copy(update=faster)))
+    comment = comment_text.build_comment(outcome, LINKS, MARKER)
+    assert "about" not in comment.partition("\n")[0]
+    assert "<code>user-time</code> is better" in comment
+
+
+def test_a_job_that_nothing_else_watches_says_that_merging_accepts() -> None:
+    links = Links(merge=True)
+    sentence = "If this is intended, merge it although the check fails"
+    assert sentence in comment_text.build_comment(judge_gate(made_gates.gate(OVER)), links, MARKER)
+    assert sentence not in comment_text.build_comment(judge_gate(made_gates.gate(SAME)), links, MARKER)
 
 
 @pytest.mark.parametrize(
