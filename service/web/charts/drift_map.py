@@ -29,6 +29,8 @@ _BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
 """Where a bar lies in its column, as a part of it."""
 _MAX_LEFT_SHARE = 0.31
 """Callouts of columns in this left part of the width are written to the right of their line, others to the left."""
+_MIN_SUBJECT = 16
+"""The number of characters that a callout keeps of a commit's subject."""
 _MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
 """Largest numbers of characters: of a callout on a phone; of its first part, and of all of it, elsewhere; of a line
 that appears on hover; of a row's name; and of a row's name on a phone."""
@@ -346,10 +348,13 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift) -> tuple[str, str]
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     move_text = move_text if event.confirmed else prefix_provisional(move_text)
     other_series = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
+    place = f" in {leading_drift.row[-1]}{other_series}"
+    if not event.blamed:
+        return move_text, place
+    # What is cut is the commit's subject, not the author.
     author = f" ({event.author})" if event.author else ""
-    return move_text, f" in {leading_drift.row[-1]}{other_series}" + (
-        f" · {event.blamed}{author}" if event.blamed else ""
-    )
+    room = _MAX_TEXT - min(len(move_text), _MAX_WHAT) - len(f"{place} · {author}")
+    return move_text, f"{place} · {_shorten_text(event.blamed, max(room, _MIN_SUBJECT))}{author}"
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:

@@ -127,6 +127,15 @@ def test_the_line_of_an_event_ends_at_its_case() -> None:
     assert callout.rest == " in b[n=1] and 3 more · Reuse the arena (Ada)"
 
 
+def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author() -> None:
+    blamed = "Reuse the arena of the tile that was drawn before it, if it is large enough for this one"
+    drawn = draw([drift("b[n=1]", 40, event="one")], [event("one", blamed=blamed)])
+    (callout,) = drawn.callouts
+    assert callout.rest.startswith(" in b[n=1] and 3 more · Reuse the arena of the t")
+    assert callout.rest.endswith("… (Ada)")
+    assert len(callout.what + callout.rest) <= 84
+
+
 @pytest.mark.parametrize("places", [(2, 5, 8), (20, 40, 59), (2, 30, 58), (30, 30, 30)])
 def test_no_callout_crosses_the_text_of_another_on_its_side(places: tuple[int, ...]) -> None:
     drifts = [drift("case", column, event=f"{n}") for n, column in enumerate(places)]
