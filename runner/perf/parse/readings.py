@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.report import Reading, Status
 from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
@@ -42,6 +43,8 @@ def assemble_readings(
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
+    requested_names = [read_name(Line(0, event), event) for event in requested_events]
+    rows = [_split_fused_modifier(row, {name.metric for name in requested_names}) for row in rows]
     check_clocks(rows)
     if started_together:
         check_running_times(rows)
@@ -65,10 +68,20 @@ def assemble_readings(
     }
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested_events:
-        readings = _check_requested(
-            readings, in_user_space, [read_name(Line(0, event), event) for event in requested_events]
-        )
+        readings = _check_requested(readings, in_user_space, requested_names)
     return PerfResult(readings, in_user_space)
+
+
+def _split_fused_modifier(row: Row, requested_metrics: Collection[str]) -> Row:
+    """Return the row of a requested tracepoint that perf counted in user space only, with the event's own name.
+
+    Where the kernel allows no more, perf appends ``:u`` to the name; if the name has a colon itself, ``u`` alone:
+    ``lock:contention_beginu`` (``evsel__fallback`` in ``tools/perf/util/evsel.c``).
+    """
+    metric = row.name.metric
+    if ":" not in metric or metric in requested_metrics or metric.removesuffix("u") not in requested_metrics:
+        return row
+    return replace(row, name=replace(row.name, metric=metric.removesuffix("u"), user_only=True))
 
 
 def _make_reading(row: Row) -> Reading:

@@ -323,6 +323,15 @@ class TestAsked:
         with pytest.raises(PerfOutputError, match="user space"):
             parse_csv(csv("7;;minor-faults;900;100.00;;"), requested_events=["minor-faults:u"])
 
+    def test_a_tracepoint_in_user_space_has_its_modifier_without_a_colon(self):
+        rows = csv("7;;faults:u;900;100.00;;", "0;;lock:contention_beginu;900;100.00;;")
+        result = parse_csv(rows, requested_events=["faults", "lock:contention_begin"])
+
+        assert result.readings["lock:contention_begin"].value == 0
+        assert "lock:contention_begin" in result.in_user_space
+        with pytest.raises(PerfOutputError, match="asked to count"):
+            parse_csv(rows, requested_events=["faults", "lock:contention_end"])
+
     def test_a_time_that_perf_leaves_out_is_not_counted(self):
         readings = parse_csv(csv("7;;faults;900;100.00;;"), requested_events=["faults", "user_time"]).readings
 
