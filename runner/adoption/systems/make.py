@@ -60,7 +60,12 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     ]
     return [
         BuildProposal(
-            "Make", build_shell_command(f"make{folder_option} {JOBS_OPTION}{target}"), ("make",), depth=file.count("/")
+            "Make",
+            build_shell_command(f"make{folder_option} {JOBS_OPTION}{target}"),
+            ("make",),
+            # The target of the project's name builds that one program.
+            builds_tests=bool(project_targets) and target != f" {project_targets[0]}",
+            depth=file.count("/"),
         )
         for target in targets
     ]

@@ -391,3 +391,14 @@ def test_scripts_that_start_the_project_are_run_by_the_shell_that_they_name() ->
         ("bash run.sh", True),
     ]
     assert scripts.propose(listing({"clean.sh": ""})) == []
+
+
+def test_the_default_target_of_a_makefile_builds_more_than_the_target_of_the_projects_name() -> None:
+    rules = "all: project tests\nproject: main.c\n\tcc -o project main.c\ntests: sums.c\n\tcc -o tests sums.c\n"
+    proposals = make.propose(listing({"Makefile": rules}, name="project"))
+    assert [(proposal.command.split()[-1].strip("'"), proposal.builds_tests) for proposal in proposals[:2]] == [
+        ("project", False),
+        ("-j$(nproc)", True),
+    ]
+    (alone, *_) = make.propose(listing({"Makefile": "all: main.c\n\tcc -o project main.c\n"}))
+    assert not alone.builds_tests
