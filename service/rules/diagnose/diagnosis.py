@@ -61,15 +61,17 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     """Return whether a finding costs more time than before the change; true if there is no earlier profile.
 
     Of what can be counted there must also be more than before: a share of the time grows as well where the rest of the
-    work shrinks, or by chance. The price before counts where it was too little to speak of, too.
+    work shrinks, or by chance. The time that it took before counts too, where it was too short to speak of as well.
     """
     before = facts.before
     if before is None:
         return True
+    # Shares of the time before are of another total.
+    time_ratio = before.cpu_seconds / facts.cpu_seconds if facts.cpu_seconds else 0.0
     if rule.count is None:
         earlier_finding = rule.evaluate(before)
-        return earlier_finding is None or finding.price - earlier_finding.price >= MIN_SAVING
+        return earlier_finding is None or finding.price - earlier_finding.price * time_ratio >= MIN_SAVING
     counts = [rule.count(side) for side in (before, facts)]
     price_of_growth = finding.price * (counts[1] - counts[0]) / counts[1] if counts[1] else 0.0
-    earlier_price = (rule.max_saving(before) or 0.0) if counts[0] else 0.0
+    earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if counts[0] else 0.0
     return min(price_of_growth, finding.price - earlier_price) >= MIN_SAVING

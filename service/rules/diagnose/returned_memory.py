@@ -26,8 +26,8 @@ MIN_REPEATED_COST = 0.05
 MIN_GROWTH_FACTOR = 2.0
 """The factor in pages that come and go from which a change did it."""
 _RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
-_MALLOC_MEMORY = frozenset({Memory.HEAP, Memory.ARENA})
-"""Memory that only malloc takes: what a collector manages, it maps itself."""
+_MALLOC_MEMORY = frozenset({Memory.HEAP})
+"""Memory that only malloc takes: what a collector manages, it maps itself, and it can look like an arena of malloc."""
 _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 

@@ -512,6 +512,15 @@ def test_what_costs_as_much_before_the_change_is_not_why_it_changed() -> None:
     assert rules(more, same) == ["returned-memory"]
 
 
+def test_twice_as_much_of_what_already_took_half_of_the_time_is_why_it_takes_longer() -> None:
+    def given_back(times: int, seconds: float) -> Profile:
+        touches = {touch: times * faults for touch, faults in AGAIN.items()}
+        return profile(anatomy(touches), cost=0.5, calls={"madvise": times * 99}, readings={"task-clock": seconds})
+
+    assert rules(given_back(2, seconds=2.0), given_back(1, seconds=1.0)) == ["returned-memory"]
+    assert rules(given_back(2, seconds=1.0), given_back(1, seconds=1.0)) == [], "it takes as long as before"
+
+
 def test_a_share_of_the_time_that_grew_while_the_faults_are_the_same_is_not_why_anything_changed() -> None:
     before, faster = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.3, 0.5))
     a_few_more = {**AGAIN, Touch.AFTER_MADVISE: 10_000}
@@ -533,12 +542,13 @@ def test_of_what_an_interpreter_copies_at_each_fork_only_what_is_added_counts() 
     assert rules(forked(2_600, 2, frames=PYTHON), never_forked) == []
 
 
-def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so() -> None:
+@pytest.mark.parametrize("memory", [Memory.ANONYMOUS, Memory.ARENA])
+def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so(memory: Memory) -> None:
     kinds = (
-        FaultKind(memory=Memory.ANONYMOUS, touch=Touch.AFTER_MUNMAP, faults=10_000),
+        FaultKind(memory=memory, touch=Touch.AFTER_MUNMAP, faults=10_000),
         FaultKind(memory=Memory.FILE_TEXT, touch=Touch.FIRST, file="/opt/jdk/lib/server/libjvm.so", faults=0),
     )
-    jvm = profile(anatomy(UNMAPPED, kinds=kinds), cost=0.3, calls={"mmap": 99}, operations=None)
+    jvm = profile(anatomy(UNMAPPED, memory, kinds=kinds), cost=0.3, calls={"mmap": 99}, operations=None)
     (finding,) = findings(jvm)
     assert finding.rule == "returned-memory"
     assert "the JVM had given back" in finding.evidence[0]
@@ -840,9 +850,12 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
     true = [rule for rule in RULES if rule.condition(facts) and (rule.max_saving(facts) or 0) >= MIN_SAVING]
     # What cost as much before the change, or was as much, is not why anything changed.
     if facts.before:
+        time_ratio = facts.before.cpu_seconds / facts.cpu_seconds if facts.cpu_seconds else 0.0
         old = {rule: rule.evaluate(facts.before) for rule in true}
         true = [
-            rule for rule in true if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price >= MIN_SAVING
+            rule
+            for rule in true
+            if not (was := old[rule]) or (rule.max_saving(facts) or 0) - was.price * time_ratio >= MIN_SAVING
         ]
     titles = sorted(finding.title for finding in diagnosis.findings)
     assert set(titles) <= {rule.title for rule in true}
