@@ -66,8 +66,7 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     before = facts.before
     if before is None:
         return True
-    # Shares of the time before are of another total.
-    time_ratio = before.cpu_seconds / facts.cpu_seconds if facts.cpu_seconds else 0.0
+    time_ratio = compute_time_ratio(before, facts)
     if rule.count is None:
         earlier_finding = rule.evaluate(before)
         return earlier_finding is None or finding.price - earlier_finding.price * time_ratio >= MIN_SAVING
@@ -75,3 +74,13 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     price_of_growth = finding.price * (counts[1] - counts[0]) / counts[1] if counts[1] else 0.0
     earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if counts[0] else 0.0
     return min(price_of_growth, finding.price - earlier_price) >= MIN_SAVING
+
+
+def compute_time_ratio(before: Facts, after: Facts) -> float:
+    """Return the CPU time of an operation before, in those after: a share of the one is another share of the other.
+
+    1 where operations are unknown: a longer time can then be more work, of which everything has the same share.
+    """
+    if not before.operations or not after.operations or not after.cpu_seconds:
+        return 1.0
+    return (before.cpu_seconds / before.operations) / (after.cpu_seconds / after.operations)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
 from runner.contract.report import Environment
-from service.rules.diagnose.diagnosis import RULES, diagnose_profile
+from service.rules.diagnose.diagnosis import RULES, compute_time_ratio, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
 from tests.service.profiles import FAULTING, FRAMES, MAIN, STORAGE, UNMAPPING, anatomy, area, profile, stacks
@@ -519,6 +519,8 @@ def test_twice_as_much_of_what_already_took_half_of_the_time_is_why_it_takes_lon
 
     assert rules(given_back(2, seconds=2.0), given_back(1, seconds=1.0)) == ["returned-memory"]
     assert rules(given_back(2, seconds=1.0), given_back(1, seconds=1.0)) == [], "it takes as long as before"
+    twice_the_work = given_back(2, seconds=2.0).model_copy(update={"operations": None})
+    assert rules(twice_the_work, given_back(1, seconds=1.0)) == [], "it can be more work"
 
 
 def test_a_share_of_the_time_that_grew_while_the_faults_are_the_same_is_not_why_anything_changed() -> None:
@@ -850,7 +852,7 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
     true = [rule for rule in RULES if rule.condition(facts) and (rule.max_saving(facts) or 0) >= MIN_SAVING]
     # What cost as much before the change, or was as much, is not why anything changed.
     if facts.before:
-        time_ratio = facts.before.cpu_seconds / facts.cpu_seconds if facts.cpu_seconds else 0.0
+        time_ratio = compute_time_ratio(facts.before, facts)
         old = {rule: rule.evaluate(facts.before) for rule in true}
         true = [
             rule
