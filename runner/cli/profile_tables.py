@@ -54,9 +54,11 @@ def show_anatomy_and_stacks(profile: Profile) -> None:
     if profile.anatomy:
         _show_anatomy(console, profile.anatomy)
     if profile.python_lines:
-        _show_python_lines(console, profile.python_lines)
+        faults = [(f"{line.faults:,}", line) for line in profile.python_lines]
+        _show_runtime_lines(console, "Python", "faults", faults)
     if profile.java_lines:
-        _show_java_lines(console, profile.java_lines)
+        allocations = [(number_text.format_quantity(line.bytes, "bytes"), line) for line in profile.java_lines]
+        _show_runtime_lines(console, "Java", "allocated", allocations)
     for stacks in profile.stack_profiles:
         _show_stacks(console, profile, stacks)
     if profile.census:
@@ -103,23 +105,14 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(table)
 
 
-def _show_python_lines(console: Console, lines: Sequence[PythonLine]) -> None:
-    """Print the lines of a Python program that fault most, with the libraries that they call."""
+def _show_runtime_lines(
+    console: Console, language: str, quantity: str, lines: Sequence[tuple[str, PythonLine | AllocatingLine]]
+) -> None:
+    """Print the lines for which a runtime faults or allocates most, with their quantities."""
     table = Table(box=None, padding=(0, 2, 0, 2))
-    table.add_column("faults", justify="right")
-    table.add_column("line of Python, with what it calls", overflow="fold")
-    for line in lines[:_MAX_SITES]:
-        table.add_row(f"{line.faults:,}", escape_text(f"{line.function}  {line.file}:{line.line}"))
-    console.print(table)
-
-
-def _show_java_lines(console: Console, lines: Sequence[AllocatingLine]) -> None:
-    """Print the lines of a Java program that allocate most."""
-    table = Table(box=None, padding=(0, 2, 0, 2))
-    table.add_column("allocated", justify="right")
-    table.add_column("line of Java, with what it calls", overflow="fold")
-    for line in lines[:_MAX_SITES]:
-        amount = number_text.format_quantity(line.bytes, "bytes")
+    table.add_column(quantity, justify="right")
+    table.add_column(f"line of {language}, with what it calls", overflow="fold")
+    for amount, line in lines[:_MAX_SITES]:
         table.add_row(amount, escape_text(f"{line.function}  {line.file}:{line.line}"))
     console.print(table)
 

@@ -12,7 +12,9 @@ FORMAT_NAMES = tuple(LOAD_GENERATOR_READERS)
 
 def recognises(source: Source, name: str) -> bool:
     """Return whether this is what one load generator prints, and no other one."""
-    return [other for other in FORMAT_NAMES if _is_readable(source.text, other)] == [name]
+    if not _is_readable(source.text, name):
+        return False
+    return not any(_is_readable(source.text, other) for other in FORMAT_NAMES if other != name)
 
 
 def read(source: Source, defaults: ImportDefaults, name: str) -> list[ImportedRun]:

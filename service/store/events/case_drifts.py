@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.events.lifecycle import CLOSED
 from service.schemas.triage import CaseDrift, CaseDriftList
+from service.store.events.events import MOST_IMPORTANT_FIRST
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Series
 
 
@@ -47,8 +48,8 @@ def list_case_events(session: Session, case_key: str, limit: int) -> tuple[list[
     is_of_case = Event.id.in_(event_ids)
     total = session.scalar(select(func.count()).select_from(Event).where(is_of_case)) or 0
     is_closed = when((Event.state.in_(CLOSED), 1), else_=0)
-    order = is_closed, Event.below_floor, Event.importance.desc(), Event.found_at.desc(), Event.id.desc()
-    return list(session.scalars(select(Event.id).where(is_of_case).order_by(*order).limit(limit))), total
+    open_first = select(Event.id).where(is_of_case).order_by(is_closed, *MOST_IMPORTANT_FIRST)
+    return list(session.scalars(open_first.limit(limit))), total
 
 
 def _select_series(case_key: str) -> Select[int]:

@@ -121,6 +121,10 @@ _ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
 }
 
 
+MOST_IMPORTANT_FIRST = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
+"""The order of the first page: those below their floors come last."""
+
+
 def list_page(  # noqa: PLR0917 - a page of a list
     session: Session,
     event_filter: EventFilter,
@@ -193,8 +197,7 @@ def list_assignees(session: Session) -> list[str]:
 
 def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return events in the order of the first page: the most important first, those below their floors last."""
-    order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
-    ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
+    ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*MOST_IMPORTANT_FIRST))
     return list_in_order(session, list(ids))
 
 
