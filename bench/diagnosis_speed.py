@@ -4,14 +4,12 @@ import resource
 import tempfile
 import time
 import uuid
-from contextlib import ExitStack
 from pathlib import Path
 
 from bench.store_service import Service
 from runner.measuring.trial import Trial
-from runner.profile.case_profiler import Collector, collect_profile, compute_expected_counts
+from runner.profile.case_profiler import Collector, collect_profile, compute_expected_counts, open_profiling
 from runner.profile.elf import choose_call_graph
-from runner.profile.permissions import detect_recording_permissions
 from runner.reporting.client import Service as Client
 
 
@@ -19,14 +17,16 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
     """Return the seconds, the seconds of CPU and the faults of one profile: recorded, dissected, folded, uploaded."""
     made = collect_profile(trial, with_times=False)
     expected = compute_expected_counts(made.readings)
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder, ExitStack() as cleanup:
+    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder, open_profiling() as profiling:
         service = Service(Path(folder, "home"))
         try:
             began, used = time.monotonic(), _cpu()
             collector = Collector.for_trial(
-                trial, choose_call_graph(trial.program), detect_recording_permissions(), Path(folder), cleanup
+                trial, choose_call_graph(trial.program), profiling.permissions, profiling.cleanup
             )
-            faults, anatomy, census, _ = collector.record_faults(expected)
+            _, pending_anatomy = collector.record_faults(expected)
+            pending_faults = collector.record_fault_stacks(expected, expected.faults)
+            (anatomy, census), faults = pending_anatomy.result(), pending_faults.result()
             frames = tuple(collector.frame_table.frames)
             told = {"frames": frames, "faults": faults, "anatomy": anatomy, "census": census}
             profile = made.model_copy(update={"profile_id": uuid.uuid4(), **told})

@@ -16,7 +16,7 @@ from runner.measuring.cold_files import EvictionError
 from runner.measuring.comparison import ComparisonResult, Pairs, raise_priority, sample_interleaved
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
-from runner.profile.case_profiler import Progress, collect_profile
+from runner.profile.case_profiler import Progress, open_profiling
 from runner.workload.remedy import apply_remedy
 
 _PAIRS = Pairs(min_pairs=2, max_pairs=6)
@@ -90,13 +90,15 @@ def explain_regression(
     started_at = time.monotonic()
     deadline = started_at + seconds
     try:
-        profiles = [
-            collect_profile(trial, counted=sample, progress=_name_side(progress, name))
-            for name, trial, sample in (
-                ("base", regressed_case.base, regressed_case.base_sample),
-                ("head", regressed_case.head, regressed_case.head_sample),
-            )
-        ]
+        with open_profiling() as profiling:
+            pending_profiles = [
+                profiling.record_case(trial, counted=sample, progress=_name_side(progress, name))
+                for name, trial, sample in (
+                    ("base", regressed_case.base, regressed_case.base_sample),
+                    ("head", regressed_case.head, regressed_case.head_sample),
+                )
+            ]
+            profiles = [assemble() for assemble in pending_profiles]
         request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=regressed_case.changed_lines)
         diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:

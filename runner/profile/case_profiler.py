@@ -1,10 +1,14 @@
-"""Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting."""
+"""Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting.
+
+Recordings are read in the background while the next execution records.
+"""
 
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -56,6 +60,13 @@ from runner.workload import Workload
 
 Progress = Callable[[str], None]
 
+_READER_NICENESS = 19
+"""The lowest priority, so that reading a recording takes little time from the program that is being recorded."""
+
+
+def _lower_thread_priority() -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _READER_NICENESS)
+
 
 class Collector(Struct):
     """Collects the parts of one profile.
@@ -68,6 +79,8 @@ class Collector(Struct):
         The words before commands that read recordings and binaries, see :func:`build_reader_prefix`.
     frame_table
         The frames of all stacks.
+    reader
+        Reads recordings, one at a time, while the program is executed again.
     cleanup
         Removes at the end of the profile what the program leaves behind for it.
     without_callers
@@ -80,6 +93,7 @@ class Collector(Struct):
     scratch: Path
     sandbox_prefix: list[str]
     frame_table: FrameTable
+    reader: ThreadPoolExecutor
     cleanup: ExitStack
     remarks: list[str] = field(default_factory=list)
     without_callers: list[StackKind] = field(default_factory=list)
@@ -90,18 +104,20 @@ class Collector(Struct):
         trial: Trial,
         call_graph: CallGraph,
         permissions: RecordingPermissions,
-        scratch: Path,
         cleanup: ExitStack,
     ) -> "Collector":
         """Return a new, empty collector for the profile of a trial."""
+        scratch = cleanup.enter_context(make_scratch_folder())
+        reader = cleanup.enter_context(ThreadPoolExecutor(1, "profile-reader", initializer=_lower_thread_priority))
         sandbox_prefix = build_reader_prefix(trial.sandbox, scratch, trial.tree)
         frame_table = FrameTable(partial(find_source_lines, sandbox_prefix=sandbox_prefix))
-        return cls(trial, call_graph, permissions, scratch, sandbox_prefix, frame_table, cleanup)
+        return cls(trial, call_graph, permissions, scratch, sandbox_prefix, frame_table, reader, cleanup)
 
-    def record_faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:
-        """Record each fault with its address in one execution, and some with their stacks in another.
+    def record_faults(self, expected: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
+        """Record each fault with its address in one execution; return its sample, and the faults by memory and touch.
 
-        Not in the same one, because kernels confuse the events if two of them sample the same fault.
+        Their stacks are recorded in another one, because kernels confuse the events if two of them sample the same
+        fault.
         """
         faults_file, period = self.scratch / "faults.data", recording_plan.compute_faults_period(expected)
         permissions = self.permissions
@@ -118,17 +134,14 @@ class Collector(Struct):
         strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         compiled_code = self._follow_compiled_code()
         sample = self._execute_recorded(plans, compiled_code, *([strace] if strace else []))
-        readings = sample.processes[0] if sample.processes else sample.readings
-        faults = int(_get_value(readings, "page-faults") or 0)
-        # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
-        with ThreadPoolExecutor(1) as background:
-            pending_anatomy = background.submit(
-                self._collect_events, period, faults_file, calls_file, strace, compiled_code
-            )
-            stacks = self._record_fault_stacks(expected, faults)
-            anatomy_builder = pending_anatomy.result()
-        census = anatomy_builder.build_census("strace" if strace else "tracepoints")
-        return stacks, anatomy_builder.build_anatomy(faults, partial(locate_places, self.frame_table)), census, sample
+
+        def read() -> tuple[Anatomy, Census]:
+            anatomy_builder = self._collect_events(period, faults_file, calls_file, strace, compiled_code)
+            census = anatomy_builder.build_census("strace" if strace else "tracepoints")
+            anatomy = anatomy_builder.build_anatomy(_count_faults(sample), partial(locate_places, self.frame_table))
+            return anatomy, census
+
+        return sample, self.reader.submit(read)
 
     def _collect_events(
         self,
@@ -138,7 +151,17 @@ class Collector(Struct):
         strace: StraceRecording | None,
         compiled_code: CompiledCode,
     ) -> AnatomyBuilder:
-        """Return the recorded faults by memory and touch, with the calls that map memory."""
+        """Return a builder that has read the recorded faults and the calls that map memory.
+
+        Parameters
+        ----------
+        faults_file
+            perf's recording of the faults. It has the calls too if each fault is recorded, with tracepoints.
+        calls_file
+            perf's recording of the calls alone, if only some faults are recorded, with tracepoints.
+        strace
+            The recording of the calls without tracepoints.
+        """
         anatomy_builder = AnatomyBuilder(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         anatomy_builder.add_events(
             compiled_code.name_functions(
@@ -150,7 +173,7 @@ class Collector(Struct):
             anatomy_builder.add_calls(self._read_events(calls_file, *CALL_FIELDS))
         return anatomy_builder
 
-    def _record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:
+    def record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> Future[StackProfile]:
         """Record the stacks of faults in one execution, scaled to the counted number."""
         stacks_file, period = (
             self.scratch / "stacks.data",
@@ -159,10 +182,14 @@ class Collector(Struct):
         options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
-        weighted_stacks = count_stacks(compiled_code.name_functions(self._read_events(stacks_file, *STACK_FIELDS)))
-        return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, counted)
 
-    def record_times(self, expected: ExpectedCounts) -> tuple[StackProfile, StackProfile]:
+        def read() -> StackProfile:
+            weighted_stacks = count_stacks(compiled_code.name_functions(self._read_events(stacks_file, *STACK_FIELDS)))
+            return self._build_stack_profile(StackKind.FAULTS, weighted_stacks, period, stacks_file, counted)
+
+        return self.reader.submit(read)
+
+    def record_times(self, expected: ExpectedCounts) -> Future[tuple[StackProfile, StackProfile]]:
         """Record where the CPU time goes and where threads wait, in one execution."""
         on_cpu_file, off_cpu_file = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
         clock_period = recording_plan.compute_clock_period(expected, self.call_graph)
@@ -179,20 +206,20 @@ class Collector(Struct):
         )
         compiled_code = self._follow_compiled_code()
         self._execute_recorded(plans, compiled_code)
-        running_stacks = count_stacks(compiled_code.name_functions(self._read_events(on_cpu_file, *STACK_FIELDS)))
-        waiting_stacks = sum_blocked_time(compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS)))
-        return (
-            self._build_stack_profile(
-                StackKind.ON_CPU, running_stacks, clock_period, on_cpu_file, running_stacks.samples * clock_period
-            ),
-            self._build_stack_profile(
-                StackKind.OFF_CPU,
-                waiting_stacks,
-                switch_period,
-                off_cpu_file,
-                waiting_stacks.stacks.total() * switch_period,
-            ),
-        )
+
+        def read() -> tuple[StackProfile, StackProfile]:
+            running_stacks = count_stacks(compiled_code.name_functions(self._read_events(on_cpu_file, *STACK_FIELDS)))
+            waiting_stacks = sum_blocked_time(
+                compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS))
+            )
+            running_time = running_stacks.samples * clock_period
+            waiting_time = waiting_stacks.stacks.total() * switch_period
+            return (
+                self._build_stack_profile(StackKind.ON_CPU, running_stacks, clock_period, on_cpu_file, running_time),
+                self._build_stack_profile(StackKind.OFF_CPU, waiting_stacks, switch_period, off_cpu_file, waiting_time),
+            )
+
+        return self.reader.submit(read)
 
     def count_python_lines(self) -> tuple[PythonLine, ...]:
         """Return the faults of the lines of a Python program, counted in one execution; none if it fails."""
@@ -204,8 +231,8 @@ class Collector(Struct):
             self.remarks.append(f"the faults of the Python lines could not be counted: {failure}"[:1000])
         return recorder.lines
 
-    def record_java_allocations(self) -> Path:
-        """Record the allocations of a Java program in one execution; return the recording, empty if that fails."""
+    def record_java_lines(self, jfr: Path) -> Future[tuple[AllocatingLine, ...]]:
+        """Record the allocations of a Java program in one execution; return its lines, none if that fails."""
         recorder = JavaLineRecorder(self.trial.tree)
         variables = recorder.add_variables(self.trial.variables)
         try:
@@ -214,12 +241,12 @@ class Collector(Struct):
             self.remarks.append(f"the allocations of the Java lines could not be recorded: {failure}"[:1000])
         recording = self.scratch / "allocations.jfr"
         recording.write_bytes(recorder.recording)
-        return recording
 
-    def read_java_lines(self, jfr: Path, recording: Path) -> tuple[AllocatingLine, ...]:
-        """Return the lines of a Java program that allocate, from a recording."""
-        text = print_allocations(jfr, recording, self.sandbox_prefix)
-        return parse_allocations(text, self.trial.tree.absolute())
+        def read() -> tuple[AllocatingLine, ...]:
+            text = print_allocations(jfr, recording, self.sandbox_prefix)
+            return parse_allocations(text, self.trial.tree.absolute())
+
+        return self.reader.submit(read)
 
     def _follow_compiled_code(self) -> CompiledCode:
         """Return what names the functions that one execution compiles."""
@@ -247,6 +274,117 @@ class Collector(Struct):
         )
 
 
+@contextmanager
+def open_profiling() -> Iterator["Profiling"]:
+    """Yield what profiles cases one after the other; remove all recordings at the end."""
+    with ExitStack() as cleanup:
+        yield Profiling(detect_recording_permissions(), cleanup)
+
+
+class Profiling(Struct, frozen=True):
+    """Profiles cases: while one is executed, the recordings of the one before are read."""
+
+    permissions: RecordingPermissions
+    cleanup: ExitStack
+
+    def record_case(
+        self,
+        trial: Trial,
+        *,
+        call_graph: CallGraph | None = None,
+        with_times: bool = True,
+        counted: Sample | None = None,
+        progress: Progress = lambda _: None,
+    ) -> Callable[[], Profile]:
+        """Execute a case as often as its profile needs; return what waits for the profile and returns it.
+
+        Parameters
+        ----------
+        call_graph
+            How perf unwinds stacks; by default what the program's files allow.
+        with_times
+            Record CPU time and waiting as well as faults.
+        counted
+            A sample that this trial has just taken, which saves the execution that warms up and the one that counts.
+
+        Raises
+        ------
+        ExecutionFailure
+            If the program fails.
+        FaultwatchError
+            If the host forbids it, or (from what is returned) perf's output cannot be parsed.
+        """
+        # Count once without recording, for the expected numbers and the references.
+        started_at = datetime.now(UTC)
+        restore_tree(trial.tree)
+        if counted is None:
+            progress("counting")
+            if not trial.is_cold:
+                trial.warm_up()
+            counted = trial.execute()
+        references = _measure_references(trial, progress)
+        expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
+        # Record: the faults, the lines of runtimes, then the CPU time and the waiting.
+        chosen_graph, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
+        collector = Collector.for_trial(trial, chosen_graph, self.permissions, self.cleanup)
+        collector.remarks += (*reason, *self.permissions.remarks)
+        progress("recording faults")
+        recorded_sample, pending_anatomy = collector.record_faults(expected)
+        pending_faults = collector.record_fault_stacks(expected, _count_faults(recorded_sample))
+        python_lines: tuple[PythonLine, ...] = ()
+        pending_java_lines: Future[tuple[AllocatingLine, ...]] | None = None
+        if _get_scope(trial.workload) == "process":
+            if executes_python(trial.mapped_files):
+                progress("counting the faults of Python lines")
+                python_lines = collector.count_python_lines()
+            if jfr := find_jfr(trial.mapped_files):
+                progress("recording which Java lines allocate")
+                pending_java_lines = collector.record_java_lines(jfr)
+        pending_times: Future[tuple[StackProfile, StackProfile]] | None = None
+        if with_times:
+            progress("recording CPU time and waiting")
+            pending_times = collector.record_times(expected)
+        finished_at = datetime.now(UTC)
+
+        def assemble() -> Profile:
+            """Assemble the profile, with paths relative to the tree."""
+            anatomy, census = pending_anatomy.result()
+            faults = pending_faults.result()
+            on_cpu, off_cpu = pending_times.result() if pending_times else (None, None)
+            root = f"{trial.tree.absolute()}/"
+            frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
+            collector.remarks += describe_missing_callers(collector.without_callers, chosen_graph)
+            collector.remarks += describe_missing_symbols(frames, trial.tree)
+            return Profile(
+                profile_id=uuid.uuid4(),
+                subject=trial.subject.name,
+                revision=trial.subject.revision,
+                case=trial.subject.case,
+                host=trial.host,
+                environment=trial.environment,
+                runner_version=get_version(),
+                started_at=started_at,
+                finished_at=finished_at,
+                scope=_get_scope(trial.workload),
+                processes=trial.processes,
+                operations=_compute_operations(counted.readings),
+                readings=counted.readings,
+                references=references,
+                overhead_percent=_compute_overhead_percent(counted.readings, recorded_sample.readings),
+                frames=frames,
+                faults=faults,
+                on_cpu=on_cpu,
+                off_cpu=off_cpu,
+                anatomy=_make_anatomy_relative(anatomy, root),
+                census=census,
+                python_lines=python_lines,
+                java_lines=pending_java_lines.result() if pending_java_lines else (),
+                remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
+            )
+
+        return assemble
+
+
 def collect_profile(
     trial: Trial,
     *,
@@ -255,87 +393,11 @@ def collect_profile(
     counted: Sample | None = None,
     progress: Progress = lambda _: None,
 ) -> Profile:
-    """Profile a case. None of the executions is a sample.
-
-    Parameters
-    ----------
-    call_graph
-        How perf unwinds stacks; by default what the program's files allow.
-    with_times
-        Record CPU time and waiting as well as faults.
-    counted
-        A sample that this trial has just taken, which saves the execution that warms up and the one that counts.
-
-    Raises
-    ------
-    ExecutionFailure
-        If the program fails.
-    FaultwatchError
-        If the host forbids it, or perf's output cannot be parsed.
-    """
-    # Count once without recording, for the expected numbers and the references.
-    started_at = datetime.now(UTC)
-    permissions = detect_recording_permissions()
-    restore_tree(trial.tree)
-    if counted is None:
-        progress("counting")
-        if not trial.is_cold:
-            trial.warm_up()
-        counted = trial.execute()
-    references = _measure_references(trial, progress)
-    expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
-    # Record: the faults, then the CPU time and the waiting.
-    chosen_graph, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
-    with make_scratch_folder() as folder, ExitStack() as cleanup:
-        collector = Collector.for_trial(trial, chosen_graph, permissions, folder, cleanup)
-        collector.remarks += (*reason, *permissions.remarks)
-        progress("recording faults")
-        faults, anatomy, census, recorded_sample = collector.record_faults(expected)
-        python_lines: tuple[PythonLine, ...] = ()
-        if _get_scope(trial.workload) == "process" and executes_python(trial.mapped_files):
-            progress("counting the faults of Python lines")
-            python_lines = collector.count_python_lines()
-        with ThreadPoolExecutor(1) as background:  # the next execution takes as long as reading this one's recording
-            pending_lines: Future[tuple[AllocatingLine, ...]] | None = None
-            if _get_scope(trial.workload) == "process" and (jfr := find_jfr(trial.mapped_files)):
-                progress("recording which Java lines allocate")
-                pending_lines = background.submit(collector.read_java_lines, jfr, collector.record_java_allocations())
-            on_cpu = off_cpu = None
-            if with_times:
-                progress("recording CPU time and waiting")
-                on_cpu, off_cpu = collector.record_times(expected)
-            java_lines = pending_lines.result() if pending_lines else ()
-    # Assemble the profile, with paths relative to the tree.
-    root = f"{trial.tree.absolute()}/"
-    frames = tuple(_make_frame_relative(frame, root) for frame in collector.frame_table.frames)
-    collector.remarks += describe_missing_callers(collector.without_callers, chosen_graph)
-    collector.remarks += describe_missing_symbols(frames, trial.tree)
-    return Profile(
-        profile_id=uuid.uuid4(),
-        subject=trial.subject.name,
-        revision=trial.subject.revision,
-        case=trial.subject.case,
-        host=trial.host,
-        environment=trial.environment,
-        runner_version=get_version(),
-        started_at=started_at,
-        finished_at=datetime.now(UTC),
-        scope=_get_scope(trial.workload),
-        processes=trial.processes,
-        operations=_compute_operations(counted.readings),
-        readings=counted.readings,
-        references=references,
-        overhead_percent=_compute_overhead_percent(counted.readings, recorded_sample.readings),
-        frames=frames,
-        faults=faults,
-        on_cpu=on_cpu,
-        off_cpu=off_cpu,
-        anatomy=_make_anatomy_relative(anatomy, root),
-        census=census,
-        python_lines=python_lines,
-        java_lines=java_lines,
-        remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
-    )
+    """Profile one case, see :meth:`Profiling.record_case`."""
+    with open_profiling() as profiling:
+        return profiling.record_case(
+            trial, call_graph=call_graph, with_times=with_times, counted=counted, progress=progress
+        )()
 
 
 def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:
@@ -378,6 +440,12 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
         progress("counting with warm files")
         references["warm"] = dict(trial.execute(keep_page_cache=True).readings)
     return references
+
+
+def _count_faults(sample: Sample) -> int:
+    """Return the faults of an execution; of its first process if it has several."""
+    readings = sample.processes[0] if sample.processes else sample.readings
+    return int(_get_value(readings, "page-faults") or 0)
 
 
 def _get_value(readings: Mapping[str, Reading], name: str) -> float | None:
