@@ -104,7 +104,7 @@ def judge_explanation(regression: Regression, report: dict[str, Any]) -> tuple[s
         return f"no explanation: {report['error']}", None
     line, remedy, finding = report["line"], explanation["remedy"], explanation["finding"]
     share = explanation["seconds"] / measure_comparison(report["case"])
-    if remedy and not regression.is_curable:
+    if remedy and not regression.is_curable and not set(remedy["settings"]) <= regression.helpful_settings:
         return f"invents a cure: {remedy['settings']}, {remedy['unchanged']:g} to {remedy['remedied']:g}", share
     problems = []
     lines = {int(number) for number in re.findall(rf"{re.escape(regression.file)}:(\d+)", line)}

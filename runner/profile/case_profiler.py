@@ -224,21 +224,13 @@ class Collector(Struct):
     def count_python_lines(self) -> tuple[PythonLine, ...]:
         """Return the faults of the lines of a Python program, counted in one execution; none if it fails."""
         recorder = PythonLineRecorder(self.trial.tree)
-        variables = recorder.add_variables(self.trial.variables)
-        try:
-            self.trial.execute(recording=Recording((), (recorder,), variables=variables))
-        except ExecutionFailure as failure:
-            self.remarks.append(f"the faults of the Python lines could not be counted: {failure}"[:1000])
+        self._execute_followed(recorder, "the faults of the Python lines could not be counted")
         return recorder.lines
 
     def record_java_lines(self, jfr: Path) -> Future[tuple[AllocatingLine, ...]]:
         """Record the allocations of a Java program in one execution; return its lines, none if that fails."""
         recorder = JavaLineRecorder(self.trial.tree)
-        variables = recorder.add_variables(self.trial.variables)
-        try:
-            self.trial.execute(recording=Recording((), (recorder,), variables=variables))
-        except ExecutionFailure as failure:
-            self.remarks.append(f"the allocations of the Java lines could not be recorded: {failure}"[:1000])
+        self._execute_followed(recorder, "the allocations of the Java lines could not be recorded")
         recording = self.scratch / "allocations.jfr"
         recording.write_bytes(recorder.recording)
 
@@ -247,6 +239,14 @@ class Collector(Struct):
             return parse_allocations(text, self.trial.tree.absolute())
 
         return self.reader.submit(read)
+
+    def _execute_followed(self, recorder: PythonLineRecorder | JavaLineRecorder, obstacle: str) -> None:
+        """Execute the case while its runtime records its lines; a failure is a remark that begins with ``obstacle``."""
+        variables = recorder.add_variables(self.trial.variables)
+        try:
+            self.trial.execute(recording=Recording((), (recorder,), variables=variables))
+        except ExecutionFailure as failure:
+            self.remarks.append(f"{obstacle}: {failure}"[:1000])
 
     def _follow_compiled_code(self) -> CompiledCode:
         """Return what names the functions that one execution compiles."""
