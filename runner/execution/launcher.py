@@ -118,6 +118,7 @@ class Launch:
         self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._channel.setblocking(False)
+        self._is_finishing = False
 
     def build_command_line(
         self,
@@ -180,7 +181,7 @@ class Launch:
         except OSError:
             return False
         fields = message.decode(errors="replace").split()
-        if fields[:1] == ["ready"] and self._started_at == 0:
+        if fields[:1] == ["ready"] and self._started_at == 0 and not self._is_finishing:
             self._handle_ready(CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
             self._handle_account(fields[1:])
@@ -200,7 +201,11 @@ class Launch:
             self._channel.send(GO_ON)
 
     def finish(self) -> None:
-        """Read the last messages of the launcher."""
+        """Read the last messages of the launcher, which has ended.
+
+        A program that was stopped just as it was ready is not prepared any more: there is no process to attach to.
+        """
+        self._is_finishing = True
         while self.serve(0) and self.ending is None and self._has_unread_messages():
             pass
 

@@ -82,3 +82,12 @@ def test_a_question_that_cannot_be_is_not_answered(message: str) -> None:
         send(launch, message)
         assert launch.refusal
         assert launch.program is None
+
+
+def test_a_program_that_is_stopped_as_it_is_ready_is_not_prepared() -> None:
+    with Sender() as launch:
+        send(launch, "ready 50")
+        os.write(launch.end, b"ready 50")
+        launch.finish()
+        assert launch.program is None
+        assert not launch.refusal
