@@ -49,6 +49,6 @@ def _describe_remedy(remedy: MeasuredRemedy, escape_text: EscapeText) -> str:
     """Return by how much a remedy takes the regression back, as a sentence."""
     share = min(100.0, 100 * remedy.won_back)
     return (
-        f"{escape_text(format_settings(remedy.settings))} wins back {format_number(round(share))} %, "
-        f"measured in {remedy.pairs} pairs."
+        f"{escape_text(format_settings(remedy.settings))} takes back {format_number(round(share))} % of the "
+        f"regression, measured in {remedy.pairs} pairs."
     )

@@ -77,7 +77,10 @@ def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callabl
     changes = "; ".join(_describe_move(verdict, escape_text) for verdict in moved_verdicts)
     names = ", ".join(f'"{verdict.metric}"' for verdict in moved_verdicts)
     key = escape_text(f"judge = [{names}]")
-    return f"Clearly different, but not judged: {changes}. To have this judged, write {key} in the workload file."
+    return (
+        f"Not judged, although no sample of head lies among those of base: {changes}. "
+        f"To have this judged, write {key} in the workload file."
+    )
 
 
 def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
@@ -88,8 +91,7 @@ def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
 def _describe_move(verdict: MetricVerdict, escape_text: Callable[[str], str]) -> str:
     unit, base, head = metric(verdict.metric).unit, verdict.base, verdict.head
     levels = format_move(base.level or 0, head.level or 0, unit)
-    samples = f"without any overlap of {base.n} and {head.n} samples"
-    return f"{escape_text(verdict.metric)} is {describe_direction(verdict)}, {levels}, {samples}"
+    return f"{escape_text(verdict.metric)} is {describe_direction(verdict)}, {levels}"
 
 
 def lacks_side(verdict: MetricVerdict) -> bool:

@@ -197,7 +197,7 @@ def _format_noise(verdict: MetricVerdict) -> str:
         return "–"
     if all(side.agree == side.n for side in sides):
         return "none"
-    return f"{_format_span(verdict, verdict.base)} and {_format_span(verdict, verdict.head)}"
+    return f"base {_format_span(verdict, verdict.base)}, head {_format_span(verdict, verdict.head)}"
 
 
 def _format_span(verdict: MetricVerdict, side: Side) -> str:
