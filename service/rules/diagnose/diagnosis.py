@@ -44,6 +44,9 @@ RULES: tuple[Rule, ...] = (
 )
 """All rules. Of two rules that can save the same, the more specific one comes first."""
 
+_MAX_TIME_ERROR = 0.1
+"""The relative standard error of a ratio of two times up to which they are compared."""
+
 
 def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first.
@@ -62,6 +65,7 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
 
     Of what can be counted there must also be more than before: a share of the time grows as well where the rest of the
     work shrinks, or by chance. The time that it took before counts too, where it was too short to speak of as well.
+    A program of a few milliseconds has too few sampled stacks to compare times, so the counts decide.
     """
     before = facts.before
     if before is None:
@@ -73,7 +77,15 @@ def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     counts = [rule.count(side) for side in (before, facts)]
     price_of_growth = finding.price * (counts[1] - counts[0]) / counts[1] if counts[1] else 0.0
     earlier_price = (rule.max_saving(before) or 0.0) * time_ratio if counts[0] else 0.0
+    if before.operations and facts.operations and _estimate_time_error(before, facts) > _MAX_TIME_ERROR:
+        return price_of_growth >= MIN_SAVING
     return min(price_of_growth, finding.price - earlier_price) >= MIN_SAVING
+
+
+def _estimate_time_error(before: Facts, after: Facts) -> float:
+    """Return the relative standard error of a ratio of two times that were counted in samples (Poisson)."""
+    counts = [side.profile.on_cpu.samples if side.profile.on_cpu else 0 for side in (before, after)]
+    return sum(1 / count for count in counts) ** 0.5 if all(counts) else 0.0
 
 
 def compute_time_ratio(before: Facts, after: Facts) -> float:

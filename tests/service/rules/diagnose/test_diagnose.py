@@ -523,6 +523,20 @@ def test_twice_as_much_of_what_already_took_half_of_the_time_is_why_it_takes_lon
     assert rules(twice_the_work, given_back(1, seconds=1.0)) == [], "it can be more work"
 
 
+def test_times_of_a_few_milliseconds_do_not_overrule_what_is_counted() -> None:
+    def given_back(times: int, samples: int) -> Profile:
+        touches = {touch: times * faults for touch, faults in AGAIN.items()}
+        made = profile(anatomy(touches), cost=0.5, calls={"madvise": times * 99}, readings={"task-clock": 1.0})
+        assert made.on_cpu
+        return made.model_copy(update={"on_cpu": made.on_cpu.model_copy(update={"samples": samples})})
+
+    assert rules(given_back(2, samples=1_000), given_back(1, samples=1_000)) == []
+    assert rules(given_back(2, samples=90), given_back(1, samples=140)) == ["returned-memory"]
+    assert rules(given_back(1, samples=90), given_back(1, samples=140)) == []
+    more_work = given_back(2, samples=90).model_copy(update={"operations": None})
+    assert rules(more_work, given_back(1, samples=140)) == [], "the operations are unknown"
+
+
 def test_a_share_of_the_time_that_grew_while_the_faults_are_the_same_is_not_why_anything_changed() -> None:
     before, faster = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.3, 0.5))
     a_few_more = {**AGAIN, Touch.AFTER_MADVISE: 10_000}
