@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
@@ -20,8 +21,9 @@ from runner.profile.case_profiler import Progress, open_profiling
 from runner.workload.remedy import apply_remedy
 
 _PAIRS = Pairs(min_pairs=2, max_pairs=6)
-"""Pairs of head with and without a remedy. Two decide on an exact count. Otherwise the service asks for more: without
-an effect, all six with a remedy are below all six without it in one of 924 measurements."""
+"""Pairs of head with and without a remedy. Two decide if both sides repeat their counts: head has repeated its count in
+the comparison as well. Otherwise the service asks for more: without an effect, all six with a remedy are below all six
+without it in one of 924 measurements."""
 _MAX_REMEDIES = 3
 _SUFFICIENT_WON_BACK = 0.9
 """The share of the regression that a remedy must win back so that no further remedy is measured."""
@@ -152,6 +154,25 @@ def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     return not values or (head - values[0]) / (head - base) >= MIN_WON_BACK / 2
 
 
+def _find_metric(comparison: Comparison, metric: str) -> MetricVerdict | None:
+    return next((verdict for verdict in comparison.metrics if verdict.metric == metric), None)
+
+
+def _decide_on_metric(
+    decide: Callable[[ComparisonRequest], Comparison], metric: str, request: ComparisonRequest
+) -> Comparison:
+    """Return the decision on pairs; it asks for no more once both sides repeat two different values of the metric."""
+    comparison = decide(request)
+    verdict = _find_metric(comparison, metric)
+    if (
+        verdict is not None
+        and is_apart(verdict)
+        and all(side.low == side.high for side in (verdict.base, verdict.head))
+    ):
+        return comparison.model_copy(update={"more": 0})
+    return comparison
+
+
 def _measure_remedy(
     regressed_case: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
@@ -169,12 +190,17 @@ def _measure_remedy(
                 return None
             judging = head.workload.metrics.judging
             result = sample_interleaved(
-                head, remedied_head, decide, pairs=_PAIRS, n_cases=1, judging=judging, deadline=deadline
+                head,
+                remedied_head,
+                partial(_decide_on_metric, decide, verdict.metric),
+                pairs=_PAIRS,
+                n_cases=1,
+                judging=judging,
+                deadline=deadline,
             )
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
-    metrics = result.comparison.metrics if result.comparison else ()
-    comparison = next((metric_verdict for metric_verdict in metrics if metric_verdict.metric == verdict.metric), None)
+    comparison = _find_metric(result.comparison, verdict.metric) if result.comparison else None
     if comparison is None or not is_apart(comparison):
         return None
     base_level, head_level, remedied_level = verdict.base.level, comparison.base.level, comparison.head.level
