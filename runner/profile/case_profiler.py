@@ -60,8 +60,9 @@ from runner.workload import Workload
 
 Progress = Callable[[str], None]
 
-_READER_NICENESS = 19
-"""The lowest priority, so that reading a recording takes little time from the program that is being recorded."""
+_READER_NICENESS = 10
+"""A tenth of the weight of the program that is being recorded, from which reading is to take little time. Not the
+lowest priority, at which reading would hardly proceed on a host that does other work."""
 
 
 def _lower_thread_priority() -> None:
