@@ -64,6 +64,7 @@ def format_server(run: RunProposal, load: LoadProposal) -> list[str]:
     lines = []
     for table, texts in (("server", keys), ("load", load_keys)):
         lines += ["", f"[{table}]"]
+        # No output is the default.
         lines += [f"{key} = {_format_string(text)}" for key, text in texts.items() if text not in {"", "none"}]
     return [*lines, f"operations = {load.operations}"] if load.operations else lines
 

@@ -62,7 +62,7 @@ def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:
 
 
 def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
-    """Return how to try some settings with a program that runs now, as a command or as what to write where."""
+    """Return how to try some settings with a running program, as a command or as what to write where."""
     variables: dict[str, str] = {}
     tunables = []
     commands = []

@@ -1,4 +1,4 @@
-"""``faultwatch attach``: observe a process that runs now, and name what its page faults come from."""
+"""``faultwatch attach``: observe a running process, and name what its page faults come from."""
 
 import os
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Percent(click.ParamType[float]):
 @click.command(name="attach")
 @click.argument("pid", type=click.IntRange(1, _MAX_PID), required=False)
 @apply_options(
-    click.option("--name", metavar="NAME", help="Observe the process tree of this program, if there is only one."),
+    click.option("--name", metavar="NAME", help="Observe the only process tree whose program or script has this name."),
     click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),
     click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
     click.option("--container", metavar="NAME", help="Observe the processes of a podman or docker container."),
@@ -92,9 +92,9 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Observe a process that runs now, by its PID, and say where its page faults come from, and why.
+    """Observe a running process, by its PID, and say where its page faults come from, and why.
 
-    It needs no repository, no build and no service. A line per second shows its faults; at the end stand the profile,
+    It needs no repository, no build and no service. A line per second shows its faults; at the end come the profile,
     the diagnosis and the remedies that fit it. Nothing in the process is changed.
     """
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission

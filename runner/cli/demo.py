@@ -42,7 +42,10 @@ ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0
     result_options,
 )
 def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> None:
-    """Create the demo history, measure what is not stored yet, and show which commits and settings moved the faults."""
+    """Create and measure the demo history, and show which commits and settings changed the fault count.
+
+    What is stored already is not measured again.
+    """
     settings = load_settings()
     if serve:
         _refuse_taken_port(port)

@@ -74,10 +74,10 @@ def command(
 ) -> None:
     """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    With a RANGE, BASE..HEAD, both ends are profiled, and the growth between them is shown; with a commit instead, only
-    that commit is profiled. WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Profiles are
-    not samples. The service stores the profile and shows its flame graphs; if it does not answer, the profile waits on
-    disk.
+    With a RANGE, BASE..HEAD, both ends are profiled, and the growth between them is shown. With a single commit, only
+    that commit is profiled. WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. A profile adds
+    no samples to the history. The service stores it and shows its flame graphs; if the service does not answer, the
+    profile is kept on disk and sent later.
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler

@@ -59,8 +59,8 @@ def command(
 ) -> None:
     """Measure one case of a WORKLOAD with and without a remedy, interleaved, and show what the remedy changes.
 
-    24 pairs are measured unless --samples sets another number: enough for counts that repeat. Nothing is stored. Exit
-    code 1 if one side cannot be measured.
+    By default, 24 pairs are measured, which is enough for counts that repeat; --samples sets another number. Nothing is
+    stored. Exit code 1 if either side cannot be measured.
     """
     from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
     from runner.measuring.comparison import Pairs, compare_interleaved

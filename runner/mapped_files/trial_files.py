@@ -37,7 +37,7 @@ class KnownFiles(Struct):
     preparer
         Prepares files, and remembers which files it has prepared.
     expected
-        The files that a case mapped last, by case; those in the build's directory relative to it.
+        The files that a case mapped when it was watched, by case; those in the build's directory relative to it.
     answered
         The last file lookups of a case's program with their answers, by case; missing if some are unknown.
     untraced_reasons
@@ -97,9 +97,10 @@ class TrialFiles:
         self._has_lookups = False
 
     def prepare_expected(self, program: Path) -> None:
-        """Prepare the program itself and the files that the case mapped last.
+        """Prepare the program itself and the files that the case mapped when it was watched before.
 
-        If the program maps no others, one watched execution is enough.
+        If it maps no others now, all are prepared during the first watched execution, which need not be repeated for
+        them.
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):

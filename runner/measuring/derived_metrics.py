@@ -32,8 +32,8 @@ def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sampl
             readings |= derive_work_metrics(readings, work)
         except (ValidationError, ArithmeticError):
             raise ExecutionFailure(
-                f"the program reports {work.operations:g} operations in {work.seconds:g} s, which is too large or too "
-                f"small for a metric"
+                f"the program reports {work.operations:g} operations in {work.seconds:g} s; a metric computed from "
+                f"these numbers is out of range"
             ) from None
     return execution.sample.model_copy(update={"readings": readings})
 

@@ -274,7 +274,7 @@ class Trial:
         return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
-        """Execute the case once, with the files prepared that it mapped last.
+        """Execute the case once, with the files prepared that it mapped when it was watched.
 
         Raises
         ------

@@ -106,7 +106,7 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
         if len(values) < len(names) or not all(_NUMBER.fullmatch(value) for value in values[: len(names)]):
             continue
         numbers = (int(value, 16 if "x" in value else 10) & _LARGEST_ARGUMENT for value in values[: len(names)])
-        text = ", ".join(f"{name}: {number:#x}" for name, number in zip(names, numbers, strict=False))
+        text = ", ".join(f"{name}: {number:#x}" for name, number in zip(names, numbers, strict=True))
         thread = int(call["thread"])
         moment = float(call["seconds"]) - offset
         yield Traced(thread, thread, moment, f"syscalls:sys_enter_{call['name']}", text)

@@ -71,8 +71,8 @@ class ServerOrder(Struct, frozen=True):
 
     Attributes
     ----------
-    cpus, load_cpus
-        The processors of the server and those of the load generator; empty for all.
+    load_cpus
+        The processors of the load generator; empty for all.
     windows
         How many windows are measured, by default as the workload says. With a number, nothing warms up before them.
     """

@@ -71,6 +71,7 @@ class BuildAhead:
         start_at_once
             Also build the first commits side by side, before it is known whether that is worthwhile.
         """
+        # What a build reads is needed only to find builds that would be the same.
         self._builder = replace(builder, traces_lookups=not build_all)
         self._repository = repository
         self._workload = workload

@@ -154,7 +154,7 @@ def iterate_git_entries(
                 stderr=error_file,
             )
         except FileNotFoundError:
-            raise FaultwatchError("git is not installed", "install the package git") from None
+            raise FaultwatchError("git is not installed", "install git") from None
         with process:
             try:
                 yield from _read_entries(process, subcommand, deadline)
@@ -320,7 +320,7 @@ def execute_git(
             command, env=dict(environment), stdin=pipe if data else devnull, stdout=pipe, stderr=pipe
         )
     except FileNotFoundError:
-        raise FaultwatchError("git is not installed", "install the package git") from None
+        raise FaultwatchError("git is not installed", "install git") from None
     with process:
         try:
             output, error = process.communicate(data or None, seconds)

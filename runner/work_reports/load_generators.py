@@ -37,14 +37,15 @@ class _Benchmark(Struct):
 def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
     """Read redis-benchmark: its report, its lines with ``-q``, or its table with ``--csv``."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})
+    benchmark = _Benchmark(None, 1.0, {})  # of a table without a summary: not yielded
     columns: list[str] = ["test", "rps"]
     is_table_next = False
-    # The progress is overwritten by returns of the carriage.
+    # Carriage returns overwrite the progress, so a line may hold many.
     for line in re.split(r"[\r\n]+", text):
         words = line.split()
         if is_table_next:
             # "0.131     0.040     0.127     0.223     0.359     0.743", in milliseconds
+            # The table follows the summary: these belong to the benchmark that was yielded last.
             benchmark.latencies |= _name_latencies(zip(columns, words, strict=True), 1e-3)
             is_table_next = False
         elif words[1:4] == ["requests", "completed", "in"]:
@@ -57,6 +58,7 @@ def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
         elif words[:3] == ["avg", "min", "p50"]:
             columns, is_table_next = words, True
         elif match := re.fullmatch(r".+: (\S+) requests per second(?:, p50=(\S+) msec)?\s*", line):
+            # A latency of 0 is left out.
             yield _Benchmark(None, _parse_positive(match[1]), _name_latencies([("p50", match[2] or "0")], 1e-3))
         elif line.startswith('"'):
             # A name may contain quotes and commas.
@@ -149,7 +151,7 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
 def _read_ab(text: str) -> Iterator[_Benchmark]:
     """Read ApacheBench, whose latencies are whole milliseconds."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})
+    benchmark = _Benchmark(None, 1.0, {})  # of a text without a rate: not yielded
     for line in text.splitlines():
         words = line.split()
         if words[:2] == ["Complete", "requests:"]:
@@ -165,7 +167,7 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
 def _read_sysbench(text: str) -> Iterator[_Benchmark]:
     """Read sysbench, which prints one percentile, by default the 95th. An operation is an event."""
     seconds = 0.0
-    benchmark = _Benchmark(None, 1.0, {})
+    benchmark = _Benchmark(None, 1.0, {})  # of a text without a number of events: not yielded
     for line in text.splitlines():
         if match := re.fullmatch(r"\s*total time: +([0-9.]+)s\s*", line):
             seconds = _parse_positive(match[1])

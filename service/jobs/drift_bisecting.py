@@ -65,14 +65,15 @@ class DriftBisector:
         """Pause, resume and end the bisects that the service itself ordered, depending on who else needs the hosts."""
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
-            if not any(_is_ordered_by_service(row) for row in jobs.list_open_jobs(session)):
+            if not any(_is_bisect_of_service(row) for row in jobs.list_open_jobs(session)):
                 return
         with self.scheduler.database.writing() as session:
             rows = {row.id: row for row in jobs.list_open_jobs(session)}
+            # Profiles that the service orders make no bisect wait.
             open_jobs = [
                 _build_open_job(session, row)
                 for row in rows.values()
-                if row.asked_by != SERVICE or _is_ordered_by_service(row)
+                if row.asked_by != SERVICE or _is_bisect_of_service(row)
             ]
             action_of_job = bisect_preemption.decide_actions(
                 open_jobs,
@@ -111,14 +112,14 @@ class DriftBisector:
                 audit.record_entry(session, actor, AuditAction.JOB_ORDERED, f"job {job.id}", detail, now=now)
 
 
-def _is_ordered_by_service(row: Job) -> bool:
-    """Return whether the service ordered a bisect by itself."""
+def _is_bisect_of_service(row: Job) -> bool:
+    """Return whether a job is a bisect that the service ordered by itself."""
     return row.asked_by == SERVICE and row.kind == "bisect"
 
 
 def _build_open_job(session: Session, row: Job) -> OpenJob:
     """Return what the rules of preemption read of an open job."""
-    by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
+    by_service, drift = _is_bisect_of_service(row), row.question.get("drift")
     settled_reason, is_withdrawn = (
         next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
     )

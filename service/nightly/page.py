@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
-from math import log10
+from math import floor, log10
 
 from flask import abort, request
 from sqlalchemy.orm import Session
@@ -229,8 +229,8 @@ def _choose_shade(cell: GridCell) -> int:
     if not cell.change or not cell.flagged:
         return 0
     if cell.percent is None:
-        return _MAX_SHADE
-    return max(1, min(_MAX_SHADE, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+        return _MAX_SHADE  # from zero
+    return max(1, min(_MAX_SHADE, 2 + floor(log10(max(abs(cell.percent), 0.01)) + 0.5)))
 
 
 def _build_table(grid: NightlyGrid, unit: str) -> Table:

@@ -8,7 +8,7 @@ from service.store.revisions import named_commits, revisions
 from service.store.revisions.named_commits import NamedCommit
 
 NAMING_ADVICE = (
-    "Write a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash. Append ~20 to go back "
+    "Enter a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash. Append ~20 to go back "
     "twenty commits."
 )
 

@@ -81,7 +81,7 @@ def _find_founding_drifts(session: Session, event: Event) -> list[Drift]:
 
 def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
     """Update the fields by which the list of events is filtered and sorted."""
-    terms = importance.list_terms(drifts, proven=bool(event.document.get("culprits")))
+    terms = importance.compute_terms(drifts, proven=bool(event.document.get("culprits")))
     event.direction = headline.choose_leading_drift(drifts).direction
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
     event.importance = importance.compute_importance(terms)

@@ -54,8 +54,8 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
 
     Faults of one kind have one cost, so that their price has the sign of the change: the difference between two
     profiles of one cost is noise, and times all faults it would be larger than a small change. A fault that brings a
-    huge page costs a hundred times as much as another one. If the sides differ in that, each must have a cost of its
-    own, and the price is ``after.faults · cost after - before.faults · cost before``.
+    huge page costs a hundred times as much as any other. If the sides use huge pages differently, each must have a cost
+    of its own, and the price is ``after.faults · cost after - before.faults · cost before``.
 
     Parameters
     ----------

@@ -28,25 +28,22 @@ def thin_report(report: Report) -> Report:
 
 
 def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
-    """Return a thinned report, and the samples that remain of some metrics.
+    """Return a thinned report in which some metrics keep only some samples, and these samples by metric.
 
-    Of a noisy metric that is judged these are the lowest sample, the level and the highest; of one that nothing judges,
-    the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
-    The points that are made of it have the same levels, and the same drifts are detected in them.
+    A noisy metric that is judged keeps the lowest sample, the level and the highest; one that nothing judges, the
+    level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
+    Points that are computed from the report have the same levels, and the same drifts are detected in them.
     """
-    thinned_report, remaining_samples = thin_report(report), dict(_list_reduced_readings(report))
+    thinned_report, kept_readings = thin_report(report), dict(_list_reduced_readings(report))
     samples = []
     for index, sample in enumerate(thinned_report.samples):
-        remaining_readings = {
-            name: reading for name, reading in sample.readings.items() if name not in remaining_samples
-        }
-        remaining_readings |= {
-            name: readings[index] for name, readings in remaining_samples.items() if index < len(readings)
-        }
-        if remaining_readings:
-            samples.append(sample.model_copy(update={"readings": remaining_readings}))
-    values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining_samples.items()}
-    return thinned_report.model_copy(update={"samples": tuple(samples)}), values
+        sample_readings = {name: reading for name, reading in sample.readings.items() if name not in kept_readings}
+        # The first samples carry what a metric keeps.
+        sample_readings |= {name: readings[index] for name, readings in kept_readings.items() if index < len(readings)}
+        if sample_readings:
+            samples.append(sample.model_copy(update={"readings": sample_readings}))
+    remaining_samples = {name: [reading.value or 0 for reading in readings] for name, readings in kept_readings.items()}
+    return thinned_report.model_copy(update={"samples": tuple(samples)}), remaining_samples
 
 
 def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]]:

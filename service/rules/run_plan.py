@@ -130,7 +130,10 @@ def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry
 
 
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
-    """Leave out repeated cases. A case is compared as text, since its parameters are a dict and not hashable."""
+    """Return each case once, with the index of its first occurrence.
+
+    A case is compared as text, since its parameters are a dict and not hashable.
+    """
     first_of_text = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
     return sorted(first_of_text.values(), key=lambda entry: entry[0])
 

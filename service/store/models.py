@@ -414,6 +414,7 @@ class Event(Base):
     state: Mapped[State]
     """The state that its decisions lead to."""
     found: Mapped[bool]
+    """Whether any of its drifts is still detected."""
     confirmed: Mapped[bool]
     merged_into: Mapped[str | None] = mapped_column(ForeignKey("event.id"))
     committed_at: Mapped[datetime]
@@ -479,6 +480,7 @@ class EventDriftRow(Base):
     unsure: Mapped[bool]
     returned: Mapped[bool]
     found: Mapped[bool]
+    """Whether the drift is still detected. One that no longer is keeps its row."""
     withdrawal: Mapped[str | None] = mapped_column(Text)
     """Why the drift is no longer certain or no longer found; None if it is certain, or has never been."""
     found_at: Mapped[datetime]

@@ -215,8 +215,8 @@ def count_old(
 
     Parameters
     ----------
-    thin, drop
-        The times before which they are; None for none.
+    thin_before, delete_before
+        The times before which they were recorded; None for none.
     """
     with database.reading() as session:
         n_deleted, freed_bytes = (

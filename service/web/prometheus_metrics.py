@@ -66,11 +66,11 @@ class ServiceMetrics:
                     [outcome, str(is_quarantined).lower()], self.figures.runs.get((outcome, is_quarantined), 0)
                 )
         yield runs
-        last_runs = {host: ended_at.timestamp() for host, ended_at in self.figures.last_runs.items()}
+        last_runs = {host: began_at.timestamp() for host, began_at in self.figures.last_runs.items()}
         yield _build_gauge(
             "faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last_runs
         )
-        active = sum(ended_at > self.now - ACTIVE_TIME for ended_at in self.figures.last_runs.values())
+        active = sum(began_at > self.now - ACTIVE_TIME for began_at in self.figures.last_runs.values())
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
 
     def _collect_waiting(self) -> Iterator[Metric]:

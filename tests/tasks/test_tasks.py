@@ -381,7 +381,7 @@ def test_9_a_bisect_is_completed_and_refused_in_sentences_before_it_is_queued(
     assert text_of(shown.locator("#wrong-subject")) == sentence
     fill(shown, subject=series["subject"], good="no-such-tag")
     shown.get_by_role("button", name="Preview").click()
-    assert "Write a tag, a branch, a date" in text_of(shown.locator("#wrong-good"))
+    assert "Enter a tag, a branch, a date" in text_of(shown.locator("#wrong-good"))
     fill(shown, good=commits[0][:9])
     if series["subject"] != own_history.SUBJECT:
         shown.get_by_role("button", name="Preview").click()

@@ -80,7 +80,7 @@ class Belief:
     no_step_levels: Floats
     """Level of each group if there is no step."""
     levels_before: Floats
-    """``before[group, hypothesis]``: level before the step."""
+    """``levels_before[group, hypothesis]``: level before the step."""
     expected_steps: Floats
     """Size of the step that each hypothesis expects."""
     step_errors: Floats
@@ -88,7 +88,7 @@ class Belief:
     expected_square_steps: Floats
     """The expected square of that size. A step of known size whose sign is open is expected to be 0, and is not."""
     level_variances: Floats
-    """``doubt[side, hypothesis]``: variance of the level before or after, relative to the variance of the noise."""
+    """``level_variances[side, hypothesis]``: variance of the level before or after, relative to that of the noise."""
     noise_variance: float
     """Variance of a measurement around its level."""
     log_evidence: float

@@ -117,16 +117,16 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
         return given_up
     unproven_culprits = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
     if not unproven_culprits:
-        proven_or_refuted = [culprit for culprit in answer.culprits if culprit.proof]
+        measured_culprits = [culprit for culprit in answer.culprits if culprit.proof]
         if (
-            not any(culprit.proof.state is ProofState.STANDS for culprit in proven_or_refuted if culprit.proof)
-            and proven_or_refuted
+            not any(culprit.proof.state is ProofState.STANDS for culprit in measured_culprits if culprit.proof)
+            and measured_culprits
         ):
-            refusal = refuse_variation(question, observations, _explain_unproven(proven_or_refuted))
-            only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
+            refusal = refuse_variation(question, observations, _explain_unproven(measured_culprits))
+            only_builds = all(culprit.proof.only_builds for culprit in measured_culprits if culprit.proof)
             return refusal.model_copy(update={"only_builds": only_builds})
         refuted_commits = {
-            culprit.commit for culprit in proven_or_refuted if culprit.proof and culprit.proof.state is ProofState.FAILS
+            culprit.commit for culprit in measured_culprits if culprit.proof and culprit.proof.state is ProofState.FAILS
         }
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in refuted_commits))
     next_culprit = unproven_culprits[0]

@@ -153,7 +153,10 @@ class _Gap:
 
 
 def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded_commits: Collection[str]) -> list[str]:
-    """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
+    """Return up to ``max_commits`` commits inside the gaps, without the excluded ones.
+
+    They are shared out among the gaps: each goes to the gap whose parts would be largest without it.
+    """
     gaps = list(gaps)
     n_open = [sum(commit not in excluded_commits for commit in gap.n_tested_by_commit) for gap in gaps]
     n_chosen = [0] * len(gaps)

@@ -182,7 +182,7 @@ def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[
         remaining_names: Sequence[str] = candidates
         while remaining_names and not (necessary_names and has_effect(necessary_names)):
             necessary_names, remaining_names = _find_next_necessary(necessary_names, remaining_names, has_effect)
-        unnecessary_names = next(
+        unnecessary_setting = next(
             (
                 setting
                 for setting in candidates
@@ -190,9 +190,11 @@ def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[
             ),
             None,
         )
-        if unnecessary_names is None:
+        if unnecessary_setting is None:
             return necessary_names
-        candidates = [setting for setting in candidates if setting in necessary_names and setting != unnecessary_names]
+        candidates = [
+            setting for setting in candidates if setting in necessary_names and setting != unnecessary_setting
+        ]
 
 
 def _find_next_necessary(

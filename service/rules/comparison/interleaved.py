@@ -139,7 +139,7 @@ def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) 
 
 
 def _list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:
-    """Return the sides on which a metric has no value."""
+    """Return the sides that have samples, of which none has a value of a metric."""
     sides = (("base", request.base), ("head", request.head))
     return [side for side, report in sides if not report.values(name) and report.samples]
 

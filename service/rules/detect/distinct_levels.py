@@ -33,13 +33,13 @@ MAX_INFLATION = 20.0
 MIN_CHANGE_RUNS = 3
 """Measurements without which no change is certain."""
 MIN_UNPRECEDENTED_SIGMA = 8.0
-"""Sigma of a step to an unprecedented level."""
+"""The smallest step to an unprecedented level, in sigma."""
 UNPRECEDENTED_POINTS, UNPRECEDENTED_SIGMA = 128, 6.0
-"""Runs before it of which none was so near to that level."""
+"""How many runs before such a step must all be farther from the new level, and than how many sigma."""
 MIN_AGREEING_RUNS = 5
-"""Runs on each side that have to agree with each other."""
+"""How many runs each side needs."""
 MAX_AGREEING_SIGMA, MIN_AGREEING_SHARE = 3.0, 0.8
-"""How near to their level which share of them must be."""
+"""How many sigma from its level a run of a side may lie to agree with it, and the share of the runs that must."""
 MAX_LACK_TO_TEST = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
@@ -125,11 +125,12 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
 
 
 def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise: Noise) -> bool:
-    """Return whether a far step leads to a level that no run before it was near, although few runs show that level.
+    """Return whether a large step leads to a level that no earlier run was near, so that few runs are enough.
 
-    The order of eight and eight runs alone is never certain, regardless of the size of the step. But if the runs on
-    each side agree, the step is many times larger than their scatter, and no earlier run was near the new level, there
-    are two levels: a mode or an outlier would have occurred before, or would not agree.
+    The order of few runs alone is never certain, however large the step: eight before and eight after it can be mixed
+    in only 12,870 ways. But if the runs on each side agree, the step is many times larger than their scatter, and no
+    earlier run was near the new level, there are two levels: a mode or an outlier would have occurred before, or would
+    not agree.
     """
     runs_before, runs_after = (
         values[max(begin, position - MAX_POINTS_PER_SIDE) : position],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
 
 import numpy as np
@@ -38,18 +39,16 @@ def check_samples(samples: Sequence[Sequence[Number]], first_index: int) -> list
 
 
 def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
-    """Return the difference of each number from ``origin``, rounded once."""
-    if len(values) < _MIN_ARRAY_VALUES:
-        return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
-    try:
-        converted_values = np.array(values, dtype=np.float64)
-    except OverflowError:
-        converted_values = np.full(1, _MAX_EXACT_INTEGER)
-    if abs(origin) < _MAX_EXACT_INTEGER and (
-        not converted_values.size or max(converted_values.max(), -converted_values.min()) < _MAX_EXACT_INTEGER
-    ):
-        differences: Floats = converted_values - float(origin)
-        return differences
+    """Return the difference of each number from ``origin``, rounded once.
+
+    The numbers are subtracted at once, as an array, only if all of them are certain to be exact as floats.
+    """
+    if len(values) >= _MIN_ARRAY_VALUES and abs(origin) < _MAX_EXACT_INTEGER:
+        with suppress(OverflowError):  # an integer is too large for a float
+            converted_values = np.array(values, dtype=np.float64)
+            if max(converted_values.max(), -converted_values.min()) < _MAX_EXACT_INTEGER:
+                differences: Floats = converted_values - float(origin)
+                return differences
     return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
 
 

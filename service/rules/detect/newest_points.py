@@ -52,7 +52,7 @@ def find_newest_change(
 
     Parameters
     ----------
-    recent : sequence of floats
+    recent_values : sequence of floats
         The points since the last change, of which at most ``MAX_NEWEST_POINTS + REFERENCE_POINTS`` are read.
     find_outlier_distance : function
         Returns the distance from the level that outliers of this series reach.
@@ -126,7 +126,7 @@ def _make_change(index: int, before: float, after: float, wants_rerun: bool, n_b
 
 
 def _count_points_off_level(
-    newest_values: Sequence[float],
+    newest_offsets: Sequence[float],
     earlier_values: Sequence[float],
     *,
     level: float,
@@ -136,12 +136,12 @@ def _count_points_off_level(
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
 
-    ``newest_values`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
+    ``newest_offsets`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
     """
-    total, min_offset, best_gain, length, limit = 0.0, newest_values[-1], 0.0, 0, MAX_POINT_SIGMA
-    for offset in newest_values:
+    total, min_offset, best_gain, length, limit = 0.0, newest_offsets[-1], 0.0, 0, MAX_POINT_SIGMA
+    for offset in newest_offsets:
         total += max(-limit, min(limit, offset))
-    count, n_points = len(newest_values), 1
+    count, n_points = len(newest_offsets), 1
     for value in (*earlier_values, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break

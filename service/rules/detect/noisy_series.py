@@ -280,7 +280,10 @@ class NoisySeries:
         ]
 
     def find_change_in_newest_points(self, reruns: Sequence[float] = ()) -> LevelChange | None:
-        """Return a change among the points after the last one; ``reruns`` are all measurements of the newest point."""
+        """Return a change among the newest points, after the last certain one.
+
+        ``reruns`` are all measurements of the newest point, where it was measured again.
+        """
         last_certain_index = next(
             (change.position for change in reversed(self._distinct_levels.changes) if not change.in_doubt), 0
         )

@@ -35,7 +35,7 @@ class PooledShift:
         Probability of a shift at least as large where nothing changed.
     benchmarks : int
         Number of benchmarks that were judged.
-    moved : int
+    n_moved : int
         Number of benchmarks that moved in the direction of the shift.
     evidence : str
         The reason in one sentence, for people.
@@ -67,7 +67,7 @@ def find_pooled_shift(
     ----------
     histories : sequence of sequences
         For each benchmark its values since its last known change, oldest first; those with fewer than 8 are left out.
-    newest : sequence
+    newest_values : sequence
         For each benchmark its value in the run that is judged.
     max_false_alarm_probability : float
         Accepted probability of a false alarm.

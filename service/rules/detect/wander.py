@@ -231,7 +231,7 @@ def compute_margin_over_wander(
     Parameters
     ----------
     runs_around : array of n floats
-        The runs within ``POINTS_BEFORE`` of the change, in sigma.
+        The runs within ``POINTS_BEFORE`` before the change and ``POINTS_AFTER`` after it, in sigma.
     start : int
         The position of ``runs_around[0]`` in the series.
     change : Shape

@@ -74,9 +74,9 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
         return None
     sides = [_sum_side(facts) for facts in (before, after)]
-    seconds = after.seconds_per_fault or before.seconds_per_fault
+    seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
     parts = [
-        _build_part(group, sides, after, seconds)
+        _build_part(group, sides, after, seconds_per_fault)
         for group in sides[0].sums.keys() | sides[1].sums.keys()
         if sides[0].sums[group] != sides[1].sums[group]
     ]
@@ -232,22 +232,23 @@ def _attribute_to_lines(site: Site, callers: Mapping[tuple[str, str], Counter[Fr
         yield frame, n_faults
 
 
-def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds: float | None) -> DifferencePart:
-    """Return one cause of the difference in words, with the line that leads and its price."""
+def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fault: float | None) -> DifferencePart:
+    """Return one cause of the difference in words, with the CPU time that it costs and the line that changed most."""
     cause, file = group
     before, after = (side.sums[group] for side in sides)
-    leading_line = _find_leading_line([side.lines.get(group, {}) for side in sides], grows=after > before)
+    line_sums = [side.lines.get(group, {}) for side in sides]
+    place, change = _find_leading_line(line_sums, grows=after > before) or (None, None)
     return DifferencePart(
         cause=cause,
         file=file,
         before=before,
         after=after,
-        place=_format_place(leading_line[0]) if leading_line else "",
-        source_file=leading_line[0].function_key.file if leading_line else "",
-        source_line=leading_line[0].line_after or leading_line[0].line_before if leading_line else 0,
-        place_faults=leading_line[1].growth if leading_line else 0,
+        place=_format_place(place) if place else "",
+        source_file=place.function_key.file if place else "",
+        source_line=place.line_after or place.line_before if place else 0,
+        place_faults=change.growth if change else 0,
         sentence=_describe_cause(cause, file, after - before, facts),
-        seconds=None if seconds is None else (after - before) * seconds,
+        seconds=None if seconds_per_fault is None else (after - before) * seconds_per_fault,
     )
 
 

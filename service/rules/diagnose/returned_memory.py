@@ -37,7 +37,10 @@ def _is_heap_collected(facts: Facts) -> bool:
 
 
 def _list_returned_kinds(facts: Facts) -> tuple[tuple[frozenset[Memory], tuple[Touch, ...]], ...]:
-    """Return in which memory, and how, pages come back that an allocator or a collector had given back."""
+    """Return in which memory, and how, pages come back that an allocator or a collector had given back.
+
+    The first pair is the memory of the allocator or of the collector; beside a collector's, malloc's is the second.
+    """
     if not _is_heap_collected(facts):
         return ((OWN_MEMORY, (Touch.AFTER_MADVISE,)),)
     return ((OWN_MEMORY - _MALLOC_MEMORY, _RETURNING_TOUCHES), (_MALLOC_MEMORY, (Touch.AFTER_MADVISE,)))
@@ -71,7 +74,8 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the faults on pages that had been given back, and their cost."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
-    memory, touches = _list_returned_kinds(facts)[0]
+    # The place is named without those in malloc's memory beside a collector's.
+    (memory, touches), *_ = _list_returned_kinds(facts)
     counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "

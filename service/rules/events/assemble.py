@@ -106,7 +106,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
 
 
 def _assign_group(assembled: AssembledEvents, event: str, group: DriftGroup, *, has_returned: bool = False) -> None:
-    """Assign a group of drifts to an event; ``has_returned`` if the drifts have brought back a settled event."""
+    """Assign a group of drifts to an event; ``has_returned`` if the event came back with these drifts."""
     assembled.members[event] += group
     for drift in group:
         assembled.events_of_series[drift.series][event] = None

@@ -62,7 +62,7 @@ def compute_importance(terms: EventTerms) -> float:
     return size * price * log2(1 + max(terms.n_series, 1)) * _CERTAINTY_WEIGHTS[terms.certainty]
 
 
-def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
+def compute_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     """Return the terms of an event.
 
     Parameters

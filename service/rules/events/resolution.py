@@ -32,7 +32,7 @@ class Resolutions:
         self._transitions_of_step: dict[str, tuple[Transition, ...]] = {}
 
     def list_transitions_of_step(self, step: LocatedDrift) -> tuple[Transition, ...]:
-        """Return the fixes and the returns of a step of a series, in turn."""
+        """Return the drifts that undid a step of a series and that repeated it, in turn."""
         if step.drift_id not in self._transitions_of_step:
             self._transitions_of_step[step.drift_id] = tuple(
                 _list_transitions_of_step(step, self._series.get(step.series, ()))

@@ -91,7 +91,7 @@ class MetricOutcome:
     baseline: Baseline | None = None
     """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
     often_missing: bool = False
-    """Whether head has fewer samples with a value than base."""
+    """Whether a smaller share of head's samples has a value than of base's."""
 
     @property
     def crept(self) -> Number | None:
@@ -111,7 +111,7 @@ class MetricOutcome:
 
     @property
     def lacks_head_samples(self) -> bool:
-        """Whether the metric is open, and fewer samples of head have a value than of base."""
+        """Whether the metric is open, and a smaller share of head's samples has a value than of base's."""
         return self.is_open and self.often_missing
 
     @property
@@ -189,7 +189,7 @@ class CaseOutcome:
 
     @property
     def first_failure(self) -> tuple[str, Failure] | None:
-        """The first of them; None if both sides were measured."""
+        """The first of the failures; None if both sides were measured."""
         return self.failures[0] if self.failures else None
 
     @property

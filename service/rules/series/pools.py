@@ -1,7 +1,7 @@
 """Finds which machines of a pool stand for each other in a series of exact counts.
 
-A pool is several machines under one name, such as those of a CI system: each job gets another one. Machines differ in
-settings, such as the model of the processor, and most programs fault the same on all of them. That is proven, not
+A pool is several machines under one name, such as those of a CI system: each job gets a different one. Machines differ
+in settings, such as the model of the processor, and most programs fault the same on all of them. That is proven, not
 assumed: by commits that were measured in both environments. Until then, and where a count differs, environments stay
 apart as on any host.
 """

@@ -44,7 +44,7 @@ def describe_setting_change(change: SettingChange) -> str:
 
 
 def _shorten_value(value: str | None) -> str:
-    """Return a value in a few letters: of a path its end, which tells files apart."""
+    """Return a value in a few characters: of a path its end, which tells files apart."""
     text = "not set" if value is None else value or "empty"
     if len(text) <= _MAX_VALUE:
         return text

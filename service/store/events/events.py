@@ -325,7 +325,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
 
 
 def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str]:
-    """Return the events of which every drift is silenced."""
+    """Return the events of which every drift that is still found is silenced; shifts of a whole suite do not count."""
     now = datetime.now(UTC)
     active_silences = silences.list_active_silences(session, now)
     if not active_silences:

@@ -290,7 +290,10 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
 
 
 def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> point_order.Trend:
-    """Arrange the points of a series that have a place in the trend: with a level, and outside of quarantine."""
+    """Arrange the points of a series that have a place in the trend: those with a level whose run is not in quarantine.
+
+    Runs whose counts were reused have a place too. Environments of a pool that were proven to count alike become one.
+    """
     points_on_trend = [
         point_order.PathPoint(
             run_id=row.run_id,
@@ -302,6 +305,7 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> po
             samples=row.samples,
         )
         for row in rows
+        # As IS_ON_TREND selects them: reused counts are no evidence, but have a place.
         if row.value is not None and row.quarantine in {None, REUSED}
     ]
     stand_ins = pool_environments.map_stand_ins(session, {series.id: points_on_trend})

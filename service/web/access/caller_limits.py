@@ -93,7 +93,10 @@ def _describe_foreign_subject(foreign_owners: Mapping[str, str | None]) -> str:
 
 
 def require_own_nightly_run(name: str) -> str | None:
-    """Refuse a report about another repository's nightly run; return the repository that owns it."""
+    """Refuse a report about another repository's nightly run; return the caller's repository, None if it has none.
+
+    A nightly run that is not known yet then belongs to that repository.
+    """
     repository = find_caller().repository
     if repository is not None:
         with get_database().reading() as session:

@@ -55,36 +55,36 @@ def post(json_data: GateReport) -> GateAnswer:
         require_access_to_publication(qualify_name(json_data.forge, repository))
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
     require_access_to_report({side.subject for side in sides}, {side.host.name for side in sides})
-    finding = judge_gate(json_data)
+    outcome = judge_gate(json_data)
     with get_database().reading() as session:
-        baselines = gate_baselines.find_baselines(session, json_data, finding.list_small_steps())
-    finding = finding.with_baselines(baselines)
+        baselines = gate_baselines.find_baselines(session, json_data, outcome.list_small_steps())
+    outcome = outcome.with_baselines(baselines)
     forge_worker = find_worker()
     forge = forge_worker.forges.get(json_data.forge) if forge_worker else None
     if forge_worker is not None and forge is not None and repository is not None:
-        finding = replace(
-            finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, baselines)
+        outcome = replace(
+            outcome, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, baselines)
         )
         forge_worker.wake()
-    _store_proofs(finding)
+    _store_proofs(outcome)
     with get_database().reading() as session:
-        finding = replace(finding, insights=gate_insights.find_insights(session, finding))
+        outcome = replace(outcome, insights=gate_insights.find_insights(session, outcome))
     links = build_links(forge.address if forge else "", json_data, accept=forge is not None and repository is not None)
     return GateAnswer(
-        verdict=finding.verdict,
-        passed=finding.passed,
-        judge=gate_verdict_text.describe_judge(finding, make_plain),
-        sentence=gate_verdict_text.describe_gate_verdict(finding, make_plain),
-        summary=comment_text.build_comment(finding, links, max_bytes=_MAX_SUMMARY_BYTES),
-        comparisons=tuple(case_.comparison for case_ in finding.cases),
-        findings=list_findings(finding),
+        verdict=outcome.verdict,
+        passed=outcome.passed,
+        judge=gate_verdict_text.describe_judge(outcome, make_plain),
+        sentence=gate_verdict_text.describe_gate_verdict(outcome, make_plain),
+        summary=comment_text.build_comment(outcome, links, max_bytes=_MAX_SUMMARY_BYTES),
+        comparisons=tuple(case_.comparison for case_ in outcome.cases),
+        findings=list_findings(outcome),
     )
 
 
-def _store_proofs(finding: GateOutcome) -> None:
+def _store_proofs(outcome: GateOutcome) -> None:
     """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
     comparisons = [
-        (case.case, case.comparison) for case in finding.cases if case.comparison and not case.case.base_stored
+        (case.case, case.comparison) for case in outcome.cases if case.comparison and not case.case.base_stored
     ]
     if comparisons:
         with get_database().writing({case.base.subject for case, _ in comparisons}) as session:

@@ -95,7 +95,7 @@ class SearchPicture:
     branches: str
     rows: tuple[PlacedMark, ...]
     remaining_ranges: tuple[tuple[float, float, float], ...]
-    """The range that was left after each row: start, end, and height."""
+    """The range that was left after each row: its start, its end, and the y of the row."""
     flags: tuple[CulpritLabel, ...]
     numbered: bool
     width: int = WIDTH

@@ -49,7 +49,7 @@ _FIELDS = ("subject", "case", "metric", "good", "bad", "least", "host", "author"
 _MAX_NEWEST_BISECTS = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
 _MAX_NAME_CHARACTERS = 70
-"""Letters of a culprit's name that have room in the picture."""
+"""Characters of a culprit's name that have room in the picture."""
 _NEXT_WORDS = {
     "measure": "searches for the commit",
     "prove": "proves the found commit",
@@ -201,7 +201,7 @@ def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit])
 
 
 def list_bisects_about(drift: Drift) -> list[Job]:
-    """Return the bisects that were ordered for a drift or found its commit, the newest first.
+    """Return which of a subject's newest bisects were ordered for a drift or found its commit, the newest first.
 
     The runs of a bisect move a drift to another commit, and so give it another id.
     """

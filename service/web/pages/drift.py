@@ -49,7 +49,7 @@ def show(drift_id: str) -> Page:
             # Later runs have moved the level or its place: the event says what has become of the drift.
             abort(redirect(url_for("event.show", event_id=event.id)))
         if drift is None:
-            abort(404, "There is no such drift. Later runs may have shown another level.")
+            abort(404, "There is no such drift. If there was one, later runs no longer show it.")
         before, after = (runs.find_report(session, run_id) for run_id in (drift.run_before, drift.run_after))
         is_imported = has_imported(before, after)
         sparkline = sparklines.read_sparklines(session, [drift.series_id]).get(drift.series_id)

@@ -38,7 +38,7 @@ def show(environment: str) -> Page:
     with get_database().reading() as session:
         entry = environments.find_environment(session, environment)
         if entry is None:
-            abort(404, "No environment has this hash, or several hashes begin with these letters.")
+            abort(404, "No environment has this hash, or several hashes begin with it.")
         other_hash = request.args.get("against") or environments.find_environment_before(session, entry)
         other_environment = environments.find_environment(session, other_hash) if other_hash else None
         if "against" in request.args and other_environment is None:

@@ -31,7 +31,7 @@ bp = make_page_blueprint("jobs")
 _MAX_JOBS = 100
 _MAX_RUNS = 50
 _ACTIONS = (Action.PAUSE, Action.RESUME, Action.CANCEL)
-_RUN_IDS = TypeAdapter(list[UUID])
+_PROFILE_IDS = TypeAdapter(list[UUID])
 
 
 @page(bp, "/jobs")
@@ -121,7 +121,7 @@ def _list_profiles(job: Job) -> list[UUID]:
     """Return the profiles that a job made. The result is what its runner says: it may be anything."""
     ids = (job.result or {}).get("profiles")
     try:
-        return _RUN_IDS.validate_python(ids or [])
+        return _PROFILE_IDS.validate_python(ids or [])
     except ValidationError:
         return []
 

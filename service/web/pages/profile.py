@@ -44,10 +44,10 @@ def show(profile_id: UUID) -> Page:
     before = request.args.get("before", "")
     with get_database().reading() as session:
         view = _read_compared_view(session, before, profile_id) if before else _build_single_view(session, profile_id)
-        other_profiles = _list_other_profiles(session, view.after)
+        profiles_of_case = _list_profiles_of_case(session, view.after)
     return Page(
         "profile.html",
-        {"view": view, "others": other_profiles, "scripts": list_scripts()},
+        {"view": view, "others": profiles_of_case, "scripts": list_scripts()},
         document=lambda: {"profile": view.after, "before": view.before, "diagnosis": view.diagnosis},
         table=lambda: _build_site_table(view),
     )
@@ -102,8 +102,8 @@ def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
     return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
-def _list_other_profiles(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
-    """Return other profiles of the case, which this one can be compared with."""
+def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
+    """Return the newest profiles of a profile's case on its host: what it can be compared with, and perhaps itself."""
     return profiles.list_page(
         session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0
     )

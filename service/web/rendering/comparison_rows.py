@@ -37,7 +37,7 @@ class ComparisonRow(View):
 
 
 def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
-    """Sort rows."""
+    """Return rows in the order that a reader chose: by the size of the change, by case or by metric."""
     return sorted(rows, key=_SORT_KEYS[sort])
 
 
@@ -84,7 +84,10 @@ def _build_cells(compared_metric: ComparedMetric) -> tuple[object, ...]:
 
 
 def rank_change(compared_metric: ComparedMetric) -> tuple[Any, ...]:
-    """Order by verdict, then by the size of the change: from zero to anything is the largest."""
+    """Return a sort key: by verdict, then what counts towards it first, then the largest change first.
+
+    A change from zero to anything is the largest.
+    """
     return (
         _VERDICT_ORDER[compared_metric.decision.verdict],
         not compared_metric.counts,

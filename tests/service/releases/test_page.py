@@ -64,7 +64,7 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
     assert "v1.1" in read(released, "/releases")
     wrong = released.get("/releases/between?base=v9&head=v1.1")
     assert wrong.status_code == 422
-    assert "There is no commit v9 of demo. Write a tag, a branch, a date" in wrong.text
+    assert "There is no commit v9 of demo. Enter a tag, a branch, a date" in wrong.text
     assert 'value="v9"' in wrong.text, "what was written stays"
     for address in ("/releases/v9...v1.1", "/releases/v1.0", "/releases/main~99...main"):
         assert released.get(address, headers={"Accept": "text/html"}).status_code == 404

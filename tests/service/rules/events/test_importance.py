@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.importance import EventTerms, compute_importance, is_below_floor, list_terms
+from service.rules.events.importance import EventTerms, compute_importance, compute_terms, is_below_floor
 from service.schemas.certainty import Certainty
 from service.schemas.history import Candidate, Drift
 from tests.service import made_series
@@ -56,13 +56,13 @@ def drift(before: int, after: int, **changes: object) -> Drift:
 
 def test_thousands_of_faults_stand_before_a_few_that_are_many_percent() -> None:
     large, few, one = drift(20_000, 95_000), drift(1, 10), drift(7_229, 7_230)
-    ranked = sorted((one, few, large), key=lambda made: -compute_importance(list_terms([made], proven=False)))
+    ranked = sorted((one, few, large), key=lambda made: -compute_importance(compute_terms([made], proven=False)))
     assert ranked == [large, few, one]
 
 
 def test_a_change_from_zero_is_of_the_largest_size_and_still_cheap() -> None:
-    from_zero = list_terms([drift(0, 12)], proven=False)
-    assert compute_importance(from_zero) < compute_importance(list_terms([drift(20_000, 95_000)], proven=False))
+    from_zero = compute_terms([drift(0, 12)], proven=False)
+    assert compute_importance(from_zero) < compute_importance(compute_terms([drift(20_000, 95_000)], proven=False))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_runs_of_the_same_bytes_can_differ_by_is_below_the_floor(
 ) -> None:
     commits = [Candidate(commit=f"{number:040x}", title="", author="Ada") for number in range(candidates)]
     made = drift(7_229, 7_229 + change, floor=floor, candidates=commits)
-    assert is_below_floor([made], list_terms([made], proven=False).certainty) is below
+    assert is_below_floor([made], compute_terms([made], proven=False).certainty) is below
 
 
 def test_one_drift_above_its_floor_lifts_the_event() -> None:

@@ -235,7 +235,7 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
         ("case", "copy_servise[mib=8]", "There is no case of copyd “copy_servise[mib=8]”. Did you mean copy_service["),
         ("metric", "minor-fault", "“minor-fault”. Did you mean minor-faults"),
         ("host", "lab-9", "“lab-9”. Did you mean lab-1"),
-        ("good", "v1.0", "There is no commit v1.0 of copyd. Write a tag, a branch, a date such as 2026-11-20, or at"),
+        ("good", "v1.0", "There is no commit v1.0 of copyd. Enter a tag, a branch, a date such as 2026-11-20, or at"),
         ("bad", "feedfeed", "There is no commit feedfeed of copyd"),
         ("bad", history.commit(0), "Both ends are the same commit"),
         ("good", history.commit(12), "does not descend from"),

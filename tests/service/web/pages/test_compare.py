@@ -98,7 +98,7 @@ def test_the_short_address_leads_there(client: FlaskClient) -> None:
 def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> None:
     text = read(client, "/compare?base=%3Cscript%3E&head=0000000")
     assert "There is no <script>." in text
-    assert "There is no 0000000. Write a tag, a branch, a date" in text
+    assert "There is no 0000000. Enter a tag, a branch, a date" in text
 
 
 def test_without_two_sides_it_offers_what_was_measured_last(client: FlaskClient, empty: FlaskClient) -> None:

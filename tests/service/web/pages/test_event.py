@@ -83,7 +83,7 @@ def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(
     ("form", "told"),
     [
         ({"action": "expect"}, "Reason is required to expect"),
-        ({"action": "fix", "commit": "HEAD"}, "There is no commit HEAD of copyd. Write a tag, a branch"),
+        ({"action": "fix", "commit": "HEAD"}, "There is no commit HEAD of copyd. Enter a tag, a branch"),
         ({"action": "explode"}, "A decision must be one of:"),
         ({"action": "acknowledge", "author": ""}, "Your name is missing."),
         ({}, "A decision is missing."),
