@@ -36,8 +36,8 @@ _MAP_FOLDER = "/tmp"  # noqa: S108 - where all runtimes write their maps
 _MAP_NAME = re.compile(r"perf-\d{1,10}\.map", re.ASCII)
 _MAP_MODULE = re.compile(rf"{_MAP_FOLDER}/{_MAP_NAME.pattern}", re.ASCII)
 _MAX_MAPS, _MAX_MAP_BYTES = 64, 64 << 20
-"""The program writes its maps itself, so it decides how many there are and how long."""
-_ENTRY = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) ([^\r\n]{1,1000})", re.ASCII)
+"""How many maps of an execution are read, and how many bytes of all together: the program may write any number."""
+_ENTRY = re.compile(rb"^(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) ([^\r\n]{1,1000})", re.ASCII | re.MULTILINE)
 _V8_NAME = re.compile(r"\w+:[*~^+]?(?P<function>\S*) (?:file://)?(?P<file>.+?):(?P<line>\d{1,9})(?::\d+)?", re.ASCII)
 _PYTHON_NAME = re.compile(r"py::(?P<function>.+?):(?P<file>[/<].*)")
 _JAVA_NAME = re.compile(r"\S+ (?P<function>(?P<name>[\w.$<>]+)\(.*\))")
@@ -187,9 +187,12 @@ def _decode_name(name: bytes) -> str:
 def _read_maps(folder: int) -> Iterator[bytes]:
     """Yield the content of the maps in a folder, in which a program can have put anything."""
     names = sorted(name for name in os.listdir(folder) if _MAP_NAME.fullmatch(name))
+    remaining_bytes = _MAX_MAP_BYTES
     for name in names[:_MAX_MAPS]:
         with suppress(OSError):
             file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
             with os.fdopen(file, "rb") as content:
                 if stat.S_ISREG(os.fstat(file).st_mode):
-                    yield content.read(_MAX_MAP_BYTES)
+                    map_content = content.read(remaining_bytes)
+                    remaining_bytes -= len(map_content)
+                    yield map_content

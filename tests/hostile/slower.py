@@ -106,10 +106,12 @@ def prepare(
     more: str = "",
     slow_program: str | None = None,
     earlier: int = 0,
+    keep: Sequence[str] = (),
 ) -> None:
     """Write the three commits; ``maker`` is the body of a function that gets the number of the variant, 0 or 1.
 
-    Before the slow one come so many ``earlier`` commits that change only a document.
+    Before the slow one come so many ``earlier`` commits that change only a document. The files that match ``keep`` are
+    not put back before each execution, as all others are.
     """
     arena.write("build.sh", build)
     arena.write("probe.c", START + program + MAIN)
@@ -122,7 +124,8 @@ def prepare(
     arena.write(
         "workload.toml",
         '[workload]\nname = "hostile"\ntimeout = 20\n[build]\ncommand = "sh build.sh"\n'
-        f"[run]\ncommand = {toml('./probe {how}')}\n[matrix]\nhow = {json.dumps(list(ways))}\n{more}",
+        f"[run]\ncommand = {toml('./probe {how}')}\nkeep = {json.dumps(list(keep))}\n"
+        f"[matrix]\nhow = {json.dumps(list(ways))}\n{more}",
     )
     for name, text in (files or {}).items():
         arena.write(name, text)

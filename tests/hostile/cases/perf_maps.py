@@ -45,4 +45,5 @@ def prepare(arena: Arena) -> None:
 def held(_: Arena, outcome: Outcome) -> None:
     assert outcome.status == 0, outcome.said
     assert "\x1b[2J" not in outcome.said
-    assert "pwned" not in outcome.said
+    # The program may choose the names of its functions, but they are no commands of a CI system.
+    assert not [line for line in outcome.said.splitlines() if line.lstrip().startswith("::")]

@@ -61,7 +61,7 @@ HOLES = (
 
 
 def prepare(arena: Arena) -> None:
-    slower.prepare(arena, slower.chosen(WAYS, HOLES), QUICK_PROGRAM, slow_program=SLOW)
+    slower.prepare(arena, slower.chosen(WAYS, HOLES), QUICK_PROGRAM, slow_program=SLOW, keep=["executions-*"])
 
 
 attack = slower.gate

@@ -124,6 +124,19 @@ def test_what_a_program_puts_in_place_of_a_map_is_not_followed(tmp_path: Path, m
     assert named.frames[0].function == "[unknown]"
 
 
+def test_endless_maps_are_read_up_to_a_limit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for process in range(20):
+        map_file = tmp_path / f"perf-1{process:02}.map"
+        map_file.write_text("7f00 100 first\n")
+        os.truncate(map_file, 1 << 31)
+    (tmp_path / "perf-9.map").write_text("8000 10 last\n")
+    stack = Stacked(
+        1, 1, 0.0, "faults", (ScriptFrame(0x7F10, "[unknown]", MODULE), ScriptFrame(0x8000, "[unknown]", MODULE))
+    )
+    (named,) = _collect_maps(tmp_path, monkeypatch).name_functions([stack])
+    assert [frame.function for frame in named.frames] == ["first", "[unknown]"]
+
+
 SCRIPT = """
 function resize(bytes) {
   const pixels = Buffer.alloc(bytes);
