@@ -225,6 +225,7 @@ def test_5_several_are_decided_at_once(page: Watched, history: RunningService) -
     shown.get_by_role("button", name="Decide").click()
     shown.get_by_text("2 events assigned.").wait_for()
     assert sorted(chosen) == sorted(event["id"] for event in events(history, "assignee=Grace"))
+    shown.locator("details.further summary").click()
     shown.get_by_label("Assignee").select_option("Grace")
     shown.wait_for_url("**assignee=Grace*")
     assert len(rows(shown)) == 2
