@@ -142,7 +142,7 @@ HOLES: tuple[str, ...] = ()
 
 
 def prepare(arena: Arena) -> None:
-    slower.prepare(arena, slower.chosen(WAYS, HOLES), PROGRAM, build=BUILD)
+    slower.prepare(arena, slower.chosen(WAYS, HOLES), PROGRAM, build=BUILD, keep=["execution-*"])
 
 
 attack = slower.gate
