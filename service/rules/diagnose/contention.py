@@ -50,7 +50,8 @@ def _estimate_lock_saving(facts: Facts) -> float:
 
     If all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """
-    return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle_share)
+    thread_seconds = facts.lock_wait + facts.cpu_seconds
+    return min(facts.lock_wait / thread_seconds, facts.idle_share) if thread_seconds else 0.0
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:

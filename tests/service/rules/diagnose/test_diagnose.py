@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
 from runner.contract.report import Environment
+from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.diagnosis import RULES, compute_time_ratio, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
@@ -856,6 +857,12 @@ def almost_profiles(draw: st.DrawFn) -> Profile:
         processes=processes,
         scope=draw(st.sampled_from(["region", "process"])),
     )
+
+
+def test_waiting_saves_nothing_where_no_time_was_measured() -> None:
+    made = profile(anatomy({Touch.FIRST: 10}), waited=0)
+    facts = Facts.from_profile(made.model_copy(update={"readings": {}}))
+    assert LOCK_CONTENTION.max_saving(facts) == 0
 
 
 @settings(max_examples=120)
