@@ -154,16 +154,12 @@ def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     return not values or (head - values[0]) / (head - base) >= MIN_WON_BACK / 2
 
 
-def _find_metric(comparison: Comparison, metric: str) -> MetricVerdict | None:
-    return next((verdict for verdict in comparison.metrics if verdict.metric == metric), None)
-
-
 def _decide_on_metric(
     decide: Callable[[ComparisonRequest], Comparison], metric: str, request: ComparisonRequest
 ) -> Comparison:
     """Return the decision on pairs; it asks for no more once both sides repeat two different values of the metric."""
     comparison = decide(request)
-    verdict = _find_metric(comparison, metric)
+    verdict = comparison.find_verdict(metric)
     if (
         verdict is not None
         and is_apart(verdict)
@@ -200,7 +196,7 @@ def _measure_remedy(
             )
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
-    comparison = _find_metric(result.comparison, verdict.metric) if result.comparison else None
+    comparison = result.comparison.find_verdict(verdict.metric) if result.comparison else None
     if comparison is None or not is_apart(comparison):
         return None
     base_level, head_level, remedied_level = verdict.base.level, comparison.base.level, comparison.head.level

@@ -146,6 +146,10 @@ class Comparison(Strict):
     same_bytes: bool = False
     """Whether the programs of both sides found the same files in their builds."""
 
+    def find_verdict(self, metric: str) -> MetricVerdict | None:
+        """Return the verdict on a metric; None if it was not compared."""
+        return next((verdict for verdict in self.metrics if verdict.metric == metric), None)
+
 
 def list_differing_settings(base: Environment, head: Environment) -> tuple[str, ...]:
     """Return the names of the settings that differ between two environments."""

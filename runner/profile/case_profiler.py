@@ -324,7 +324,7 @@ class Profiling(Struct, frozen=True):
                 trial.warm_up()
             counted = trial.execute()
         references = _measure_references(trial, progress)
-        expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
+        expected = compute_expected_counts(_get_recorded_readings(counted))
         # Record: the faults, the lines of runtimes, then the CPU time and the waiting.
         chosen_graph, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
         collector = Collector.for_trial(trial, chosen_graph, self.permissions, self.cleanup)
@@ -445,8 +445,12 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
 
 def _count_faults(sample: Sample) -> int:
     """Return the faults of an execution; of its first process if it has several."""
-    readings = sample.processes[0] if sample.processes else sample.readings
-    return int(_get_value(readings, "page-faults") or 0)
+    return compute_expected_counts(_get_recorded_readings(sample)).faults
+
+
+def _get_recorded_readings(sample: Sample) -> Mapping[str, Reading]:
+    """Return the readings of what is recorded of an execution: of several processes, the first one."""
+    return sample.processes[0] if sample.processes else sample.readings
 
 
 def _get_value(readings: Mapping[str, Reading], name: str) -> float | None:

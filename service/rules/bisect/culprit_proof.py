@@ -24,7 +24,7 @@ MAX_PROOFS_WITHOUT_RESULT = 3
 
 def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
-    verdict = next((verdict for verdict in comparison.metrics if verdict.metric == metric_name), None)
+    verdict = comparison.find_verdict(metric_name)
     if verdict is None:
         return ProofState.OPEN, f"{metric_name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
@@ -54,12 +54,10 @@ def differs_only_like_builds(metric_name: str, comparison: Comparison) -> bool:
 
 def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of its proof, which its proof's runs show."""
-    base_and_head = next(
-        ((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == metric_name), None
-    )
-    if base_and_head is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
+    verdict = comparison.find_verdict(metric_name)
+    if verdict is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
         return culprit
-    before, after = (side.level for side in base_and_head)
+    before, after = (side.level for side in (verdict.base, verdict.head))
     if before is None or after is None:
         return culprit
     with_levels = culprit.model_copy(update={"before": before, "after": after})
