@@ -56,7 +56,7 @@ def show_difference(before: Profile, after: Profile) -> None:
     if changed_lines:
         console.print(table)
     else:
-        console.print("  No function of the program faults more or less than before.")
+        console.print("  No function of the program causes more or fewer faults than before.")
     changed_stacks = sorted(
         compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
     )

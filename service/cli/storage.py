@@ -119,14 +119,14 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     default=90,
     show_default=True,
     metavar="N",
-    help="Thin reports and profiles that are older than this.",
+    help="Shrink reports and profiles that are more than N days old.",
 )
 @click.option(
     "--samples-days",
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
-        "In runs that are older than this, reduce noisy metrics to their level, and judged ones to level and "
+        "In runs that are more than N days old, reduce noisy metrics to their level, and judged ones to level and "
         "extremes. By default, all samples stay."
     ),
 )
@@ -134,16 +134,16 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     "--profiles-days",
     type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
-    help="Delete profiles that are older than this. By default, all profiles stay.",
+    help="Delete profiles that are more than N days old. By default, all profiles stay.",
 )
-@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only for this subject. Repeatable.")
+@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Limit this to one subject. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Show what would be freed without changing anything.")
 def retain(
     days: int, samples_days: int | None, profiles_days: int | None, subjects: tuple[str, ...], dry_run: bool
 ) -> None:
     """Shrink old reports and profiles. Levels, drifts and events stay.
 
-    Thinning removes perf's output, logs, and the readings of individual processes, and merges all but the 200 heaviest
+    Shrinking removes perf's output, logs, and the readings of individual processes, and merges all but the 200 heaviest
     stacks of each kind in a profile; all other numbers stay.
     With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
     metrics keep only the level.

@@ -149,7 +149,7 @@ def _split_address(url: str) -> SplitResult:
     except ValueError:
         # The reason quotes the address, which is a secret.
         raise ValueError(
-            "url is not an address: it contains brackets or characters that a host name cannot have"
+            "url is not a valid address: it contains brackets or characters that a host name cannot have"
         ) from None
 
 
@@ -276,7 +276,7 @@ class WebhookChannel(AddressedChannel):
         """
         parts = _split_address(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("url is not an address such as https://…")
+            raise ValueError("url is not a valid address such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
             raise ValueError("url is http: use https, or set insecure = true if the network is trusted")
         return url

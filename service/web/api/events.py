@@ -132,7 +132,7 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
         if event.merged_into is not None:
             raise ProblemError(
                 HTTPStatus.CONFLICT,
-                f"The event was merged into event {event.merged_into}: decide about that event.",
+                f"The event was merged into event {event.merged_into}: decide on that event.",
             )
         try:
             decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))
