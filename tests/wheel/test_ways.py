@@ -45,7 +45,7 @@ class Workshop:
                 "PIPX_BIN_DIR": "bin",
                 "UV_CACHE_DIR": "uv-cache",
                 "UV_TOOL_DIR": "uv",
-                "UV_TOOL_BIN_DIR": "bin",
+                "UV_TOOL_BIN_DIR": "uv-bin",
             }.items()
         }
         at["UV_PYTHON"] = sys._base_executable  # type: ignore[attr-defined]  # uv would download one
@@ -69,7 +69,8 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     made = Workshop(folder / "clone", folder / "tools", folder)
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(made.clone)], check=True)
     (folder / "programs").mkdir()
-    for name in ("git", "sh"):
+    # The scripts that uv installs start through sh, and find their interpreter by dirname and realpath.
+    for name in ("git", "sh", "dirname", "realpath"):
         (folder / "programs" / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is missing"))
     made.make_environment("tools")
     made.run("pip", "--disable-pip-version-check", "install", "--quiet", *TOOLS)
