@@ -52,7 +52,7 @@ def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> li
     """
     lines = [_sum_lines(profile, _get_stacks(profile, kind)) for profile in (before, after)]
     changes = pair_function_lines(*lines)
-    resolution = max(_compute_resolution(profile, kind) for profile in (before, after))
+    resolution = max(compute_resolution(profile, kind) for profile in (before, after))
     changes = [(place, change) for place, change in changes if abs(change.growth) > resolution]
     return sorted(changes, key=lambda row: (-abs(row[1].growth), -row[1].growth, row[0]))
 
@@ -87,12 +87,12 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
     changes = [
         StackChange(frames_by_stack[key], WeightChange(weights[0][key], weights[1][key])) for key in frames_by_stack
     ]
-    resolution = max(_compute_resolution(profile, kind) for profile in (before, after))
+    resolution = max(compute_resolution(profile, kind) for profile in (before, after))
     changes = [stack for stack in changes if abs(stack.change.growth) > resolution]
     return sorted(changes, key=lambda stack: -stack.change.growth)
 
 
-def _compute_resolution(profile: Profile, kind: str) -> int:
+def compute_resolution(profile: Profile, kind: str) -> int:
     """Return the largest difference that sampling alone explains: the weight of two recorded stacks."""
     stacks = _get_stacks(profile, kind)
     if stacks is None or stacks.period == 1 or not stacks.samples:

@@ -1,7 +1,9 @@
 """Decomposes the difference of two profiles into causes that add up to it, each with the line that leads.
 
 The causes come from the table of memory, touch and file, which holds every fault; the lines come from the places that
-fault most. A fault in a library belongs to the line of the program that called it, as the recorded stacks show.
+fault most. A fault in a library belongs to the line of the program that called it. The places do not name their
+callers, and the recorded stacks do not name the memory. Therefore the faults that a function of a library has on one
+side only belong to the lines from which it was called more often there, and the others to its callers by their shares.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from runner.contract.profile_difference import (
     FunctionKey,
     FunctionLine,
     WeightChange,
+    compute_resolution,
     identify_function,
     pair_function_lines,
 )
@@ -54,7 +57,29 @@ _TOUCHED_BEFORE = {
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
+_FaultsInLibraries = Mapping["_LibraryFunction", Counter[_Group]]
 ChangedLines = Mapping[str, tuple[LineRange, ...]]
+
+
+class _CallingLine(Struct, frozen=True):
+    """A line of the program that calls a function of a library, and the faults in that function that its stacks show.
+
+    Attributes
+    ----------
+    shared
+        The faults that the other profile has as well.
+    excess
+        The faults that only this profile has.
+    """
+
+    frame: Frame
+    shared: int
+    excess: int
+
+
+_LibraryFunction = tuple[str, str]
+"""A function of a library, and the file name of its module."""
+_Callers = Mapping[_LibraryFunction, Sequence[_CallingLine]]
 
 
 class _Side(Struct, frozen=True):
@@ -73,7 +98,7 @@ def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProx
     before = after.before
     if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
         return None
-    sides = [_sum_side(facts) for facts in (before, after)]
+    sides = _sum_sides(before, after)
     seconds_per_fault = after.seconds_per_fault or before.seconds_per_fault
     parts = [
         _build_part(group, sides, after, seconds_per_fault)
@@ -126,33 +151,138 @@ def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 
-def _sum_side(facts: Facts) -> _Side:
-    """Return the faults of a profile by cause, and by cause and the program's own line."""
+def _sum_sides(before: Facts, after: Facts) -> list[_Side]:
+    """Return the faults of both profiles by cause, and by cause and the program's own line."""
+    sides_of_callers = _find_callers(before.profile, after.profile)
+    faults_in_libraries = [
+        _sum_faults_in_libraries(facts, callers)
+        for facts, callers in zip((before, after), sides_of_callers, strict=True)
+    ]
+    return [
+        _sum_side(facts, callers, faults, other_faults)
+        for facts, callers, faults, other_faults in zip(
+            (before, after), sides_of_callers, faults_in_libraries, reversed(faults_in_libraries), strict=True
+        )
+    ]
+
+
+def _sum_side(
+    facts: Facts, callers: _Callers, faults_in_libraries: _FaultsInLibraries, other_faults: _FaultsInLibraries
+) -> _Side:
+    """Return the faults of a profile by cause, and by cause and the program's own line.
+
+    The faults of a function of a library, by cause, are compared with those of the other profile.
+    """
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
         sums[_classify_cause(kind, facts)] += kind.faults
-    callers = _find_calling_lines(facts.profile)
-    lines_in_runtime = dict(zip((False, True), _find_lines_in_runtime(facts), strict=True))
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
+
+    def add_faults(group: _Group, frame: Frame, faults: int) -> None:
+        lines.setdefault(group, defaultdict(Counter))[identify_function(frame)][frame.line] += faults
+
+    lines_in_runtime = dict(zip((False, True), _find_lines_in_runtime(facts), strict=True))
     for site in facts.anatomy.sites:
-        lines_of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
-        for frame, faults in _attribute_to_lines(site, callers):
-            is_in_runtime = site.memory in OWN_MEMORY and not _has_own_line(frame)
-            lines_of_frame = lines_in_runtime[site.touch is Touch.AFTER_FORK] if is_in_runtime else {}
-            for line, n_faults in _distribute_by_shares(faults, lines_of_frame, frame):
-                lines_of_group[identify_function(line)][line.line] += n_faults
+        if _has_callers(site.frame, callers):
+            continue
+        group = _classify_cause(site, facts)
+        is_in_runtime = site.memory in OWN_MEMORY and not _has_own_line(site.frame)
+        shares = lines_in_runtime[site.touch is Touch.AFTER_FORK] if is_in_runtime else {}
+        for frame, faults in _distribute_by_shares(site.faults, shares, site.frame):
+            add_faults(group, frame, faults)
+    for function, faults_by_group in faults_in_libraries.items():
+        other_faults_by_group = other_faults.get(function, Counter())
+        excess_by_group = {
+            group: max(0, faults - other_faults_by_group[group]) for group, faults in faults_by_group.items()
+        }
+        excess_share = _compute_excess_share(callers[function], sum(excess_by_group.values()))
+        for group, faults in faults_by_group.items():
+            n_excess = round(excess_by_group[group] * excess_share)
+            for frame, n_faults in _attribute_to_callers(callers[function], faults - n_excess, n_excess):
+                add_faults(group, frame, n_faults)
     return _Side(sums, lines)
 
 
-def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame]]:
-    """Return from which lines of the program each function was called that faults, with the weights of the stacks."""
-    callers: defaultdict[tuple[str, str], Counter[Frame]] = defaultdict(Counter)
+def _find_callers(before: Profile, after: Profile) -> list[_Callers]:
+    """Return for both profiles from which lines of the program each function was called that faults.
+
+    The lines of a function are paired in their order. A difference that sampling alone explains is no excess.
+    """
+    weights = [_sum_callers(profile) for profile in (before, after)]
+    resolution = max(compute_resolution(profile, "faults") for profile in (before, after))
+    sides: list[dict[_LibraryFunction, list[_CallingLine]]] = [{}, {}]
+    for function in weights[0].keys() | weights[1].keys():
+        frames = [
+            {(identify_function(frame), frame.line): frame for frame in side.get(function, ())} for side in weights
+        ]
+        line_sums = [_sum_caller_lines(side.get(function, Counter())) for side in weights]
+        for place, change in pair_function_lines(*line_sums):
+            for side, frames_of_line, line, weight, other_weight in (
+                (sides[0], frames[0], place.line_before, change.before, change.after),
+                (sides[1], frames[1], place.line_after, change.after, change.before),
+            ):
+                frame = frames_of_line.get((place.function_key, line))
+                if frame is not None and weight:
+                    excess = weight - other_weight if weight - other_weight > resolution else 0
+                    side.setdefault(function, []).append(_CallingLine(frame, weight - excess, excess))
+    return list(sides)
+
+
+def _sum_callers(profile: Profile) -> dict[_LibraryFunction, Counter[Frame]]:
+    """Return the weights of the stacks by the function that faults and the program's own frame that led there."""
+    callers: defaultdict[_LibraryFunction, Counter[Frame]] = defaultdict(Counter)
     for stack in profile.faults.stacks if profile.faults else ():
         frames = [profile.frames[index] for index in stack.frames]
         responsible = _find_responsible_frame(frames)
         if responsible is not None:
-            callers[_identify_frame(frames[-1])][responsible] += stack.weight
+            callers[_identify_library_function(frames[-1])][responsible] += stack.weight
     return callers
+
+
+def _sum_caller_lines(weights: Mapping[Frame, int]) -> dict[FunctionKey, Counter[int]]:
+    lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
+    for frame, weight in weights.items():
+        lines[identify_function(frame)][frame.line] += weight
+    return lines
+
+
+def _sum_faults_in_libraries(facts: Facts, callers: _Callers) -> _FaultsInLibraries:
+    """Return the faults of the functions of libraries that have callers in the program, by cause."""
+    faults: defaultdict[_LibraryFunction, Counter[_Group]] = defaultdict(Counter)
+    for site in facts.anatomy.sites:
+        if _has_callers(site.frame, callers):
+            faults[_identify_library_function(site.frame)][_classify_cause(site, facts)] += site.faults
+    return dict(faults)
+
+
+def _has_callers(frame: Frame, callers: _Callers) -> bool:
+    """Return whether a frame is in a function of a library of which the program's calling lines are known."""
+    return not is_own_frame(frame) and _identify_library_function(frame) in callers
+
+
+def _compute_excess_share(callers: Sequence[_CallingLine], excess: int) -> float:
+    """Return the share of a function's excess faults that the excess of its callers explains, at most 1.
+
+    Where faults only move from one cause to another, no caller has an excess.
+    """
+    return min(1.0, sum(caller.excess for caller in callers) / excess) if excess else 0.0
+
+
+def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_excess: int) -> Iterable[tuple[Frame, int]]:
+    """Yield the calling lines with their faults: the excess by their excess, and the others by what they share."""
+    excesses = Counter({caller.frame: caller.excess for caller in callers})
+    shared = Counter({caller.frame: caller.shared for caller in callers})
+    yield from _distribute_by_weights(n_excess, excesses)
+    yield from _distribute_by_weights(n_shared, shared if shared.total() else excesses)
+
+
+def _distribute_by_weights(faults: int, weights: Counter[Frame]) -> Iterable[tuple[Frame, int]]:
+    """Yield frames with their parts of some faults, the largest first; rounding is at the expense of the smallest."""
+    total, remaining = weights.total(), faults
+    for frame, weight in weights.most_common() if total else ():
+        n_faults = min(remaining, round(faults * weight / total))
+        remaining -= n_faults
+        yield frame, n_faults
 
 
 def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]]:
@@ -215,21 +345,8 @@ def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
     return next(frames_outside_libraries, own_frame)
 
 
-def _identify_frame(frame: Frame) -> tuple[str, str]:
+def _identify_library_function(frame: Frame) -> _LibraryFunction:
     return frame.function, frame.module.rpartition("/")[2]
-
-
-def _attribute_to_lines(site: Site, callers: Mapping[tuple[str, str], Counter[Frame]]) -> Iterable[tuple[Frame, int]]:
-    """Yield the lines of the program to which the faults of a place belong, with their numbers."""
-    calling_lines = callers.get(_identify_frame(site.frame))
-    if is_own_frame(site.frame) or not calling_lines:
-        yield site.frame, site.faults
-        return
-    total, remaining = calling_lines.total(), site.faults
-    for frame, weight in calling_lines.most_common():
-        n_faults = min(remaining, round(site.faults * weight / total))
-        remaining -= n_faults
-        yield frame, n_faults
 
 
 def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fault: float | None) -> DifferencePart:

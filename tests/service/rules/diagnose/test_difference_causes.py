@@ -116,6 +116,23 @@ def test_a_fault_in_the_c_library_belongs_to_the_line_that_called_it() -> None:
     assert part.faults == 800
 
 
+def test_a_new_fault_in_the_c_library_belongs_to_the_line_that_calls_it_more_often() -> None:
+    text = (Memory.FILE_TEXT, Touch.FIRST, "/usr/lib/x86_64-linux-gnu/libc.so.6", MEMSET, 1)
+    before = profiled(new(421, MEMSET), stacks={(0, 2): 421})
+    after = profiled(new(421, MEMSET), text, stacks={(0, 2): 421, (1, 2): 1})
+    (part,) = explain(before, after).parts
+    assert (part.faults, part.place) == (1, "read_all at src/file.c:40")
+
+
+def test_faults_of_the_c_library_that_have_another_cause_than_before_belong_to_all_its_callers() -> None:
+    before = profiled(new(400, MEMSET), stacks={(0, 2): 300, (1, 2): 100})
+    after = profiled((Memory.HEAP, Touch.AFTER_BRK, "", MEMSET, 400), stacks={(0, 2): 300, (1, 2): 100})
+    assert [(part.faults, part.place, part.place_faults) for part in explain(before, after).parts] == [
+        (400, "grow at src/table.c:12", 300),
+        (-400, "grow at src/table.c:12", -300),
+    ]
+
+
 def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
     def side(data: int, process: str) -> Profile:
         return profiled(
