@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -57,8 +58,24 @@ _TOUCHED_BEFORE = {
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
-_FaultsInLibraries = Mapping["_LibraryFunction", Counter[_Group]]
+_FaultsInLibraries = Mapping["_LibraryFunction", Counter["_Kind"]]
 ChangedLines = Mapping[str, tuple[LineRange, ...]]
+
+
+class _Kind(NamedTuple):
+    """What decides to which cause and to which lines the faults of a place belong.
+
+    Attributes
+    ----------
+    is_own_memory
+        Whether the faults are in the program's own memory, which a runtime touches for one of the program's lines.
+    is_copy
+        Whether they are copies after a fork.
+    """
+
+    group: _Group
+    is_own_memory: bool
+    is_copy: bool
 
 
 class _CallingLine(Struct, frozen=True):
@@ -151,6 +168,10 @@ def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 
+def _classify_kind(site: Site, facts: Facts) -> _Kind:
+    return _Kind(_classify_cause(site, facts), site.memory in OWN_MEMORY, site.touch is Touch.AFTER_FORK)
+
+
 def _sum_sides(before: Facts, after: Facts) -> list[_Side]:
     """Return the faults of both profiles by cause, and by cause and the program's own line."""
     sides_of_callers = _find_callers(before.profile, after.profile)
@@ -171,35 +192,31 @@ def _sum_side(
 ) -> _Side:
     """Return the faults of a profile by cause, and by cause and the program's own line.
 
-    The faults of a function of a library, by cause, are compared with those of the other profile.
+    The faults of a function of a library, by kind, are compared with those of the other profile.
     """
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
         sums[_classify_cause(kind, facts)] += kind.faults
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
-
-    def add_faults(group: _Group, frame: Frame, faults: int) -> None:
-        lines.setdefault(group, defaultdict(Counter))[identify_function(frame)][frame.line] += faults
-
     lines_in_runtime = dict(zip((False, True), _find_lines_in_runtime(facts), strict=True))
+
+    def add_faults(kind: _Kind, frame: Frame, faults: int) -> None:
+        is_in_runtime = kind.is_own_memory and not _has_own_line(frame)
+        shares = lines_in_runtime[kind.is_copy] if is_in_runtime else {}
+        for line, n_faults in _distribute_by_shares(faults, shares, frame):
+            lines.setdefault(kind.group, defaultdict(Counter))[identify_function(line)][line.line] += n_faults
+
     for site in facts.anatomy.sites:
-        if _has_callers(site.frame, callers):
-            continue
-        group = _classify_cause(site, facts)
-        is_in_runtime = site.memory in OWN_MEMORY and not _has_own_line(site.frame)
-        shares = lines_in_runtime[site.touch is Touch.AFTER_FORK] if is_in_runtime else {}
-        for frame, faults in _distribute_by_shares(site.faults, shares, site.frame):
-            add_faults(group, frame, faults)
-    for function, faults_by_group in faults_in_libraries.items():
-        other_faults_by_group = other_faults.get(function, Counter())
-        excess_by_group = {
-            group: max(0, faults - other_faults_by_group[group]) for group, faults in faults_by_group.items()
-        }
-        excess_share = _compute_excess_share(callers[function], sum(excess_by_group.values()))
-        for group, faults in faults_by_group.items():
-            n_excess = round(excess_by_group[group] * excess_share)
+        if not _has_callers(site.frame, callers):
+            add_faults(_classify_kind(site, facts), site.frame, site.faults)
+    for function, faults_by_kind in faults_in_libraries.items():
+        other_faults_by_kind = other_faults.get(function, Counter())
+        excess_by_kind = {kind: max(0, faults - other_faults_by_kind[kind]) for kind, faults in faults_by_kind.items()}
+        excess_share = _compute_excess_share(callers[function], sum(excess_by_kind.values()))
+        for fault_kind, faults in faults_by_kind.items():
+            n_excess = round(excess_by_kind[fault_kind] * excess_share)
             for frame, n_faults in _attribute_to_callers(callers[function], faults - n_excess, n_excess):
-                add_faults(group, frame, n_faults)
+                add_faults(fault_kind, frame, n_faults)
     return _Side(sums, lines)
 
 
@@ -248,10 +265,10 @@ def _sum_caller_lines(weights: Mapping[Frame, int]) -> dict[FunctionKey, Counter
 
 def _sum_faults_in_libraries(facts: Facts, callers: _Callers) -> _FaultsInLibraries:
     """Return the faults of the functions of libraries that have callers in the program, by cause."""
-    faults: defaultdict[_LibraryFunction, Counter[_Group]] = defaultdict(Counter)
+    faults: defaultdict[_LibraryFunction, Counter[_Kind]] = defaultdict(Counter)
     for site in facts.anatomy.sites:
         if _has_callers(site.frame, callers):
-            faults[_identify_library_function(site.frame)][_classify_cause(site, facts)] += site.faults
+            faults[_identify_library_function(site.frame)][_classify_kind(site, facts)] += site.faults
     return dict(faults)
 
 
