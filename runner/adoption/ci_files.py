@@ -38,7 +38,13 @@ class CiFile(Struct, frozen=True):
 
 
 def detect_ci(sources: Sources, remote: str = "") -> str:
-    """Return the name of the CI system that a project uses, by its files, else by the address of its remote."""
+    """Return the name of the CI system that a project uses, by its files, else by the address of its remote.
+
+    Parameters
+    ----------
+    remote
+        The address of the remote; empty if there is none.
+    """
     server = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
     by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)]
     by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)]

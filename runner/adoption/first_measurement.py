@@ -75,7 +75,7 @@ _FIRST_ERROR_STATUS = 400
 _MIN_RANGE_RATIO = 10
 """Variables that do not make a count repeat are worth setting if they make its range this many times narrower."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
-"""A variable that is as long as the one that is tried, and that nothing obeys."""
+"""A variable that no program reads, as long as the variable that is tried: it changes only the environment's size."""
 
 
 class Progress(Protocol):

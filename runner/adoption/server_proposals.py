@@ -86,7 +86,7 @@ class _KnownServer(Struct, frozen=True):
     page: str = ""
 
 
-def _start_with_file(text: str, options: str) -> str:
+def _build_command_with_file(text: str, options: str) -> str:
     r"""Return a command that writes a configuration, in which ``%s`` is the port, into the folder of the data.
 
     The text is that of ``printf`` between double quotes.
@@ -103,7 +103,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
     # As root it asks for a user. An ordinary user stays itself.
     "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 16 -u root", "memcached"),
     "nginx": _KnownServer(
-        _start_with_file(
+        _build_command_with_file(
             "daemon off; worker_processes 1; pid nginx.pid; error_log stderr; events {} http { access_log off; "
             "server { listen 127.0.0.1:%s; location / { return 200; } } }",
             "-p {data} -c server.conf",
@@ -111,7 +111,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
         "http",
     ),
     "lighttpd": _KnownServer(
-        _start_with_file(
+        _build_command_with_file(
             r"server.document-root = \"DATA\" \nserver.bind = \"127.0.0.1\" \nserver.port = %s\n",
             "-D -f {data}/server.conf",
         ),
@@ -119,7 +119,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
         "SIGINT",
     ),
     "haproxy": _KnownServer(
-        _start_with_file(
+        _build_command_with_file(
             r"global\n nbthread 1\ndefaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\n"
             r"frontend load\n bind 127.0.0.1:%s\n http-request return status 200\n",
             "-db -f {data}/server.conf",

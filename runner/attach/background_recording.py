@@ -134,6 +134,7 @@ class LiveRecording:
             self.recordings.problems.append(str(error))
 
     def _record(self) -> None:
+        """Count for a while, plan the recordings by the rates, and make one after the other until the time is over."""
         started_at, before = time.monotonic(), self._read_figures()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
             return

@@ -143,14 +143,14 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
         processes += 1
         switches += _count_switches(tree, pid, numbers[16])
     return Figures(
-        minor,
-        major,
-        user / _TICKS_PER_SECOND,
-        system / _TICKS_PER_SECOND,
-        switches,
-        resident * _PAGE_BYTES,
-        threads,
-        processes,
+        minor=minor,
+        major=major,
+        user=user / _TICKS_PER_SECOND,
+        system=system / _TICKS_PER_SECOND,
+        switches=switches,
+        resident=resident * _PAGE_BYTES,
+        threads=threads,
+        processes=processes,
     )
 
 

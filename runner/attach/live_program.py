@@ -114,15 +114,15 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
         file, modules, is_go=bool(outside_file and (sections := read_sections(outside_file)) and sections.is_go)
     )
     return LiveProgram(
-        process,
-        file,
-        modules,
-        detect_allocator(modules, runtime, _find_static_allocator(outside_file) if outside_file else ""),
-        runtime,
-        select_variables(tree.read_text(f"{folder}/environ", 1 << 20) or ""),
-        root,
-        is_replaced(link),
-        read_start_time(process.pid),
+        process=process,
+        file=file,
+        modules=modules,
+        allocator=detect_allocator(modules, runtime, _find_static_allocator(outside_file) if outside_file else ""),
+        runtime=runtime,
+        variables=select_variables(tree.read_text(f"{folder}/environ", 1 << 20) or ""),
+        root=root,
+        is_replaced=is_replaced(link),
+        started_at=read_start_time(process.pid),
     )
 
 
@@ -160,7 +160,13 @@ def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
 
 
 def detect_allocator(modules: Iterable[str], runtime: str, static_allocator: str = "") -> str:
-    """Return the allocator of a program: a library's, its own, its runtime's, or the C library's."""
+    """Return the allocator of a program: a library's, its own, its runtime's, or the C library's; empty if unknown.
+
+    Parameters
+    ----------
+    static_allocator
+        The allocator that is linked into the program; empty if there is none.
+    """
     names = [module.rpartition("/")[2].lower() for module in modules]
     library = next((allocator for allocator in ALLOCATORS if any(f"lib{allocator}" in name for name in names)), "")
     if library or static_allocator:

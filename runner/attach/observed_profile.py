@@ -86,7 +86,7 @@ class ProfileBuilder(Struct):
             perf's output cannot be read.
         """
         observation, used_figures = self.observation, self.observation.interval.used_figures
-        anatomy, census = self._read_addresses()
+        anatomy, census = self._build_anatomy_and_census()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
         frames = tuple(self._make_relative(frame) for frame in self.frame_table.frames)
@@ -117,12 +117,18 @@ class ProfileBuilder(Struct):
             remarks=tuple(remark[:1000] for remark in (*self.recordings.problems, *self.remarks)[:100]),
         )
 
-    def _read_addresses(self) -> tuple[Anatomy | None, Census | None]:
-        """Return the faults by memory and touch, and the calls that map and return memory."""
+    def _build_anatomy_and_census(self) -> tuple[Anatomy | None, Census | None]:
+        """Return the anatomy of the faults, and the census of the system calls that map and release memory.
+
+        The anatomy is that of a short time in which each fault was recorded. If enough faults were sampled in the long
+        time after it, the two are merged. The census is that of the longest recording; None without tracepoints. Both
+        are None if no addresses were recorded. A remark says how many faults were recorded.
+        """
         timed_recording, budget = self.recordings.addresses, self.recordings.budget
         if timed_recording is None or budget is None:
             return None, None
         tracing = TRACE_FIELDS if self.permissions.tracepoints else ()
+        # Each fault was recorded, so the period is 1.
         complete_anatomy, census = self._build_anatomy(timed_recording, 1, *ADDRESS_FIELDS, *tracing)
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
@@ -130,6 +136,7 @@ class ProfileBuilder(Struct):
             sampled_anatomy, census = self._build_anatomy(
                 self.recordings.sampled_recording, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
             )
+            # In `recorded`, each sampled fault stands for all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
         return anatomy, census if self.permissions.tracepoints else None

@@ -58,7 +58,7 @@ class CommitPairs(Struct, frozen=True):
                 self._build_trial(case, base, number),
                 self._build_trial(case, head, number),
             ),
-            build_in_place=lambda: self._build_in_place(case, base, head),
+            build_base_in_head_folder=lambda: self._build_in_folder_of(case, base, head),
             deadline=deadline,
             progress=progress,
         )
@@ -75,7 +75,7 @@ class CommitPairs(Struct, frozen=True):
         return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
 
     @contextmanager
-    def _build_in_place(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
+    def _build_in_folder_of(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
         """Yield the trial of a commit that is built in the folder of ``place_revision``."""
         tree, build = self.builder.build(self.repository, place_revision.commit, self.workload)
         with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, tree) as rebuilt_tree:

@@ -75,18 +75,18 @@ class HistorySummary(Struct):
 
     def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
-            self.revisions + other_summary.revisions,
-            self.n_stored + other_summary.n_stored,
-            self.n_measured + other_summary.n_measured,
-            self.n_reused + other_summary.n_reused,
-            self.failed_reports + other_summary.failed_reports,
-            self.contradicted_reports + other_summary.contradicted_reports,
-            self.n_waiting + other_summary.n_waiting,
-            other_summary.waiting_before,
-            other_summary.error,
-            self.refusals + other_summary.refusals,
-            self.n_left_out + other_summary.n_left_out,
-            other_summary.proofs or self.proofs,
+            revisions=self.revisions + other_summary.revisions,
+            n_stored=self.n_stored + other_summary.n_stored,
+            n_measured=self.n_measured + other_summary.n_measured,
+            n_reused=self.n_reused + other_summary.n_reused,
+            failed_reports=self.failed_reports + other_summary.failed_reports,
+            contradicted_reports=self.contradicted_reports + other_summary.contradicted_reports,
+            n_waiting=self.n_waiting + other_summary.n_waiting,
+            waiting_before=other_summary.waiting_before,
+            error=other_summary.error,
+            refusals=self.refusals + other_summary.refusals,
+            n_left_out=self.n_left_out + other_summary.n_left_out,
+            proofs=other_summary.proofs or self.proofs,
         )
 
 

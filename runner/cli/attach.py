@@ -42,7 +42,7 @@ class Percent(click.ParamType[float]):
         try:
             share = float(str(value).strip().removesuffix("%").strip()) / 100
         except ValueError:
-            share = -1.0
+            share = -1.0  # out of range, so that the next test refuses it
         if not 0 < share <= 1:
             self.fail(f"{value!r} is not a share: write a number above 0 and up to 100, as in 1%.", parameter, context)
         return share
@@ -117,7 +117,7 @@ def command(
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
     table = read_process_table(tree)
-    chosen_processes = {pid: table[pid] for pid in choice.pids if pid in table}
+    chosen_processes = {member: table[member] for member in choice.pids if member in table}
     program = read_live_program(
         chosen_processes.get(find_busiest(tree, chosen_processes, choice.root.pid), choice.root)
     )

@@ -279,7 +279,7 @@ class _Side(Struct, frozen=True, dict=True):
         return self._make_trial(case, *build(self.repository, self.revision.commit, self.workload, number=number))
 
     @contextmanager
-    def build_trial_in_place(self, case: Case, tree: Path) -> Iterator[Trial]:
+    def build_trial_in_folder(self, case: Case, tree: Path) -> Iterator[Trial]:
         """Yield the trial of this revision, built in the folder of another one.
 
         Raises
@@ -412,7 +412,8 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         session.start_executing(2 * (_WARM_UP_EXECUTIONS + SAMPLES_PER_FURTHER_BUILD))
         return base_trial, head_trial
 
-    # Measure both sides interleaved.
+    # Measure both sides interleaved. If the service asks for it, base is built in head's folder too, which shows
+    # whether the difference is one of the folders and not of the programs.
     session.start_executing(2 * (_WARM_UP_EXECUTIONS + session.pairs.min_pairs))
     return compare_interleaved(
         base,
@@ -421,7 +422,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         pairs=session.pairs,
         n_cases=session.n_cases,
         build_further_trials=build_further_trials,
-        build_in_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].build_result.tree),
+        build_base_in_head_folder=lambda: sides[0].build_trial_in_folder(cases[0], sides[1].build_result.tree),
         progress=session.activity.advance,
     )
 

@@ -49,6 +49,7 @@ def build_flame(profile: Profile, stacks: StackProfile) -> Node:
 
 
 def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
+    """Yield a line for each function that a function calls, the heaviest first, each followed by its own callees."""
     for child in sorted(node.children.values(), key=lambda child: -child.weight):
         share = child.weight / total
         if share < _MIN_SHARE:
@@ -59,7 +60,7 @@ def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
             len(chain[-1].children) == 1 and (callee := next(iter(chain[-1].children.values()))).weight == child.weight
         ):
             chain.append(callee)
-        name, chain_end = _name_chain([node.name for node in chain]), chain[-1]
+        name, chain_end = _name_chain([function.name for function in chain]), chain[-1]
         bar = "█" * max(1, round(share * _BAR_CHARACTERS))
         yield f"{100 * share:5.1f} %  {bar:<{_BAR_CHARACTERS}}  {'  ' * depth}{name}"
         yield from _draw_children(chain_end, total, depth + 1)

@@ -81,7 +81,7 @@ _MAX_CHARTS = 3
     click.option(
         "--prove-for",
         type=Duration(),
-        default=-1.0,
+        default=-1.0,  # a negative time stands for the default that the help states
         metavar="TIME",
         help="Time for proofs, such as 90s or 10m. A proof measures the two commits of a likely change interleaved. "
         "Default: a tenth of the command's time, at least two minutes.",
@@ -177,7 +177,7 @@ def command(
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     is_reachable = is_served(prepared.settings)
-    commits = [revision.commit for revision in prepared.revisions]
+    commits = [measured_revision.commit for measured_revision in prepared.revisions]
     output_history(
         summary, drifts, target, charts, commits=commits, served=is_reachable, as_json=as_json, output_file=output_file
     )

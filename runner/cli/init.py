@@ -484,13 +484,14 @@ def _get_remote(repository: Any) -> str:
         return ""
 
 
-def _detect_branch(repository: Any) -> str:
-    """Return the branch into which changes are merged, as far as the clone knows."""
-    for arguments in (("refs/remotes/origin/HEAD",), ("HEAD",)):
+def _detect_branch(repository: "Repository") -> str:
+    """Return the branch into which changes are merged, as far as the clone knows; by default ``main``."""
+    for reference in ("refs/remotes/origin/HEAD", "HEAD"):
         try:
-            name = repository.git("symbolic-ref", "--short", *arguments).strip().removeprefix("origin/")
+            name = repository.git("symbolic-ref", "--short", reference).strip().removeprefix("origin/")
         except FaultwatchError:
             continue
+        # A name with other characters cannot be written into a CI file.
         if name and all(char.isalnum() or char in "._/+-" for char in name) and name.isascii():
             return str(name)
     return "main"

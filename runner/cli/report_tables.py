@@ -20,12 +20,15 @@ _DEFAULT_REASONS = {
 """Why there is no value, if perf only says that there is none."""
 _MAX_LINE_CHARACTERS = 18
 """Characters of a parameter and its value that stay on one line."""
+_MAX_LOG_CHARACTERS = 2000
+"""Characters that are shown from the end of the log of a failure."""
 
 
 def show_reports(reports: Sequence[Report]) -> None:
     """Print the counts: every metric if there is room for a column for each case, otherwise one row for each case.
 
-    The remarks of the measurements follow, then the cases that were not measured, with the reason.
+    The remarks of the measurements follow, then the cases that were not measured, with the reason and the end of the
+    log.
     """
     console = Console()
     measured_reports = [report for report in reports if report.samples]
@@ -44,9 +47,9 @@ def show_reports(reports: Sequence[Report]) -> None:
             console.print(
                 f"[yellow]{escape_text(report.case.name)}: {report.outcome}: {escape_text(report.failure.message)}[/]"
             )
-            # A failed build failed for all cases: its log is shown only here.
+            # After a failed build, the reports of all cases have the same log.
             if report.failure.log and report.outcome is Outcome.FAILED:
-                console.print(escape_text(report.failure.log[-2000:]), style="dim", highlight=False)
+                console.print(escape_text(report.failure.log[-_MAX_LOG_CHARACTERS:]), style="dim", highlight=False)
 
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:

@@ -125,6 +125,11 @@ class MetricVerdict(Strict):
     """Whether the metric changed while the state of unprepared files may differ. Pairs with a fresh page cache
     decide."""
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether the metric is judged, so that it counts for the whole comparison."""
+        return self.counts
+
 
 class Comparison(Strict):
     """The verdict on a comparison."""

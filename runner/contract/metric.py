@@ -69,5 +69,5 @@ class Metric(Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether a program that does the same work always has the same count, so that one more is a fact."""
+        """Whether a program that does the same work always has the same count, so that each difference is certain."""
         return self.kind is Kind.COUNT and self.judged

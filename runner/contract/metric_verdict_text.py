@@ -42,10 +42,12 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
 def has_clearly_moved(verdict: MetricVerdict) -> bool:
     """Return whether a metric that is not judged has changed beyond doubt.
 
-    No sample of one side lies among those of the other, which is improbable enough by chance, and it changed by a
-    tenth or more.
+    It has if it changed by :data:`MIN_CLEAR_PERCENT` or more, and no sample of one side lies among those of the other,
+    which is improbable enough by chance. Faults and pages are not considered, because judged counts show their changes.
     """
-    if verdict.counts or verdict.percent is None or abs(verdict.percent) < MIN_CLEAR_PERCENT:
+    if verdict.counts:  # It counts for the whole comparison, so it is judged.
+        return False
+    if verdict.percent is None or abs(verdict.percent) < MIN_CLEAR_PERCENT:
         return False
     if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
         return False

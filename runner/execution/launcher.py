@@ -135,14 +135,18 @@ class Launch:
 
         Parameters
         ----------
+        confinement
+            The limits of the program; None if it is not confined.
         copies
             The copies to mount over files, by the path of the file. Only root can mount them.
         orders_descriptor
-            The descriptor over which further commands are ordered, see :mod:`runner.execution.load_commands`.
+            The descriptor over which further commands are ordered, see :mod:`runner.execution.load_commands`; -1 if
+            there are no further commands.
         """
         personality = ctypes.CDLL(None).personality(_QUERY_PERSONALITY)
-        applied_confinement = confinement or Confinement(0, 0, 0)
-        numbers = (
+        # A limit of 0 processes tells the launcher not to confine the program.
+        applied_confinement = confinement or Confinement(processes=0, file_bytes=0, data_bytes=0)
+        confinement_numbers = (
             applied_confinement.user,
             applied_confinement.group,
             applied_confinement.processes,
@@ -152,9 +156,9 @@ class Launch:
         environment = [f"{name}={value}" for name, value in variables.items()]
         resource_limits = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
         sockets = str(self._launcher_end.fileno()), str(orders_descriptor)
-        head = [launcher, *sockets, str(personality), resource_limits, *map(str, numbers)]
-        mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
-        return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
+        fixed_words = [launcher, *sockets, str(personality), resource_limits, *map(str, confinement_numbers)]
+        mounts = [word for file, copy in copies.items() for word in (str(copy), file)]
+        return [*fixed_words, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
 
     @property
     def is_started(self) -> bool:

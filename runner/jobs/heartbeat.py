@@ -55,7 +55,10 @@ class Heartbeat:
     def report_progress(
         self, sentence: str = "", runs_left: int | None = None, seconds_left: float | None = None
     ) -> None:
-        """Report the progress of the job. If the service does not answer, the next heartbeat carries the report."""
+        """Report the progress of the job. If the service does not answer, the next heartbeat carries the report.
+
+        An empty sentence keeps the last one; None stands for an unknown number of runs or seconds.
+        """
         with self._lock:
             update = {
                 "sentence": sentence or self._progress.sentence,

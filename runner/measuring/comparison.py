@@ -30,7 +30,7 @@ from runner.workload import Workload
 
 Decide = Callable[[ComparisonRequest], Comparison]
 BuildFurtherTrials = Callable[[int], tuple[Trial, Trial] | None]
-BuildInPlace = Callable[[], AbstractContextManager[Trial]]
+BuildBaseInHeadFolder = Callable[[], AbstractContextManager[Trial]]
 FIRST_PAIRS_OF_PROOF = 16
 """Pairs of a proof before the first question to the service: fewer prove nothing."""
 SAMPLES_PER_FURTHER_BUILD = 5
@@ -95,7 +95,7 @@ def compare_interleaved(
     n_cases: int = 1,
     judging: Judging | None = None,
     build_further_trials: BuildFurtherTrials = lambda _: None,
-    build_in_place: BuildInPlace | None = None,
+    build_base_in_head_folder: BuildBaseInHeadFolder | None = None,
     deadline: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
@@ -115,7 +115,7 @@ def compare_interleaved(
     build_further_trials
         Takes the number of a further build, from 1 on, and returns its trials of base and head; None if there is none.
         The service asks for them if base and head differ by very little.
-    build_in_place
+    build_base_in_head_folder
         Builds base in the folder of head until the context ends, and yields its trial there. The service asks for it if
         both differ although their file lookups had the same answers.
     deadline
@@ -153,10 +153,16 @@ def compare_interleaved(
             result = sample_interleaved(
                 base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
             )
-    if build_in_place:
+    if build_base_in_head_folder:
         program_trees = base.answered_lookups.program_tree, head.answered_lookups.program_tree
         result = _compare_in_other_place(
-            result, build_in_place, program_trees, decide, n_cases=n_cases, judging=judging, progress=progress
+            result,
+            build_base_in_head_folder,
+            program_trees,
+            decide,
+            n_cases=n_cases,
+            judging=judging,
+            progress=progress,
         )
     return compare_other_builds(
         result, build_further_trials, decide, n_cases=n_cases, judging=judging, progress=progress
@@ -241,6 +247,7 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
 
 
 def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, Sample]]:
+    """Start both servers, measure their windows in turns, A B B A, and return the sample of each."""
     servers: dict[Trial, ServerExecution] = {}
     with ExitStack() as stack:
         for trial in trials:
@@ -287,7 +294,7 @@ def _can_run_alone(trial: Trial) -> bool:
 
 def _compare_in_other_place(
     result: ComparisonResult,
-    build_in_place: BuildInPlace,
+    build_base_in_head_folder: BuildBaseInHeadFolder,
     program_trees: tuple[ProgramTree, ProgramTree],
     decide: Decide,
     *,
@@ -301,7 +308,7 @@ def _compare_in_other_place(
     differences = find_tree_differences(*program_trees)
     samples = []
     try:
-        with build_in_place() as trial, raise_priority():
+        with build_base_in_head_folder() as trial, raise_priority():
             trial.warm_up()
             progress()
             for _ in range(SAMPLES_IN_OTHER_PLACE):

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.contract.report import Sample
-from runner.perf.session import Execution, ExecutionFailure
+from runner.perf.session import MAX_OUTPUT_CHARACTERS, Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
 from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
@@ -74,5 +74,6 @@ def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> Wor
     except UnreadableWorkError as error:
         last_line = text.strip().splitlines()[-1:] or ["nothing"]
         raise ExecutionFailure(
-            f"{origin} does not report the work done: {error}; its last line is {last_line[0][:120]!r}", text[-20_000:]
+            f"{origin} does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
+            text[-MAX_OUTPUT_CHARACTERS:],
         ) from None

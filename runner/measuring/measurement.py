@@ -65,7 +65,7 @@ def measure_case(
     except Exception as error:
         if not _is_caused_by_revision(error):
             raise
-        # A program can fail in unexpected ways, which must not end the history of the other commits.
+        # A program can fail in unexpected ways, which must not stop the measuring of other commits.
         message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
         return Trial(workload, trial_subject, bench).report_failed(
             Stage.MEASURE, message, traceback.format_exc(), temporary=True

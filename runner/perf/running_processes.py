@@ -57,6 +57,13 @@ def _attach_to(
     filters: Mapping[str, str],
     list_processes: Callable[[], Sequence[int]],
 ) -> AttachedPerf:
+    """Attach perf to processes, and wait until it has attached.
+
+    Raises
+    ------
+    _ChildEndedError
+        One of the processes, or a thread of one, has ended meanwhile.
+    """
     perf = AttachedPerf(processes, events, filters)
     try:
         perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.

@@ -34,6 +34,9 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults, read_memory_readings
 from runner.process_state.process_state import ProcessState
 
+MAX_OUTPUT_CHARACTERS = 20_000
+"""Characters that are kept from the end of what a program printed."""
+
 
 class ExecutionFailure(Exception):
     """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
@@ -217,7 +220,7 @@ def raise_on_failure(command: Sequence[str], problem: str, program_result: Progr
     Raises
     ------
     ExecutionFailure
-        It had.
+        The program had a problem, or the kernel ended a part of it.
     """
     problem = problem or _describe_preload_failure(program_result.error)
     has_lost_process = not problem and group.count_killed() > 0
@@ -242,4 +245,4 @@ def _describe_preload_failure(error: str) -> str:
 
 def _format_log(output: str, error: str) -> str:
     parts = [("standard error", error), ("standard output", output)]
-    return "\n".join(f"--- {title}\n{text[-20_000:].rstrip()}" for title, text in parts if text.strip())
+    return "\n".join(f"--- {title}\n{text[-MAX_OUTPUT_CHARACTERS:].rstrip()}" for title, text in parts if text.strip())

@@ -364,6 +364,7 @@ class AnatomyBuilder(Struct):
         return self._locate_places(merged, locate)
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
+        """Return the places with the most faults, by their frames; places with the same frame are one."""
         leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (pid, ip, place_text, *_), _ in leading_places:

@@ -19,7 +19,7 @@ _STATES_WITH_DATA = frozenset({_REPEATED_TOUCH, _AFTER_FORK})
 
 
 class PageStates(Struct):
-    """The pages of one process that have faulted, each with its state, which is the touch that its next fault would be.
+    """The pages of one process that have faulted, each with the kind of touch that its next fault would be.
 
     Attributes
     ----------

@@ -183,8 +183,16 @@ class BranchFiles(Struct):
         return {name: properties.split()[2] for properties, _, name in parsed_entries if parse_name(name)}
 
     def _read_blobs(self, blobs: list[str]) -> Iterator[bytes]:
-        """Yield the contents of blobs; an empty one where it is missing or too large."""
-        output = self._run_git("cat-file", "--batch", data="".join(f"{blob or '-'}\n" for blob in blobs).encode())
+        """Yield the content of each blob; an empty content if the blob is missing or too large, or its hash is empty.
+
+        Parameters
+        ----------
+        blobs
+            The hashes of the blobs. A file that the store does not have has an empty hash.
+        """
+        # git answers "- missing" for a name that no object has. Its answer to an empty line would have no name.
+        names = "".join(f"{blob or '-'}\n" for blob in blobs)
+        output = self._run_git("cat-file", "--batch", data=names.encode())
         position = 0
         for _ in blobs:
             end = output.index(b"\n", position)

@@ -34,7 +34,7 @@ from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
 from runner.perf.running_processes import attach_to_running
-from runner.perf.session import ExecutionFailure, raise_on_failure
+from runner.perf.session import MAX_OUTPUT_CHARACTERS, ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
@@ -178,7 +178,7 @@ class ServerExecution:
             is_ready = self._program.wait_until(self._looks_ready, deadline)
             self._require_alive("before it was ready")
             if not is_ready:
-                raise self._build_failure(
+                raise self._kill_server(
                     f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}"
                 )
         if self._bound_server.ready_command:
@@ -201,7 +201,7 @@ class ServerExecution:
 
     def run_in_server_network(self, command: Sequence[str], seconds: float) -> CommandResult:
         """Run a command in the network of the server."""
-        return self._start_load_command(command, time.monotonic() + seconds)
+        return self._run_until_end(command, time.monotonic() + seconds)
 
     def run_window(self) -> Window:
         """Load the server once, and count it meanwhile.
@@ -278,7 +278,7 @@ class ServerExecution:
             os.kill(self._counted_program.launch.program, signal.Signals[self._server.stop_signal])
         stop_method = "its stop_command" if self._bound_server.stop_command else self._server.stop_signal
         if not self._program.wait_until(lambda: self._program.has_ended, deadline):
-            raise self._build_failure(
+            raise self._kill_server(
                 f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
             )
         program_result = self._program.end(self._server.stop_timeout)
@@ -317,13 +317,13 @@ class ServerExecution:
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         while True:
-            result = self._start_load_command(self._bound_server.ready_command, deadline)
+            result = self._run_until_end(self._bound_server.ready_command, deadline)
             self._require_alive("before it was ready")
             if not result.problem:
                 return
             if time.monotonic() >= deadline:
                 words = shlex.join(self._bound_server.ready_command)
-                raise self._build_failure(
+                raise self._kill_server(
                     f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}"
                 )
             self._program.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
@@ -350,13 +350,13 @@ class ServerExecution:
     ) -> CommandResult:
         """Run a command beside the server; ``purpose`` is for the message if it fails."""
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
-        result = self._start_load_command(command, deadline)
+        result = self._run_until_end(command, deadline)
         if not may_end_server:
             # A load often fails because the server does.
             self._require_alive(f"during {purpose}", _END_SECONDS if result.problem else 0)
         if result.problem and not (may_end_server and self._program.has_ended):
             log = "\n".join(
-                f"--- {title} of the load\n{text[-20_000:].rstrip()}"
+                f"--- {title} of the load\n{text[-MAX_OUTPUT_CHARACTERS:].rstrip()}"
                 for title, text in (("standard error", result.error), ("standard output", result.output))
                 if text.strip()
             )
@@ -364,15 +364,22 @@ class ServerExecution:
             raise ExecutionFailure(message, log, was_stopped=result.timed_out)
         return result
 
-    def _start_load_command(self, command: Sequence[str], deadline: float) -> CommandResult:
-        order = self._order
-        path, missing_reason = _find_program(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
+    def _run_until_end(self, command: Sequence[str], deadline: float) -> CommandResult:
+        """Run a command beside the server until it ends or the deadline passes; return its result, also if it failed.
+
+        Raises
+        ------
+        ExecutionFailure
+            The program of the command does not exist.
+        """
+        order, sandbox = self._order, self._order.sandbox
+        path, missing_reason = _find_program(command[0], order.directory, PROCESS_VARIABLES["PATH"], sandbox)
         if missing_reason:
             raise ExecutionFailure(missing_reason)
         log_command(command, order.directory, "beside the server")
-        sandbox = order.sandbox
 
         def seal(pid: int) -> None:
+            """Confine the process before it executes the command."""
             if sandbox:
                 sandbox.seal(pid, get_launcher())
 
@@ -387,6 +394,7 @@ class ServerExecution:
         )
 
     def _read_work(self, result: CommandResult) -> WorkDone | None:
+        """Return the work that the load reports to have done; None if its output reports none."""
         load = self._load
         if load.output == "none":
             return None
@@ -396,7 +404,7 @@ class ServerExecution:
             last_line = result.output.strip().splitlines()[-1:] or ["nothing"]
             raise ExecutionFailure(
                 f"[load] command does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
-                result.output[-20_000:],
+                result.output[-MAX_OUTPUT_CHARACTERS:],
             ) from None
         return work.with_operations(load.operations) if work.is_rate and load.operations else work
 
@@ -429,11 +437,11 @@ class ServerExecution:
         result = self._counted_program.make_program_result(program_result)
         raise_on_failure(self._bound_server.command, f"{problem} ({phase})", result, self._group)
 
-    def _build_failure(self, problem: str) -> ExecutionFailure:
-        """Return the failure of a server that still runs, which ends with its context."""
-        program_result = self._program.end(0)
+    def _kill_server(self, problem: str) -> ExecutionFailure:
+        """Kill the server, because a time limit is over, and return the failure with what the server printed."""
+        program_result = self._program.end()
         self._counted_program.launch.finish()
-        try:
+        try:  # raise_on_failure always raises, because the problem is not empty.
             raise_on_failure(self._bound_server.command, problem, program_result, self._group)
         except ExecutionFailure as failure:
             failure.was_stopped = True

@@ -60,7 +60,7 @@ class TreeRestorer:
             return []
         if self._is_settled:
             return []
-        if not self._built_states and not self._has_changed():
+        if not self._built_states and not self._read_states_if_changed():
             self._is_settled = True
             return []
         try:
@@ -88,7 +88,7 @@ class TreeRestorer:
             self.changes, {path.removeprefix(prefix) for path in missed_paths if path.startswith(prefix)}
         )
 
-    def _has_changed(self) -> bool:
+    def _read_states_if_changed(self) -> bool:
         """Return whether the first execution changed anything; read the built state if it did."""
         self._kept_copy = find_kept_copy(self._tree)
         if self._kept_copy is None or self._kept_copy.is_unchanged(self._tree):
@@ -100,6 +100,7 @@ class TreeRestorer:
         return True
 
     def _undo_all(self) -> list[Path]:
+        """Undo changes until there are none, and return the paths of the files that were put back."""
         restored_paths: list[Path] = []
         for _ in range(_MAX_ROUNDS):
             changes = find_changes(self._tree, self._built_states, self._keep_rules)

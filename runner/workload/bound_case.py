@@ -161,6 +161,11 @@ def get_process_count(workload: Workload, case: Case) -> int:
 def parse_size(text: str, location: str = "") -> int:
     """Read a number of bytes, with or without ``K``, ``M`` or ``G`` behind it.
 
+    Parameters
+    ----------
+    location
+        The beginning of the message of an error, such as the file and the key; empty for none.
+
     Raises
     ------
     FaultwatchError

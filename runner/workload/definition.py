@@ -324,6 +324,7 @@ class Workload(Table):
 
     @model_validator(mode="after")
     def _check_server(self) -> Self:
+        """Require a server with a load, or a command; and refuse keys and names that a server has for itself."""
         if (self.server is None) is not (self.load is None):
             raise ValueError(
                 "[server] and [load] belong together: " + ("add [load]" if self.server else "add [server]")

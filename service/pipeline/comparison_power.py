@@ -40,6 +40,7 @@ def read_powers(session: Session, measured_series: Sequence[tuple[SeriesHead, Po
 
 
 def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Power | None:
+    """Return what comparisons of a case can find, by the samples at its newest level; None if these are too few."""
     newest_level = newest_points[-1].value
     samples = [
         value

@@ -84,11 +84,12 @@ _LEADING_DRIFTS = (
 def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
     """Return the leading drifts of each of some events, by the id of the event.
 
-    The first one is the drift that the headline of the event speaks of: what is a fact comes first, then regressions
-    before improvements, then the largest change in percent of the level before. Drifts with which an event came back
-    are last.
+    The first one is the drift that the headline of the event speaks of. Certain drifts come before those that need
+    another run, then regressions before improvements, then the largest change in percent of the level before. Drifts
+    with which an event came back are last.
     """
     rows = session.execute(_LEADING_DRIFTS, {"events": event_ids, "limit": limit}).all() if event_ids else []
+    # A shift of a whole suite belongs to no series, so it has no document among the drifts of series.
     suite_shift_ids = [drift_id for _, drift_id, document in rows if document is None]
     suite_drifts = (
         {drift.id: drift for drift in event_drifts.read_drifts(session, suite_shift_ids)} if suite_shift_ids else {}

@@ -23,7 +23,7 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
-    """Run the commands of a new comment on a pull request."""
+    """Yield the commands of a new comment on a pull request."""
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or not issue.get("pull_request"):
         return

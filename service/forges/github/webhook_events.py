@@ -30,7 +30,7 @@ _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 
 
 def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
-    """Run the commands of a new comment on a pull request."""
+    """Yield the commands of a new comment on a pull request, unless a bot wrote it."""
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or "pull_request" not in issue or comment["user"]["type"] == "Bot":
         return

@@ -41,7 +41,7 @@ def _has_just_accepted(changes: Payload) -> bool:
 
 
 def _handle_note(payload: Payload) -> Iterator[WebhookAction]:
-    """Run the commands of a new note on a merge request."""
+    """Yield the commands of a new note on a merge request. Older versions of GitLab state no action."""
     note = payload["object_attributes"]
     if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
         return

@@ -84,7 +84,8 @@ class GridCell:
     failed
         The newest run, if it failed after ``run``.
     other_differences
-        The other settings in which all runs with these values differ from the default.
+        If every run with these values differs from the default in other settings too: those of the run that differs in
+        the fewest.
     """
 
     values: Mapping[str, Value]
@@ -210,16 +211,16 @@ def build_grid(
     runs_by_point = _RunsByPoint()
     for run in runs:
         runs_by_point.add(run, default, names, values_at_point)
-    # The runs beside the default, measured in one session.
+    # The runs of the default cell, by session: other runs of these sessions were measured interleaved with them.
     default_point = tuple(default.get(name) for name in names)
-    runs_by_session = _map_runs_by_session(runs_by_point.comparable_runs[default_point])
+    default_run_by_session = _map_runs_by_session(runs_by_point.comparable_runs[default_point])
     cells = tuple(
         tuple(
             _build_cell(
                 dict(zip(names, (*row, *column), strict=True)),
                 (*row, *column) == default_point,
                 runs_by_point,
-                runs_by_session,
+                default_run_by_session,
             )
             for column in column_values
         )
@@ -270,26 +271,45 @@ class _RunsByPoint:
 
 
 def _build_cell(
-    values: Mapping[str, Value], default: bool, runs_by_point: _RunsByPoint, runs_by_session: Mapping[UUID, LabRun]
+    values: Mapping[str, Value],
+    is_default: bool,
+    runs_by_point: _RunsByPoint,
+    default_run_by_session: Mapping[UUID, LabRun],
 ) -> GridCell:
-    """Return the cell of some values: its newest run, preferably one that was interleaved with the default."""
+    """Return the cell of some values, with its newest run.
+
+    A run that was measured interleaved with the default is preferred to newer ones, and a measured run to one whose
+    counts were reused.
+
+    Parameters
+    ----------
+    is_default
+        Whether it is the default cell.
+    default_run_by_session
+        The measured runs of the default cell, by the session in which they were measured interleaved with others.
+    """
     point = tuple(values.values())
     runs = sorted(runs_by_point.comparable_runs.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured_runs = [run for run in runs if run.measured]
-    interleaved_run = None if default else next((run for run in measured_runs if run.session in runs_by_session), None)
+    interleaved_run = (
+        None if is_default else next((run for run in measured_runs if run.session in default_run_by_session), None)
+    )
     newest_run = next((run for run in measured_runs if not run.reused), next(iter(measured_runs), None))
-    run = interleaved_run or newest_run
-    failed_run = next((run_ for run_ in runs if not run_.measured), None)
-    if failed_run and run and failed_run.started_at < run.started_at:
+    shown_run = interleaved_run or newest_run
+    failed_run = next((run for run in runs if not run.measured), None)
+    if failed_run and shown_run and failed_run.started_at < shown_run.started_at:
         failed_run = None
+    # An empty cell says in which other settings the run that resembles the default most differs from it.
     other_differences = () if runs else min(runs_by_point.differences.get(point, ()), key=len, default=())
     return GridCell(
-        values,
-        default,
-        run,
-        runs_by_session.get(interleaved_run.session) if interleaved_run and interleaved_run.session else None,
-        failed_run,
-        other_differences,
+        values=values,
+        default=is_default,
+        run=shown_run,
+        interleaved_default=(
+            default_run_by_session.get(interleaved_run.session) if interleaved_run and interleaved_run.session else None
+        ),
+        failed=failed_run,
+        other_differences=other_differences,
     )
 
 

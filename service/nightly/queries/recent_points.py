@@ -23,7 +23,10 @@ _IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HIS
 
 
 def list_seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
-    """Return the cases that ever reported a metric, of workloads whose name contains a text."""
+    """Return the cases that ever reported a metric, of a subject, and of workloads whose name contains a text.
+
+    An empty subject or workload selects all.
+    """
     newest_points, join_condition = _select_newest(session, 1)
     rows = session.connection().execute(
         select(Series.id, Subject.name, Host.name, Case.name, Case.key, Run.started_at)

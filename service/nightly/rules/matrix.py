@@ -287,7 +287,7 @@ def build_grid(
     nightly_run
         The last nightly run, if there was one.
     level_starts
-        The runs that begin a new level, as the detector found, and whether that is a fact.
+        The runs that begin a new level, as the detector found, and whether the change of level is certain.
     one_commit
         Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
     machine_of_environment

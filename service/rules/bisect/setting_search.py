@@ -118,7 +118,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             ]
             return Refused(sentence=f"The environments do not differ: before {end_texts[0]}, after {end_texts[1]}.")
 
-        def has_effect(changed_names: frozenset[str]) -> bool | None:
+        def carries_difference(changed_names: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
             None if it cannot be measured.
@@ -127,7 +127,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             return None if value is None else abs(value - after) <= question.least / 2
 
         # The settings that carry the difference, each with the level without it.
-        culprits = _find_minimal_set_in_any_order(question.settings, has_effect)
+        culprits = _find_minimal_set_in_any_order(question.settings, carries_difference)
         level_without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
         return _build_measure_step(question, missing.changed)
@@ -147,10 +147,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     )
 
 
-_HasEffect = Callable[[frozenset[str]], bool | None]
+_CarriesDifference = Callable[[frozenset[str]], bool | None]
 
 
-def _find_minimal_set_in_any_order(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[str]:
+def _find_minimal_set_in_any_order(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
     """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
     orders = [list(settings), list(reversed(settings))]
     rng = np.random.default_rng(0)
@@ -158,18 +158,18 @@ def _find_minimal_set_in_any_order(settings: Sequence[str], has_effect: _HasEffe
     first_error: _UnmeasurableError | None = None
     for order in orders:
         try:
-            return _find_minimal(order, has_effect)
+            return _find_minimal(order, carries_difference)
         except _UnmeasurableError as error:
             first_error = first_error or error
     assert first_error is not None
     raise first_error
 
 
-def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[str]:
-    """Return a set that carries the difference and in which each setting is necessary.
+def _find_minimal(settings: Sequence[str], carries_difference: _CarriesDifference) -> frozenset[str]:
+    """Return a minimal set of settings that carries the difference: without any one of them, it does not.
 
-    A setting is in it only if a mixture without it was measured that does not carry the difference, and one with it
-    that does.
+    For each of its settings, a mixture with the setting was measured that carries the difference, and one without it
+    that does not.
 
     Raises
     ------
@@ -178,15 +178,19 @@ def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[
     """
     candidates = list(settings)
     while True:
+        # Find one necessary setting after the other, until they carry the difference without the remaining ones.
         necessary_names: frozenset[str] = frozenset()
         remaining_names: Sequence[str] = candidates
-        while remaining_names and not (necessary_names and has_effect(necessary_names)):
-            necessary_names, remaining_names = _find_next_necessary(necessary_names, remaining_names, has_effect)
+        while remaining_names and not (necessary_names and carries_difference(necessary_names)):
+            necessary_names, remaining_names = _find_next_necessary(
+                necessary_names, remaining_names, carries_difference
+            )
+        # Settings can interact: those found later may make an earlier one unnecessary. Then search those found again.
         unnecessary_setting = next(
             (
                 setting
                 for setting in candidates
-                if setting in necessary_names and has_effect(necessary_names - {setting})
+                if setting in necessary_names and carries_difference(necessary_names - {setting})
             ),
             None,
         )
@@ -198,29 +202,29 @@ def _find_minimal(settings: Sequence[str], has_effect: _HasEffect) -> frozenset[
 
 
 def _find_next_necessary(
-    necessary_names: frozenset[str], remaining_names: Sequence[str], has_effect: _HasEffect
+    necessary_names: frozenset[str], remaining_names: Sequence[str], carries_difference: _CarriesDifference
 ) -> tuple[frozenset[str], Sequence[str]]:
     """Return the necessary settings with one more of the remaining ones, and the remaining ones before it."""
     low, high = 0, len(remaining_names)
-    # The first `low` of the rest do not carry the difference, the first `high` do.
+    # The first `low` remaining settings do not carry the difference, the first `high` do.
     while high - low > 1:
         lengths = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
         tested_length = next(
             (
                 n_settings
                 for n_settings in lengths
-                if has_effect(necessary_names | set(remaining_names[:n_settings])) is not None
+                if carries_difference(necessary_names | set(remaining_names[:n_settings])) is not None
             ),
             None,
         )
         if tested_length is None:
             raise _UnmeasurableError(remaining_names[low:high])
-        if has_effect(necessary_names | set(remaining_names[:tested_length])):
+        if carries_difference(necessary_names | set(remaining_names[:tested_length])):
             high = tested_length
         else:
             low = tested_length
-    # With nothing of the rest, the mixture may be the one that could not be measured.
-    if low == 0 and has_effect(necessary_names) is None:
+    # With none of the remaining settings, the mixture may be the one that could not be measured.
+    if low == 0 and carries_difference(necessary_names) is None:
         raise _UnmeasurableError(remaining_names[:high])
     return necessary_names | {remaining_names[high - 1]}, remaining_names[: high - 1]
 

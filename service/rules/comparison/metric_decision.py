@@ -277,7 +277,10 @@ def describe_bounds(interval: tuple[float, float]) -> str:
 
 
 def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) -> str:
-    """Describe how many pairs have which sign. The clause follows the number of pairs of its direction."""
+    """Describe how many pairs have which sign.
+
+    The clause follows the number of pairs of its direction, which is 1 or -1; 0 if there is no clause.
+    """
     above_clause, below_clause = (large_clause if direction == sign else "" for sign in (1, -1))
     return f"head counts more in {signs.above} of {signs.n} pairs{above_clause} and less in {signs.below}{below_clause}"
 

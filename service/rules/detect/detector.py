@@ -82,7 +82,7 @@ class LevelChangeDetector:
             tuple(self._noisy.slow_ramps.values()),
             self._noisy.noise.points,
         )
-        noisy_changes = self._list_noisy_changes()
+        noisy_changes = self._update_noisy_changes()
         if not any(merge_key[:2]):
             return noisy_changes
         if merge_key != self._merge_key:  # which is rare
@@ -90,7 +90,7 @@ class LevelChangeDetector:
             self._merge_key, self._merged = merge_key, MergedChanges([*self._repeating.exact_changes, *slow_ramps])
         return self._merged.update(noisy_changes)
 
-    def _list_noisy_changes(self) -> list[LevelChange]:
+    def _update_noisy_changes(self) -> list[LevelChange]:
         """Return the changes of the noisy series; what the newest points show may replace the last change."""
         if self._newest_change:
             self._changes.pop()

@@ -165,7 +165,7 @@ class NoisySeries:
         for change in self._measured_changes[first_changed:]:
             if group is None or change.in_doubt or not ramps.joins_group(group, change, self.noise.sigma):
                 self._judged_changes += ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
-                group = ramps.start_group(change)
+                group = ramps.make_group(change)
             else:
                 group = ramps.extend_group(group, change, self.noise.sigma)
             self._grouping_states.append(_GroupingState(len(self._judged_changes), group))

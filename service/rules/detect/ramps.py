@@ -42,9 +42,18 @@ class ChangeGroup(NamedTuple):
     steps: tuple[MeasuredChange, ...]
 
 
-def start_group(change: MeasuredChange) -> ChangeGroup:
+def make_group(change: MeasuredChange) -> ChangeGroup:
     """Return a group of one change."""
-    return ChangeGroup(change, change, change, change, 1, 0.0, 0, (change,))
+    return ChangeGroup(
+        first_change=change,
+        second_change=change,
+        next_to_last_change=change,
+        last_change=change,
+        n_changes=1,
+        score=0.0,
+        n_opposed=0,
+        steps=(change,),
+    )
 
 
 def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:

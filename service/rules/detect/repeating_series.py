@@ -107,7 +107,7 @@ class RepeatingSeries:
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
             self._early_runs = None
         elif max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= len(self._early_runs):
-            level, n_repeats = Counter(value for value, _ in self._early_runs).most_common(1)[0]
+            level, n_repeats = Counter(run_value for run_value, _ in self._early_runs).most_common(1)[0]
             if max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
 

@@ -27,7 +27,7 @@ def compute_size(drift: Drift) -> float:
 
 
 def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
-    """Return the drift that represents an event: what is a fact first, then regressions, then the largest."""
+    """Return the drift that represents an event: a certain one before others, then a regression, then the largest."""
     return min(
         drifts,
         key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -compute_size(drift), drift.case, drift.id),
@@ -46,7 +46,7 @@ def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | Non
 def write_headline(drifts: Sequence[Drift]) -> str:
     """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back.
 
-    If some of it is a fact, the rest says that it is not yet one. If nothing is, the event says so:
+    If some drifts are certain, the text marks the others as provisional. If none is, the event says so in
     :attr:`EventSummary.full_headline`.
     """
     leading_drift = choose_leading_drift(drifts)

@@ -148,7 +148,7 @@ def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
     if not target.exists() or target.stat().st_size == 0:
         return
     with closing(sqlite_import.open_file(target, "rw")) as connection:
-        runs = _count_runs_exclusively(connection, target)
+        runs = _lock_and_count_runs(connection, target)
     if runs is None and not replace:
         raise ServiceError(
             "The file is not a Faultwatch database",
@@ -163,8 +163,16 @@ def _require_replaceable(target: Path, backup_runs: int, replace: bool) -> None:
         )
 
 
-def _count_runs_exclusively(connection: sqlite3.Connection, target: Path) -> int | None:
-    """Return the number of runs of a database that nobody else has open; None if it is not Faultwatch's."""
+def _lock_and_count_runs(connection: sqlite3.Connection, target: Path) -> int | None:
+    """Lock a database until the connection is closed, and return its number of runs; None if it is not Faultwatch's.
+
+    The database leaves WAL mode, so that its file contains everything.
+
+    Raises
+    ------
+    ServiceError
+        Somebody else has the database open, or it cannot be changed.
+    """
     try:
         # Before anything is changed: a file of somebody else stays as it is.
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

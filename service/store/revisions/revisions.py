@@ -20,6 +20,8 @@ from service.store.models import Revision, Series, Subject
 from service.store.revisions import newest_levels
 
 _COMMITS_PER_QUERY = 500
+_NO_POSITION = -1
+"""The position of a commit that was stored and not yet put in order."""
 
 
 class _StoredCommit(NamedTuple):
@@ -230,7 +232,7 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
         "author": revision.author,
         "committed_at": revision.committed_at,
         "title": revision.title,
-        "position": -1,
+        "position": _NO_POSITION,
     }
 
 
@@ -243,10 +245,10 @@ def _update_positions(session: Session, subject_id: int) -> None:
     if moves:
         move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
         session.connection().execute(move, moves)
-    former_positions = [row.position for row, _ in rows_with_positions if row.position != -1]
+    former_positions = [row.position for row, _ in rows_with_positions if row.position != _NO_POSITION]
     if former_positions != sorted(former_positions):
         newest_levels.recompute_newest_levels(session, subject_id)
-    if any(row.position not in {-1, position} for row, position in rows_with_positions):
+    if any(row.position not in {_NO_POSITION, position} for row, position in rows_with_positions):
         _mark_series_stale(session, subject_id)
 
 

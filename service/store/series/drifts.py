@@ -106,7 +106,7 @@ def _build_view(document: Mapping[str, Any], below_floor: bool | None) -> Listed
 
 
 def map_level_starts(session: Session, oldest_positions: Mapping[int, int]) -> dict[UUID, bool]:
-    """Return whether each drift of some series is a fact, by the id of the first run after the drift.
+    """Return whether each drift of some series is certain, so that it needs no further run; by its first run after it.
 
     Parameters
     ----------

@@ -277,10 +277,13 @@ class _SettingsChange(NamedTuple):
 
 
 def _group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> list[_SettingsChange]:
-    """Return the changes of settings; the one that moved the most series comes first."""
+    """Return the changes of settings; the one that moved the most series comes first.
+
+    An event that names no changed setting is left out.
+    """
     by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
     for event in config_events:
-        if not event.settings:  # It is uncertain whether the settings changed where it moved.
+        if not event.settings:  # No setting is known to differ between the two sides of its leading drift.
             continue
         by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
     changes = [_SettingsChange(column, settings, events) for (column, settings), events in by_change.items()]

@@ -321,18 +321,28 @@ def _compute_level(observations: Iterable[Observation], commit: str) -> Number |
     )
 
 
-def _choose_side(value: Number | None, good: Number | None, bad: Number | None, least: float | None) -> MeasuredSide:
-    """Return which end a value is nearer to; neither, where an exact metric is at least `least` away from both."""
+def _choose_side(
+    value: Number | None, good_level: Number | None, bad_level: Number | None, least: float | None
+) -> MeasuredSide:
+    """Return which level a value is nearer to: that of the good commit is before the change, that of the bad one after.
+
+    If only one of them has a level, the value is on its side.
+
+    Parameters
+    ----------
+    least
+        The smallest relevant difference of an exact metric: a value that differs from both levels by as much is on
+        neither side. None for a noisy metric.
+    """
     if value is None:
         return MeasuredSide.FAILED
-    if good is None or bad is None:
-        return MeasuredSide.BEFORE if bad is None else MeasuredSide.AFTER
-    distance_to_good, distance_to_bad = abs(value - good), abs(value - bad)
-    if (
-        least is not None
-        and min(distance_to_good, distance_to_bad) > 0
-        and min(distance_to_good, distance_to_bad) >= least
-    ):
+    if bad_level is None:
+        return MeasuredSide.BEFORE
+    if good_level is None:
+        return MeasuredSide.AFTER
+    distance_to_good, distance_to_bad = abs(value - good_level), abs(value - bad_level)
+    # By default, `least` is 0 and any difference is relevant.
+    if least is not None and 0 < min(distance_to_good, distance_to_bad) >= least:
         return MeasuredSide.BETWEEN
     return MeasuredSide.BEFORE if distance_to_good <= distance_to_bad else MeasuredSide.AFTER
 

@@ -78,7 +78,11 @@ class InboxQuery:
     offset: int = 0
 
     def build_address(self, **changes: object) -> str:
-        """Return the address of this list with some parameters changed; those without a value are left out."""
+        """Return the address of this list with some parameters changed, which starts at its first page.
+
+        Parameters that are empty or have their default value are left out.
+        """
+        # Another selection has other pages, so `offset` is not kept. `since` has the value of `date`.
         query = {name: getattr(self, name) for name in _PARAMETERS if name not in {"date", "offset"}} | changes
         defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
         arguments = {name: value for name, value in query.items() if value and value != defaults.get(name)}
@@ -96,7 +100,7 @@ class InboxQuery:
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
-        is_anonymous = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
+        is_anonymous = guard.is_anonymous()  # Assignees are not public, and filtering by one would reveal them.
         return EventFilter(
             subject=self.subject or None,
             state=State(self.state) if self.state in set(State) else None,

@@ -54,7 +54,7 @@ def read_window() -> Window | None:
 
 def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
     """Lay out the chart of a series."""
-    if is_published():  # its runs have no pages, and nobody answers where it is zoomed
+    if is_published():  # A published site has no pages of runs, and no server that returns the points of a zoom.
         return {**build_chart(series, lambda _: "", None, overlaid, PLOTS.get_plot), "thinned": False}
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs

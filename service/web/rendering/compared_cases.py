@@ -104,6 +104,7 @@ def _describe_change(row: ComparedMetric) -> str:
 
 
 def _describe_other(row: ComparedMetric) -> OtherMetric:
+    """Return a metric other than the leading one, with both of its levels and its change in words."""
     unit, base, head = row.metric.unit, row.base.level, row.head.level
     if base is None or head is None:
         levels = " → ".join("no value" if level is None else format_quantity(level, unit) for level in (base, head))

@@ -207,7 +207,7 @@ def test_too_many_files_stay_and_the_report_says_so(tree: Path, monkeypatch: pyt
     restorer = make_restorer(tree)
     for number in range(20):
         (tree / str(number)).touch()
-    restorer._has_changed()
+    restorer._read_states_if_changed()
     monkeypatch.setattr(tree_changes, "MAX_ENTRIES", 15)
     assert restorer.restore() == []
     assert "more files in its folder than can be removed" in restorer.describe()

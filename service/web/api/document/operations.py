@@ -146,7 +146,16 @@ def list_operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             answer = models.get("response", {}).get("schema")
             uuids = frozenset(re.findall(r"<uuid:(\w+)>", rule.rule))
-            yield Operation(path, method.lower(), rule.endpoint, view, query, models.get("body"), answer, uuids)
+            yield Operation(
+                path=path,
+                method=method.lower(),
+                endpoint=rule.endpoint,
+                view=view,
+                query=query,
+                body=models.get("body"),
+                answer=answer,
+                uuids=uuids,
+            )
 
 
 def list_problem_statuses(operation: Operation, document: Mapping[str, Any]) -> Iterator[int]:

@@ -71,7 +71,11 @@ def _make_signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _name_types(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
-    """Name a type whose name another module has too after its module: ``JobState``, ``TriageState``."""
+    """Replace pydantic's names of types that have the same name in two modules, such as ``State``.
+
+    pydantic puts the whole path of the module before such a name, with ``__`` in between. Here only the last part of
+    the path stays: ``JobState``, ``TriageState``.
+    """
     text = json.dumps(dict(sorted(definitions.items())))
     for name in definitions:
         *modules, cls = name.split("__")
