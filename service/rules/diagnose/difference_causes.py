@@ -47,6 +47,7 @@ _MAX_CAUSES, _MILLION = 12, 1_000_000
 _MIN_CHANGED_SHARE = 0.01
 """The share of a difference from which a changed line is worth naming."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
+_DYNAMIC_LINKER = re.compile(r"ld[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
 _TOUCHED_BEFORE = {
@@ -100,10 +101,12 @@ _Callers = Mapping[_LibraryFunction, Sequence[_CallingLine]]
 
 
 class _Side(Struct, frozen=True):
-    """One profile: its faults by cause, and by cause and line."""
+    """One profile: its faults by cause, by cause and line, and by file of the program."""
 
     sums: Counter[_Group]
     lines: Mapping[_Group, _LineSums]
+    image_files: Counter[str]
+    """The faults on pages of the program and its libraries, by file."""
 
 
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
@@ -195,8 +198,12 @@ def _sum_side(
     The faults of a function of a library, by kind, are compared with those of the other profile.
     """
     sums: Counter[_Group] = Counter()
+    image_files: Counter[str] = Counter()
     for kind in facts.anatomy.kinds:
-        sums[_classify_cause(kind, facts)] += kind.faults
+        group = _classify_cause(kind, facts)
+        sums[group] += kind.faults
+        if group[0] is FaultCause.IMAGE:
+            image_files[kind.file] += kind.faults
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
     lines_in_runtime = dict(zip((False, True), _find_lines_in_runtime(facts), strict=True))
 
@@ -217,7 +224,7 @@ def _sum_side(
             n_excess = round(excess_by_kind[fault_kind] * excess_share)
             for frame, n_faults in _attribute_to_callers(callers[function], faults - n_excess, n_excess):
                 add_faults(fault_kind, frame, n_faults)
-    return _Side(sums, lines)
+    return _Side(sums, lines, image_files)
 
 
 def _find_callers(before: Profile, after: Profile) -> list[_Callers]:
@@ -372,6 +379,12 @@ def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fau
     before, after = (side.sums[group] for side in sides)
     line_sums = [side.lines.get(group, {}) for side in sides]
     place, change = _find_leading_line(line_sums, grows=after > before) or (None, None)
+    if cause is FaultCause.IMAGE:
+        if place and _DYNAMIC_LINKER.match(place.function_key.module):
+            place, change = None, None  # It touches pages of every file that is loaded, for no line of the program.
+        sentence = _describe_image_change(*(side.image_files for side in sides))
+    else:
+        sentence = _describe_cause(cause, file, after - before, facts)
     return DifferencePart(
         cause=cause,
         file=file,
@@ -381,7 +394,7 @@ def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fau
         source_file=place.function_key.file if place else "",
         source_line=place.line_after or place.line_before if place else 0,
         place_faults=change.growth if change else 0,
-        sentence=_describe_cause(cause, file, after - before, facts),
+        sentence=sentence,
         seconds=None if seconds_per_fault is None else (after - before) * seconds_per_fault,
     )
 
@@ -427,13 +440,26 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
         FaultCause.AFTER_BRK: f"touches {more_or_fewer} pages again that the shrinking heap gave back",
         FaultCause.COPIED: f"copies {more_or_fewer} pages that it shares with a forked process",
         FaultCause.FILE_PAGES: f"touches {more_or_fewer} pages of {file.rpartition('/')[2] or 'mapped files'}",
-        FaultCause.IMAGE: f"touches {more_or_fewer} pages of the program and its libraries",
         FaultCause.AFTER_READ: f"writes to {more_or_fewer} pages that it had read before it wrote to them",
         FaultCause.AGAIN: f"touches {more_or_fewer} pages again that it had not given back",
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
         FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings, or that could not be placed",
     }
     return sentences[cause]
+
+
+def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:
+    """Return in words which pages of its own files the program touches more or less; by one file if it dominates."""
+    growth = after.total() - before.total()
+    more_or_fewer = "more" if growth > 0 else "fewer"
+    changes = {file: after[file] - before[file] for file in before.keys() | after.keys()}
+    file = max(changes, key=lambda file: (changes[file] * growth, file))
+    name = file.rpartition("/")[2]
+    if not name or 2 * abs(changes[file]) < abs(growth):
+        return f"touches {more_or_fewer} pages of the program and its libraries"
+    if not before[file]:
+        return f"touches pages of {name}, which it did not load before"
+    return f"touches {more_or_fewer} pages of {name}" if after[file] else f"no longer loads {name}"
 
 
 def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:

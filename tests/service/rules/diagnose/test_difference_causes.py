@@ -133,6 +133,40 @@ def test_faults_of_the_c_library_that_have_another_cause_than_before_belong_to_a
     ]
 
 
+@pytest.mark.parametrize(
+    ("faults_before", "faults_after", "sentence"),
+    [
+        ({"libc.so.6": 11, "libm.so.6": 12}, {"libc.so.6": 12}, "no longer loads libm.so.6"),
+        (
+            {"libc.so.6": 11},
+            {"libc.so.6": 11, "libm.so.6": 7},
+            "touches pages of libm.so.6, which it did not load before",
+        ),
+        ({"libc.so.6": 11}, {"libc.so.6": 14}, "touches more pages of libc.so.6"),
+        (
+            {"libc.so.6": 11, "libm.so.6": 3, "libz.so.1": 3},
+            {"libc.so.6": 9, "libm.so.6": 1, "libz.so.1": 1},
+            "touches fewer pages of the program and its libraries",
+        ),
+    ],
+)
+def test_the_library_whose_pages_make_the_difference_is_named(
+    faults_before: dict[str, int], faults_after: dict[str, int], sentence: str
+) -> None:
+    loader = Frame(function="do_lookup_x", module="/lib64/ld-linux-x86-64.so.2")
+    before, after = (
+        profiled(
+            *(
+                (Memory.FILE_DATA, Touch.FIRST, f"/usr/lib/{name}", loader, faults)
+                for name, faults in library_faults.items()
+            )
+        )
+        for library_faults in (faults_before, faults_after)
+    )
+    (part,) = explain(before, after).parts
+    assert (part.sentence, part.place) == (sentence, "")
+
+
 def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
     def side(data: int, process: str) -> Profile:
         return profiled(
