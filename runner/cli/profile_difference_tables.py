@@ -8,6 +8,7 @@ from runner.cli.profile_tables import format_call_chain
 from runner.contract.diagnosis import Difference
 from runner.contract.function_names import shorten_name
 from runner.contract.number_text import format_quantity
+from runner.contract.own_frame import shorten_source_path
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import FunctionLine, WeightChange, compare_by_line, compare_by_stack
 
@@ -72,10 +73,9 @@ def _format_function_line(function_line: FunctionLine) -> str:
     """Return a function with its source line for the terminal."""
     line = function_line.line_after or function_line.line_before
     suffix = " (before)" if not function_line.line_after and function_line.line_before else ""
-    location = (
-        f"  {function_line.function_key.file or function_line.function_key.module}{f':{line}' if line else ''}{suffix}"
-    )
-    return escape_text(f"{shorten_name(function_line.function_key.function)}{location}")
+    file = shorten_source_path(function_line.function_key.file) or function_line.function_key.module
+    location = f"{file}:{line}" if line else file
+    return escape_text(f"{shorten_name(function_line.function_key.function)}  {location}{suffix}")
 
 
 def _format_change(change: WeightChange) -> str:

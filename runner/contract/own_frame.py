@@ -39,8 +39,12 @@ def find_own_line(frames: Sequence[Frame]) -> str:
         return shorten_name(own_frame.function)
     if not own_frame.line or not _is_own_source(own_frame):
         return ""
-    file = own_frame.file.rpartition("/")[2] if own_frame.file.startswith("/") else own_frame.file
-    return f"{shorten_name(own_frame.function)} at {file}:{own_frame.line}"
+    return f"{shorten_name(own_frame.function)} at {shorten_source_path(own_frame.file)}:{own_frame.line}"
+
+
+def shorten_source_path(file: str) -> str:
+    """Return the path of a source file as it is shown: relative to the work tree, or the name of a file outside."""
+    return file.rpartition("/")[2] if file.startswith("/") else file
 
 
 def _is_own_source(frame: Frame) -> bool:

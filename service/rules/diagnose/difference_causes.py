@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
 from runner.contract.function_names import shorten_name
-from runner.contract.own_frame import find_own_frame, is_own_frame
+from runner.contract.own_frame import find_own_frame, is_own_frame, shorten_source_path
 from runner.contract.profile import (
     COMPILED_MODULE,
     UNKNOWN_FUNCTION,
@@ -417,11 +417,7 @@ def _format_place(place: FunctionLine) -> str:
         return COMPILED_MODULE
     if function == UNKNOWN_FUNCTION:
         return _NUMBER.sub("N", place.function_key.module.strip("[]")) or "code without names"
-    file = (
-        place.function_key.file.rpartition("/")[2]
-        if place.function_key.file.startswith("/")
-        else place.function_key.file
-    )
+    file = shorten_source_path(place.function_key.file)
     module = f" in {place.function_key.module}" if ".so" in place.function_key.module else ""
     return (f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}")[:1000]
 

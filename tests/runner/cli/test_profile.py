@@ -38,6 +38,17 @@ def test_the_line_that_grew_comes_first(capsys: pytest.CaptureFixture[str]) -> N
     assert "+600 (100 → 700) copy ← main, in copy at src/main.c:20" in lines
 
 
+def test_a_source_file_beside_the_workload_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (
+        profile.model_copy(
+            update={"frames": tuple(f.model_copy(update={"file": "/srv/copies/0123/driver.c"}) for f in profile.frames)}
+        )
+        for profile in (faulting({("copy:20",): 100}), faulting({("copy:20",): 700}))
+    )
+    show_difference(before, after)
+    assert "+600 100 700 copy driver.c:20" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_lines_of_python_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     line = PythonLine(file="serve.py", function="<listcomp>", line=10, faults=9000)
     show_anatomy_and_stacks(faulting({("main:9", "copy:20"): 1}).model_copy(update={"python_lines": (line,)}))
