@@ -80,6 +80,4 @@ def _build_code_block(title: str, commands: Iterable[str]) -> str:
     if not short_commands:
         return ""
     text = "\n".join(short_commands[:_MAX_COMMANDS])
-    n_line_breaks = _MAX_COMMANDS - 1
-    block = format_block(text, _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + n_line_breaks)
-    return f"{title}:\n\n{block}\n\n"
+    return f"{title}:\n\n{format_block(text, len(text.encode()))}\n\n"
