@@ -34,7 +34,7 @@ REPORTS_PER_REQUEST = 500
         "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
     ),
     click.option(
-        "--started-at", default="", metavar="TIME", help="The time of the run to use for files that do not contain one."
+        "--started-at", default="", metavar="TIME", help="The time of the run, for files that do not contain one."
     ),
     click.option(
         "--format", "format_", default="", help="The format. Default: detected from the content.", metavar="FORMAT"

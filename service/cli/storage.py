@@ -137,7 +137,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     help="Delete profiles that are more than N days old. By default, all profiles stay.",
 )
 @click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Limit this to one subject. Repeatable.")
-@click.option("--dry-run", is_flag=True, help="Show what would be freed without changing anything.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be freed; change nothing.")
 def retain(
     days: int, samples_days: int | None, profiles_days: int | None, subjects: tuple[str, ...], dry_run: bool
 ) -> None:
@@ -186,7 +186,7 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
 
 @click.command(short_help="Delete a subject with all of its measurements.")
 @click.argument("subject")
-@click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting anything.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted; delete nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def forget(subject: str, dry_run: bool, yes: bool) -> None:
     """Delete SUBJECT: its runs, series, drifts, events, profiles and jobs.

@@ -16,7 +16,7 @@ from service.schemas.audit import AuditAction
 
 @click.group(short_help="Create, list and revoke tokens.")
 def token() -> None:
-    """Create, list and revoke the tokens by which programs and people reach the service."""
+    """Create, list and revoke the tokens that programs and people use to access the service."""
 
 
 @token.command(name="new")

@@ -112,7 +112,7 @@ class IdentityProvider(Settings):
     def _require_all_settings(self) -> Self:
         """Check that everything is set that people need to sign in."""
         if not self.address:
-            remedy = "Set it to the address by which people reach this service; the provider sends them back there."
+            remedy = "Set it to the address at which people reach this service; the provider sends them back there."
             raise ServiceError("Sign-in needs an address", "FAULTWATCH_ADDRESS is not set", remedy)
         if not self.client:
             remedy = "Set it to the client id that the identity provider shows for this service."

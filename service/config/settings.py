@@ -104,7 +104,7 @@ class Config(Settings):
     trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_add_loopback)] = declare_setting(
         "FAULTWATCH_NAMES", "Names", LOOPBACK, default_text="loopback's", unit="words", unset_text="any"
     )
-    """The names by which the service may be called. Requests for another name are refused."""
+    """The host names that the service answers to. Requests for any other name are refused."""
     access: Access | None = declare_setting(
         "FAULTWATCH_ACCESS",
         "Access",

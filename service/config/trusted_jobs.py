@@ -94,7 +94,7 @@ class TrustedJobs(Settings):
     def _check_audience(self) -> Self:
         """Check that an audience is set, which the ID tokens of jobs must name."""
         if not self.audience:
-            remedy = "Set it to the address by which runners reach this service."
+            remedy = "Set it to the address at which runners reach this service."
             raise ServiceError("Job ID tokens need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return self
 

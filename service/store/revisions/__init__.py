@@ -1,1 +1,1 @@
-"""Revisions: the commits of subjects in the order of their history, and the names by which people call them."""
+"""Revisions: the commits of subjects in the order of their history, and the names that people use for them."""

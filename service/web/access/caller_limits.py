@@ -121,7 +121,7 @@ def require_own_job(repository: str | None) -> None:
     """
     own_repository = find_caller().repository
     if own_repository is not None and own_repository != repository:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token belongs to a job of {repository}.")
+        raise make_refusal(own_repository, "the job was not dispatched to this repository")
 
 
 def require_access_to_repository(repository: str) -> None:
