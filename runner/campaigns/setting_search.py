@@ -168,7 +168,7 @@ class SettingSearcher(Struct, frozen=True):
             least=least,
         )
         while isinstance((state := self.service.search_settings(request)).answer, MeasureSettings):
-            report = self._measure(settings, state.answer.changed).model_copy(update={"aside": True})
+            report = self._measure(settings, state.answer.changed).model_copy(update={"experimental": True})
             outbox.post_now(report)
             if report.canary and not report.canary.holds:
                 raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")

@@ -18,7 +18,7 @@ from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
 
 SCHEMA_VERSION: Literal[1] = 1
-ASIDE_REASON = "measured outside the history, with settings that a search tried"
+EXPERIMENT_REASON = "measured outside the history, with settings that a search tried"
 """Why a run of a setting search is not judged."""
 
 IMPORT_FORMAT = "import.format"
@@ -39,7 +39,7 @@ class Purpose(StrEnum):
 
 SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
 """Why runs of a bisect are not judged with the history: a search reads them."""
-OUTSIDE_HISTORY = (ASIDE_REASON, *SEARCH_PURPOSES.values())
+OUTSIDE_HISTORY = (EXPERIMENT_REASON, *SEARCH_PURPOSES.values())
 """Why runs are outside of the history, although their host counts right."""
 REASONS_UNRELATED_TO_HOST = (*OUTSIDE_HISTORY, REUSED)
 """Why runs are no evidence, although their host counts right."""
@@ -280,7 +280,7 @@ class Report(Strict):
     """Operations and data that the host did not allow the runner, as readable text."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if unknown."""
-    aside: bool = False
+    experimental: bool = False
     """Whether the run was measured with settings that a search tried. Such a run is stored, but is not a point of
     any series."""
     purpose: Purpose | None = None
@@ -295,7 +295,7 @@ class Report(Strict):
     revision."""
     other_place: OtherPlace | None = None
     """The counts of this revision in the other revision's place, if a comparison needed them."""
-    renewed: bool = False
+    cache_renewed: bool = False
     """Whether the page cache of unprepared files was renewed before the samples, because a comparison required it."""
     judging: Judging = Field(default_factory=Judging)
     """The metrics that the workload wants judged, and how much they may change. The newest report of a series
@@ -321,7 +321,7 @@ class Report(Strict):
             return SEARCH_PURPOSES[self.purpose]
         if self.reused is not None:
             return REUSED
-        return ASIDE_REASON if self.aside else ""
+        return EXPERIMENT_REASON if self.experimental else ""
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ class SettingChange(Strict):
 class SettingSearchRequest(Strict):
     """A request for the settings that moved a metric.
 
-    The stored runs are the only state of a search. Its runs are aside (``Report.aside``) and of one revision: the
-    environment and the case with some settings changed.
+    The stored runs are the only state of a search. Its runs are experimental (``Report.experimental``) and of one
+    revision: the environment and the case with some settings changed.
     """
 
     subject: Name

@@ -75,7 +75,7 @@ class Heartbeat:
         question = self.job.question
         if not isinstance(document, Report) or document.subject != question.subject:
             return
-        if document.case.name != question.case and not document.aside:  # with other settings it has another name
+        if document.case.name != question.case and not document.experimental:  # with other settings it has another name
             return
         with self._lock:
             if document.run_id not in self._runs:

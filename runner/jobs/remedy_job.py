@@ -1,4 +1,4 @@
-"""Runs a job that measures a case with and without other settings, interleaved, and stores both runs aside."""
+"""Runs a job that measures a case with and without other settings, interleaved; both runs are experimental."""
 
 from statistics import median
 
@@ -47,7 +47,7 @@ def run(job: ClaimedJob) -> JobResult:
         pairs = replace(pairs, min_pairs=max(pairs.min_pairs, MIN_PAIRS), max_pairs=max(pairs.max_pairs, MIN_PAIRS))
     result = compare_interleaved(present_trial, changed_trial, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
-    outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
+    outbox.post_now(*(_mark_experimental(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
     # Report a side that failed, or what the remedy changes.
     failed_sides = [side for side in (result.base, result.head) if side.failure]
     # A side that failed comes first: the other one was skipped for it.
@@ -70,9 +70,9 @@ def _drop_own_variables(job: ClaimedJob) -> Bench:
     return replace(job.bench, variables=variables)
 
 
-def _mark_aside(report: Report) -> Report:
+def _mark_experimental(report: Report) -> Report:
     """Return a report that does not become a part of any series."""
-    return report.model_copy(update={"aside": True})
+    return report.model_copy(update={"experimental": True})
 
 
 def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:

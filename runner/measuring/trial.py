@@ -524,6 +524,6 @@ class Trial:
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
             remarks=(*caveat, *self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.build_program_files() if samples else None,
-            renewed=self._was_renewed and bool(samples),
+            cache_renewed=self._was_renewed and bool(samples),
             judging=self.workload.metrics.judging,
         )

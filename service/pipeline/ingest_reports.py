@@ -69,7 +69,7 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
             case_keys[case] = shared_rows.make_case_key(head.case)
         if head.environment.settings != settings:
             settings, environment = head.environment.settings, head.environment.hash
-        points = () if head.aside else tuple(_prepare_points(report))
+        points = () if head.experimental else tuple(_prepare_points(report))
         prepared_reports.append(PreparedReport(head, case_keys[case], environment, pack_report(report), points))
     return prepared_reports
 

@@ -20,7 +20,7 @@ def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> 
     sides = (request.base, request.head)
     if not any(map(_has_unprepared, sides)):
         return verdict
-    if all(side.renewed for side in sides):
+    if all(side.cache_renewed for side in sides):
         sentence = f"{verdict.sentence} The result is the same with a fresh page cache for the unprepared files."
         return verdict.model_copy(update={"sentence": sentence})
     return verdict.model_copy(update={"wants_renewal": True})

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.level import Number, compute_median
-from runner.contract.report import ASIDE_REASON, SEARCH_PURPOSES
+from runner.contract.report import EXPERIMENT_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
 from runner.contract.variation_causes import suggest_remedy
 from service.rules.bisect import setting_mixture
@@ -140,7 +140,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
             Revision.commit == request.revision,
             Case.workload == request.case.workload,
             Case.definition == request.case.definition,
-            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE_REASON),
+            or_(Run.quarantine.is_(None), Run.quarantine == EXPERIMENT_REASON),
         )
         .order_by(Run.number)
     )

@@ -92,7 +92,7 @@ def test_all_that_the_program_asked_must_be_answered_the_same(
         {"files": None},
         {"files": ProgramFiles(system_bytes="1" * 16)},
         {"mapped": (UNPREPARED,)},
-        {"aside": True},
+        {"experimental": True},
         {"outcome": Outcome.FAILED, "samples": ()},
     ],
 )

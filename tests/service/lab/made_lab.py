@@ -1,4 +1,4 @@
-"""A commit measured under several settings: some in the history, some aside and interleaved with the default."""
+"""A commit measured under several settings: some in the history, some experimental and interleaved with the default."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def measured(faults: int, place: Environment, at: float, *, times: float = 1.0, 
 def interleaved(faults: int, place: Environment, at: float, *, times: float) -> list[Report]:
     """Return the default and other settings as a job reports them."""
     session = uuid.uuid4()
-    base = measured(1000, PLAIN, at, aside=True, session=session)
-    return [base, measured(faults, place, at + 0.5, times=times, aside=True, session=session)]
+    base = measured(1000, PLAIN, at, experimental=True, session=session)
+    return [base, measured(faults, place, at + 0.5, times=times, experimental=True, session=session)]
 
 
 def all_reports() -> list[Report]:
     never = environment(process__huge_pages="never")
     failure = Failure(stage=Stage.RUN, message="killed: 64 MiB were not enough")
     limited = environment(process__memory_limit=str(64 << 20))
-    failed = reports.report(COMMIT, at=9, environment=limited, failure=failure, aside=True)
+    failed = reports.report(COMMIT, at=9, environment=limited, failure=failure, experimental=True)
     return [
         measured(1000, PLAIN, 1),
         measured(700, Environment(settings=PLAIN.settings | JEMALLOC), 2),

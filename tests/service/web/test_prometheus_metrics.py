@@ -71,7 +71,7 @@ def test_hosts_and_jobs_are_told_by_their_age() -> None:
 def test_what_was_measured_is_counted(api: Api) -> None:
     # Nobody judges the task clock.
     good = [reports.report(number, 100, others={"task-clock": 1.5}) for number in (1, 2, 3)]
-    api.send(*good, reports.report(6, 300, aside=True), reports.failed_build(5))
+    api.send(*good, reports.report(6, 300, experimental=True), reports.failed_build(5))
     answer = api.client.get("/metrics")
     assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
     told = values(text_string_to_metric_families(answer.text))

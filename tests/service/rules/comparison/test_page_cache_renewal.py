@@ -15,11 +15,16 @@ SESSION = uuid.UUID(int=1)
 
 
 def run(
-    faults: int, most: int = 0, *, renewed: bool = False, own: bool = True, cache: CacheState = CacheState.UNPREPARED
+    faults: int,
+    most: int = 0,
+    *,
+    cache_renewed: bool = False,
+    own: bool = True,
+    cache: CacheState = CacheState.UNPREPARED,
 ) -> Report:
     data = MappedFile(path="big.bin", own=own, cache=cache, reason="it is larger than 1024 MiB")
     files = ProgramFiles(mapped=(data,), uncertain_faults=UncertainFaults(most=most))
-    return reports.report(1, *[faults] * 30, session=SESSION, files=files, renewed=renewed)
+    return reports.report(1, *[faults] * 30, session=SESSION, files=files, cache_renewed=cache_renewed)
 
 
 def compare(base: Report, head: Report) -> tuple[Comparison, MetricVerdict]:
@@ -35,7 +40,7 @@ def test_a_difference_is_measured_again_with_the_page_cache_renewed() -> None:
 
 @pytest.mark.parametrize("most", [0, 1_000, 482_910])
 def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(most: int) -> None:
-    comparison, verdict = compare(run(150, most, renewed=True), run(1150, most, renewed=True))
+    comparison, verdict = compare(run(150, most, cache_renewed=True), run(1150, most, cache_renewed=True))
     assert (verdict.verdict, verdict.over, comparison.wants_renewal) == (Verdict.CHANGED, True, False)
     assert "with a fresh page cache for the unprepared files" in verdict.sentence
 
