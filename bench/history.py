@@ -125,7 +125,7 @@ class Bench:
     def bisect(self, misses: list[str]) -> dict[str, object]:
         """Compare a search for one commit."""
         good, bad, planted, number = plant_file(self.repository, self.bisected)
-        options = ("--least", str(LEAST), "--json")
+        options = ("--min-difference", str(LEAST), "--json")
         target = self.repository, self.workload, f"{good}..{bad}"
         words = [word for word in self.old.spell_target(*target) if word != "--range"]  # it takes the range by position
         before, _ = self.old.run("bisect", *words, *options)

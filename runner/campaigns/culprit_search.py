@@ -90,7 +90,7 @@ class CulpritSearcher(Struct, frozen=True):
         metric: str,
         observer: SearchObserver,
         *,
-        least: float = 0,
+        min_difference: float = 0,
         prove: bool = True,
     ) -> Search:
         """Search the commits after ``good`` for those that moved a metric; the last of ``revisions`` is the bad one.
@@ -113,7 +113,7 @@ class CulpritSearcher(Struct, frozen=True):
             metric=metric,
             good=good.commit,
             bad=revisions[-1].commit,
-            least=least,
+            min_difference=min_difference,
             prove=prove,
             pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILD_JOBS)),
         )
@@ -128,7 +128,10 @@ class CulpritSearcher(Struct, frozen=True):
             while True:
                 # Ask what to measure next, and give up if the answers ignore the measurements.
                 state = self.service.search(request)
-                unused_runs, previous_runs = (unused_runs + 1 if state.known <= previous_runs else 0), state.known
+                unused_runs, previous_runs = (
+                    (unused_runs + 1 if state.stored_runs <= previous_runs else 0),
+                    state.stored_runs,
+                )
                 if unused_runs == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",

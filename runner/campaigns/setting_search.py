@@ -144,7 +144,7 @@ class SettingSearcher(Struct, frozen=True):
     samples: int | None = None
 
     def search(
-        self, settings: Sequence[SettingChange], metric: str, observe: RunObserver, least: float = 0
+        self, settings: Sequence[SettingChange], metric: str, observe: RunObserver, min_difference: float = 0
     ) -> SettingSearch:
         """Search settings, starting from their values before.
 
@@ -165,7 +165,7 @@ class SettingSearcher(Struct, frozen=True):
             case=before.case,
             metric=metric,
             settings=tuple(settings),
-            least=least,
+            min_difference=min_difference,
         )
         while isinstance((state := self.service.search_settings(request)).answer, MeasureSettings):
             report = self._measure(settings, state.answer.changed).model_copy(update={"experimental": True})

@@ -55,7 +55,7 @@ _MAX_CANDIDATES = 20
         "--metric", "name", default="minor-faults", show_default=True, metavar="NAME", help="The metric that moved."
     ),
     click.option(
-        "--least", default=0.0, type=FiniteRange(0), metavar="N", help="The smallest difference that matters."
+        "--min-difference", default=0.0, type=FiniteRange(0), metavar="N", help="The smallest difference that matters."
     ),
     click.option(
         "--proof/--no-proof",
@@ -98,7 +98,7 @@ def command(
     samples: int | None,
     confined: bool | None,
     name: str,
-    least: float,
+    min_difference: float,
     prove: bool,
     environment_pair: str | None,
     changes: tuple[str, ...],
@@ -133,7 +133,7 @@ def command(
         confined=is_sandbox_needed(confined, repository, settings),
         samples=samples,
         metric=name,
-        least=least,
+        min_difference=min_difference,
         as_json=as_json,
         output_file=output_file,
         target=TypedTarget(workload.name, workload_name, repo, variables),
@@ -157,7 +157,7 @@ class _SearchRequest(Struct, frozen=True):
     confined: bool
     samples: int | None
     metric: str
-    least: float
+    min_difference: float
     as_json: bool
     output_file: Path | None
     target: TypedTarget
@@ -198,7 +198,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
         metric=request.metric,
         good=good_revision.commit,
         bad=revisions[-1].commit,
-        least=request.least,
+        min_difference=request.min_difference,
         prove=prove,
     )
     searches: list[Search] = []
@@ -310,7 +310,7 @@ def _search_settings(
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )
-        search = searcher.search(difference.settings, request.metric, show_run, request.least)
+        search = searcher.search(difference.settings, request.metric, show_run, request.min_difference)
     # Print the result.
     output_result(
         setting_difference.build_document(search, difference),
@@ -333,14 +333,14 @@ class _ProgressLines:
     def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show the progress of the search; the result completes the line."""
         if isinstance(state.answer, Measure):
-            self._activity.set_remaining(state.answer.left)
+            self._activity.set_remaining(state.answer.runs_left)
         self._activity(f"measuring {commit[:10]}")
 
     def on_run_stored(self, state: Search, report: Report) -> None:
         """Print the measured value."""
         self._activity.advance()
         line = _format_run(report, self._metric)
-        remaining_runs = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        remaining_runs = state.answer.runs_left - 1 if isinstance(state.answer, Measure) else None
         # An estimate that does not shrink is not helpful: a noisy search learns how many runs it needs as it proceeds.
         if remaining_runs is not None and (self._smallest_estimate is None or remaining_runs < self._smallest_estimate):
             self._smallest_estimate = remaining_runs
@@ -404,8 +404,8 @@ def describe_result(
         before = format_quantity(name, culprit.before, culprit.after)
         after = format_quantity(name, culprit.after, culprit.before)
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
-        if culprit.brought:
-            branch_change = format_value(name, culprit.brought, sign=True)
+        if culprit.branch_change:
+            branch_change = format_value(name, culprit.branch_change, sign=True)
             lines.append(f"  the merged commits moved the metric by {branch_change} on their own branch")
         if culprit.proof is None:
             lines.append(

@@ -140,7 +140,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
     before, after = search.answer.before, search.answer.after
     lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by:"]
     for setting in search.answer.settings:
-        value_without = search.answer.without.get(setting)
+        value_without = search.answer.values_without.get(setting)
         clause = (
             f"; without it {format_quantity(name, value_without)}"
             if value_without is not None and len(search.answer.settings) > 1

@@ -38,7 +38,7 @@ class SearchRequest(Strict):
     metric: Annotated[str, Field(max_length=200)]
     good: CommitHash
     bad: CommitHash
-    least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    min_difference: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""
@@ -51,7 +51,7 @@ class Measure(Strict):
 
     kind: Literal["measure"] = "measure"
     commits: tuple[str, ...]
-    left: int
+    runs_left: int
     """Expected number of remaining runs, including these."""
 
 
@@ -89,7 +89,7 @@ class Culprit(Strict):
     candidates: tuple[str, ...]
     """The culprit, and the commits that measurements of the range cannot distinguish from the culprit. They could
     not be measured, or their branch is older than the range, or changes cancel each other across a merge."""
-    brought: Number = 0
+    branch_change: Number = 0
     """At a merge: the change that the culprits on the merged branches made there."""
     probability: float = 1.0
     proof: Proof | None = None
@@ -97,7 +97,7 @@ class Culprit(Strict):
     @property
     def own_change(self) -> Number:
         """The change that nothing else explains; of a merge, without what its branches brought."""
-        return self.after - self.before - self.brought
+        return self.after - self.before - self.branch_change
 
 
 class Prove(Strict):
@@ -108,7 +108,7 @@ class Prove(Strict):
     commit: str
     precision: float | None
     """The smallest relevant change of a noisy metric, in percent; None if the metric is exact."""
-    left: int
+    culprits_left: int
     """How many culprits remain to be proven, including this one."""
     culprits: tuple[Culprit, ...]
     """All culprits."""
@@ -133,7 +133,7 @@ class NothingToFind(Strict):
 Answer = Measure | Prove | Found | NothingToFind
 
 
-class Asked(Strict):
+class RequestSummary(Strict):
     """The request of a search, so that the result can be understood on its own."""
 
     good: str
@@ -143,7 +143,7 @@ class Asked(Strict):
     """Hash of the environment."""
     case: Case
     metric: str
-    least: float
+    min_difference: float
 
 
 class Search(Strict):
@@ -151,7 +151,7 @@ class Search(Strict):
 
     commits: int
     """Number of commits in the range."""
-    known: int
+    stored_runs: int
     """Number of stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
-    asked: Asked | None = None
+    request: RequestSummary | None = None

@@ -114,7 +114,7 @@ class BisectQuestion(_Question):
     metric: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")] = "minor-faults"
     good: _Rev
     bad: _Rev
-    least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    min_difference: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""

@@ -38,7 +38,7 @@ class SettingSearchRequest(Strict):
     """The case before the change."""
     metric: Annotated[str, Field(max_length=200)]
     settings: tuple[SettingChange, ...] = Field(min_length=1, max_length=64)
-    least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    min_difference: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
 
 
@@ -56,7 +56,7 @@ class FoundSettings(Strict):
     settings: tuple[str, ...]
     before: Number
     after: Number
-    without: dict[str, Number]
+    values_without: dict[str, Number]
     """For each setting, the value with all other settings changed, if that value is known."""
     probability: float = 1.0
 
@@ -67,6 +67,6 @@ SettingAnswer = MeasureSettings | FoundSettings | NothingToFind
 class SettingSearch(Strict):
     """The state of a search."""
 
-    known: int
+    stored_runs: int
     """Number of stored runs that the search could use."""
     answer: SettingAnswer = Field(discriminator="kind")

@@ -36,7 +36,7 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
     )
     observer = _SearchObservers(_ProgressReporter(job, question.metric), *observers)
     return searcher.search(
-        good_commit, revisions, question.metric, observer, least=question.least, prove=question.prove
+        good_commit, revisions, question.metric, observer, min_difference=question.min_difference, prove=question.prove
     )
 
 
@@ -101,7 +101,7 @@ class _ProgressReporter:
         self._job.announce_runs()
 
     def on_run_stored(self, state: Search, report: Report) -> None:
-        runs_left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        runs_left = state.answer.runs_left - 1 if isinstance(state.answer, Measure) else None
         self._job.report_measured(_describe_run(report, self._metric), runs_left)
 
     def on_proof_start(self, state: Search) -> None:
@@ -109,13 +109,13 @@ class _ProgressReporter:
         assert isinstance(state.answer, Prove)
         self._job.announce_runs(2)
         self._job.report_progress(
-            f"{state.answer.commit[:10]} and its parent are being measured interleaved.", 2 * state.answer.left
+            f"{state.answer.commit[:10]} and its parent are being measured interleaved.", 2 * state.answer.culprits_left
         )
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         assert isinstance(state.answer, Prove)
         text = "; ".join(_describe_run(report, self._metric) for report in reports)
-        self._job.report_measured(text, 2 * (state.answer.left - 1))
+        self._job.report_measured(text, 2 * (state.answer.culprits_left - 1))
 
 
 class _SearchObservers:

@@ -70,8 +70,8 @@ def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
     is_proven = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if is_proven else "may move"
     sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(metric_name)} from {before} to {after}."
-    if culprit.brought:
-        change = format_difference(culprit.brought, unit)
+    if culprit.branch_change:
+        change = format_difference(culprit.branch_change, unit)
         sentence += f" The merged commits moved the metric by {change} on their own branch."
     n_others = len(culprit.candidates) - 1
     other_commits = "the previous commit" if n_others == 1 else f"the {n_others} commits before it"

@@ -53,8 +53,8 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     search = result or (decide_bisect_step.search_commits(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
-        measure = Measure(commits=(), left=job.runs_left or 0)
-        search = Search(commits=len(question.commits), known=len(observations), answer=measure)
+        measure = Measure(commits=(), runs_left=job.runs_left or 0)
+        search = Search(commits=len(question.commits), stored_runs=len(observations), answer=measure)
     return BisectProgress(
         request=request,
         question=question,
@@ -71,7 +71,7 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
         return None
     question = job.question
     # A search that has ended states its request.
-    request = search.asked if search else None
+    request = search.request if search else None
     if request is not None:
         settings = environments.find_settings(session, [request.environment])
         if not settings:
@@ -84,7 +84,7 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
             metric=request.metric,
             good=request.good,
             bad=request.bad,
-            least=request.least,
+            min_difference=request.min_difference,
         )
     # One that goes on: the request follows from its first run.
     report = runs.find_report(session, job.runs[0]) if job.runs else None
@@ -99,7 +99,7 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
         metric=question.metric,
         good=ends[0],
         bad=ends[1],
-        least=question.least,
+        min_difference=question.min_difference,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
-from runner.contract.commit_search import Asked, Culprit, Found, Proof, ProofState
+from runner.contract.commit_search import Culprit, Found, Proof, ProofState, RequestSummary
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.rules.bisect import count_variation, culprit_proof, exact_search, noisy_search, setting_search
 from service.rules.bisect.commits_per_step import choose_commits_at_once
@@ -33,16 +33,16 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
     return Search(
         commits=len(question.commits),
         # The stored runs that the search can use.
-        known=sum(run.commit in commits_of_range for run in observations),
+        stored_runs=sum(run.commit in commits_of_range for run in observations),
         answer=answer,
-        asked=Asked(
+        request=RequestSummary(
             good=request.good,
             bad=request.bad,
             host=request.host.name,
             environment=request.environment.hash,
             case=request.case,
             metric=request.metric,
-            least=request.least,
+            min_difference=request.min_difference,
         ),
     )
 
@@ -53,10 +53,10 @@ def search_settings(session: Session, request: SettingSearchRequest) -> SettingS
     question = SettingQuestion(
         settings=tuple(setting.name for setting in request.settings),
         exact=metric(request.metric).exact,
-        least=request.least,
+        min_difference=request.min_difference,
         unit=metric(request.metric).unit,
     )
-    return SettingSearch(known=len(mixtures), answer=setting_search.search_settings(question, mixtures))
+    return SettingSearch(stored_runs=len(mixtures), answer=setting_search.search_settings(question, mixtures))
 
 
 def _decide_next_step(

@@ -85,7 +85,7 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
     durations = range_runs.read_durations(reports)
     runs = [_build_observation(report, metric_name) for report in reports]
     # As the search will find them: a case that varies now does so at other commits too.
-    is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("least") or 0))
+    is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("min_difference") or 0))
     return BisectPreview(
         good=good,
         bad=bad,

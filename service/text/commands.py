@@ -51,8 +51,8 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
     workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
     words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
     words += ["--case", question.case, "--metric", question.metric]
-    if question.least:
-        words += ["--least", f"{question.least:g}"]
+    if question.min_difference:
+        words += ["--min-difference", f"{question.min_difference:g}"]
     for name, value in sorted(question.variables.items()):
         words += ["--env", f"{name}={value}"]
     return shlex.join(words)

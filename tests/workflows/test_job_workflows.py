@@ -78,7 +78,7 @@ def page(workshop: Workshop, path: str) -> str:
 
 def test_a_bisect_finds_the_commit(workshop: Workshop) -> None:
     good = workshop.subject.commits[3]
-    number = workshop.order("bisect", good=good, bad=workshop.tip, least=100)
+    number = workshop.order("bisect", good=good, bad=workshop.tip, min_difference=100)
     done = workshop.carry_out("bisect.yml", number)
     assert done.returncode == 0, done.log
     job = workshop.job(number)

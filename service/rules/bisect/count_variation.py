@@ -26,7 +26,9 @@ def apply_noise_rules_if_varying(question: Question, observations: Iterable[Obse
     """Return the question with the rules that apply: the rules for noise where an exact count varies in the range."""
     if not question.exact:
         return question
-    if not has_varying_count([run for run in observations if run.commit in question.graph.index_of], question.least):
+    if not has_varying_count(
+        [run for run in observations if run.commit in question.graph.index_of], question.min_difference
+    ):
         return question
     return question.model_copy(update={"exact": False, "patience": MAX_RUNS_PER_END})
 

@@ -29,7 +29,7 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
         return ProofState.OPEN, f"{metric_name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
-    own_change = verdict.change - culprit.brought
+    own_change = verdict.change - culprit.branch_change
     if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
     result = (
@@ -67,7 +67,7 @@ def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Cu
 def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
     """Return whether a comparison counts as a difference: it has found one, or the merged branches brought a change."""
     # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
-    return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
+    return verdict.verdict is Verdict.CHANGED or culprit.branch_change != 0
 
 
 def find_interleaved_runs(
@@ -132,7 +132,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
         parent=next_culprit.parent,
         commit=next_culprit.commit,
         precision=choose_precision(next_culprit, exact=question.exact),
-        left=len(unproven_culprits),
+        culprits_left=len(unproven_culprits),
         culprits=answer.culprits,
     )
 

@@ -52,7 +52,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         return refusal
     graph = question.graph
     values_in_range = {commit: level for commit, level in values.items() if commit in graph.index_of}
-    state = _ExactSearch(graph, values_in_range, failed_commits, question.least)
+    state = _ExactSearch(graph, values_in_range, failed_commits, question.min_difference)
     unmeasured_ends = [end for end in (question.good, question.bad) if end not in values]
     if unmeasured_ends:
         state.required_commits += unmeasured_ends
@@ -61,8 +61,8 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
         good, bad = values[question.good], values[question.bad]
         if not state.do_differ(good, bad):
             limit = (
-                f", and differences of less than {format_number(question.least)} do not matter"
-                if question.least
+                f", and differences of less than {format_number(question.min_difference)} do not matter"
+                if question.min_difference
                 else ""
             )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
@@ -76,7 +76,7 @@ def search_exact(question: Question, observations: Iterable[Observation], max_co
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
     commits += _choose_commits_inside_gaps(state.gaps, max_commits - len(commits), {*commits, *values_in_range})
     n_left = len(set(state.required_commits)) + sum(gap.estimate_measurements(max_commits) for gap in state.gaps)
-    return Measure(commits=tuple(commits), left=n_left)
+    return Measure(commits=tuple(commits), runs_left=n_left)
 
 
 def refuse_unfit_ends(question: Question, failed_commits: Collection[str]) -> Refused | None:
@@ -99,7 +99,7 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
     return (
         f"Not proven: the metric moves at more than {MAX_STEPS} places of the range. The {len(values)} measured "
         f"commits lie between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. State "
-        "the smallest difference that matters (--least), or search a shorter range."
+        "the smallest difference that matters (--min-difference), or search a shorter range."
     )
 
 
@@ -189,7 +189,7 @@ class _ExactSearch:
     graph: Graph
     values: dict[str, Number]
     failed_commits: set[str]
-    least: float
+    min_difference: float
     gaps: list[_Gap] = field(default_factory=list)
     required_commits: list[str] = field(default_factory=list)
     """Commits without which the search cannot continue."""
@@ -202,7 +202,7 @@ class _ExactSearch:
 
     def do_differ(self, level: Number, other_level: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
-        return level != other_level and abs(other_level - level) >= self.least
+        return level != other_level and abs(other_level - level) >= self.min_difference
 
     def find_culprits_between(self, old_end: str, new_end: str) -> bool:
         """Add the culprits between two commits whose levels differ to :attr:`culprits`.
@@ -270,7 +270,7 @@ class _ExactSearch:
         if culprit is None or culprit.candidates != (commit,):
             return
         if self.do_differ(expected_level, self.values[commit]):
-            self.culprits[commit] = culprit.model_copy(update={"brought": expected_level - culprit.before})
+            self.culprits[commit] = culprit.model_copy(update={"branch_change": expected_level - culprit.before})
         else:
             del self.culprits[commit]
 
@@ -300,7 +300,7 @@ class _ExactSearch:
             before=self.values[parent],
             after=self.values[commit],
             candidates=tuple(graph.list_members(suspects)),
-            brought=expected_level - self.values[parent],
+            branch_change=expected_level - self.values[parent],
         )
         return True
 
@@ -437,7 +437,7 @@ class _ExactSearch:
             before=self._get_level_of_gap(old_end),
             after=self._get_level_of_gap(new_end),
             candidates=tuple(self.graph.list_members(candidates)),
-            brought=moved_within,
+            branch_change=moved_within,
         )
         return True
 

@@ -222,7 +222,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     missing_runs = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.counts[end]))]
     if missing_runs:
         n_left = ceil(len(missing_runs) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
-        return Measure(commits=(measurements.names[missing_runs[0]],), left=n_left)
+        return Measure(commits=(measurements.names[missing_runs[0]],), runs_left=n_left)
 
     representatives = measurements.map_to_first_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
@@ -240,10 +240,10 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         return refuse_variation(question, observations, reason)
     if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.counts[end])
-        return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
+        return Measure(commits=(measurements.names[end],), runs_left=_estimate_remaining_runs(belief, measurements) + 2)
     success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed_tests)
     next_test = belief.choose_test(measurements.after_step, success_probabilities)
-    return Measure(commits=(measurements.names[next_test],), left=_estimate_remaining_runs(belief, measurements))
+    return Measure(commits=(measurements.names[next_test],), runs_left=_estimate_remaining_runs(belief, measurements))
 
 
 def _find_certain_culprits(

@@ -43,7 +43,7 @@ class Question(Strict):
         The commits that ``bad`` contains and ``good`` does not, parents before children.
     exact
         Whether the metric repeats, so that one run of a commit gives its level.
-    least
+    min_difference
         The smallest difference that matters, in the metric's unit. With 0, every difference matters.
     confidence
         For a noisy metric: the probability from which a culprit is named.
@@ -61,7 +61,7 @@ class Question(Strict):
     bad: str
     commits: tuple[Node, ...]
     exact: bool = True
-    least: float = Field(default=0, ge=0, allow_inf_nan=False)
+    min_difference: float = Field(default=0, ge=0, allow_inf_nan=False)
     confidence: float = Field(default=0.997, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
     cleared: frozenset[str] = frozenset()

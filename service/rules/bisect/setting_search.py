@@ -60,7 +60,7 @@ class SettingQuestion(Strict):
 
     settings: tuple[str, ...] = Field(min_length=1, max_length=64)
     exact: bool = True
-    least: float = Field(default=0, ge=0, allow_inf_nan=False)
+    min_difference: float = Field(default=0, ge=0, allow_inf_nan=False)
     confidence: float = Field(default=0.99, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
     unit: str = ""
@@ -111,7 +111,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if before is None or after is None:
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} the change could not be measured.")
-        if before == after or abs(after - before) < question.least:
+        if before == after or abs(after - before) < question.min_difference:
             end_texts = [
                 format_quantity(*sides).strip()
                 for sides in ((before, question.unit, after), (after, question.unit, before))
@@ -124,7 +124,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             None if it cannot be measured.
             """
             value = get_level(changed_names)
-            return None if value is None else abs(value - after) <= question.least / 2
+            return None if value is None else abs(value - after) <= question.min_difference / 2
 
         # The settings that carry the difference, each with the level without it.
         culprits = _find_minimal_set_in_any_order(question.settings, carries_difference)
@@ -143,7 +143,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         settings=tuple(setting for setting in question.settings if setting in culprits),
         before=before,
         after=after,
-        without={setting: value for setting, value in level_without.items() if value is not None},
+        values_without={setting: value for setting, value in level_without.items() if value is not None},
     )
 
 
@@ -263,7 +263,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             settings=tuple(setting for setting in question.settings if setting in hypotheses[best]),
             before=levels[0],
             after=levels[1],
-            without={},
+            values_without={},
             probability=float(belief.probabilities[best]),
         )
     # The runs that a search may take are used up.

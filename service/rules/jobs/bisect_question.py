@@ -34,7 +34,7 @@ def build_bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQu
             metric=drift.metric,
             good=drift.good,
             bad=drift.bad,
-            least=abs(drift.change) / _MIN_STEP_DIVISOR if metric(drift.metric).exact else 0,
+            min_difference=abs(drift.change) / _MIN_STEP_DIVISOR if metric(drift.metric).exact else 0,
             variables=read_variables(settings),
             drift=drift.id,
         )

@@ -48,7 +48,7 @@ def read_question(session: Session, request: SearchRequest) -> Question | None:
             if commit in commits_in_range
         ),
         exact=metric(request.metric).exact,
-        least=request.least,
+        min_difference=request.min_difference,
         unit=metric(request.metric).unit,
         remedy=suggest_remedy(request.environment.settings, is_server=_has_windows(session, request)),
     )

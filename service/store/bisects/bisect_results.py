@@ -37,9 +37,9 @@ def find_explained_drift(session: Session, job: Job) -> str | None:
     Such a bisect, for example from the command line, has the ends of the drift, and its case, host and metric.
     """
     search = read_result(job) if job.kind == _KIND else None
-    if search is None or search.asked is None:
+    if search is None or search.request is None:
         return None
-    request = search.asked
+    request = search.request
     documents = session.scalars(
         select(DriftRow.document)
         .join(Series, DriftRow.series_id == Series.id)

@@ -45,7 +45,7 @@ bp = make_page_blueprint("bisect")
 _MAX_LISTED = 100
 _MAX_NAMES = 200
 """Names that a field is completed from."""
-_FIELDS = ("subject", "case", "metric", "good", "bad", "least", "host", "author")
+_FIELDS = ("subject", "case", "metric", "good", "bad", "min_difference", "host", "author")
 _MAX_NEWEST_BISECTS = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
 _MAX_NAME_CHARACTERS = 70
@@ -265,7 +265,9 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
 
 def _make_preview_key(values: Mapping[str, str]) -> str:
     """Return the key of a preview, by which its button orders exactly what was previewed."""
-    return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
+    return " ".join(
+        values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "min_difference")
+    )
 
 
 def _show_objections(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
@@ -293,7 +295,7 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
     good_level, bad_level = (
         _compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad)
     )
-    least = progress.request.least if progress.question.exact else None
+    min_difference = progress.request.min_difference if progress.question.exact else None
     ordered_observations = sorted(
         progress.observations, key=lambda observation: number_of_run.get(observation.run, 0) if observation.run else 0
     )
@@ -303,7 +305,7 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
             commit=observation.commit,
             title=progress.titles.get(observation.commit, ""),
             value=observation.value,
-            side=_choose_side(observation.value, good_level, bad_level, least),
+            side=_choose_side(observation.value, good_level, bad_level, min_difference),
             why=progress.failures.get(observation.run, "") if observation.run else "",
             run=str(observation.run),
             proof=observation.session is not None,
@@ -322,7 +324,7 @@ def _compute_level(observations: Iterable[Observation], commit: str) -> Number |
 
 
 def _choose_side(
-    value: Number | None, good_level: Number | None, bad_level: Number | None, least: float | None
+    value: Number | None, good_level: Number | None, bad_level: Number | None, min_difference: float | None
 ) -> MeasuredSide:
     """Return which level a value is nearer to: that of the good commit is before the change, that of the bad one after.
 
@@ -330,7 +332,7 @@ def _choose_side(
 
     Parameters
     ----------
-    least
+    min_difference
         The smallest relevant difference of an exact metric: a value that differs from both levels by as much is on
         neither side. None for a noisy metric.
     """
@@ -341,8 +343,8 @@ def _choose_side(
     if good_level is None:
         return MeasuredSide.AFTER
     distance_to_good, distance_to_bad = abs(value - good_level), abs(value - bad_level)
-    # By default, `least` is 0 and any difference is relevant.
-    if least is not None and 0 < min(distance_to_good, distance_to_bad) >= least:
+    # By default, `min_difference` is 0 and any difference is relevant.
+    if min_difference is not None and 0 < min(distance_to_good, distance_to_bad) >= min_difference:
         return MeasuredSide.BETWEEN
     return MeasuredSide.BEFORE if distance_to_good <= distance_to_bad else MeasuredSide.AFTER
 

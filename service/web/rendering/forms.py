@@ -13,7 +13,7 @@ _LABELS = {
     "author": "Your name",
     "good": "The last good commit",
     "bad": "The first bad commit",
-    "least": "The smallest change",
+    "min_difference": "The smallest change",
     "action": "A decision",
     "until": "The end",
 }

@@ -54,7 +54,7 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
         measured = re.findall(r"^[0-9a-f]{10}  [0-9,]+ faults", said, re.MULTILINE)
         assert len(measured) == 3, "what was measured before is not measured again"
         found = json.loads(out)
-        assert (found["commits"], found["known"]) == (3, 8), (
+        assert (found["commits"], found["stored_runs"]) == (3, 8), (
             "four commits, and both culprits interleaved with their parents"
         )
         assert [one["proof"]["state"] for one in found["answer"]["culprits"]] == ["stands", "stands"]
@@ -69,7 +69,7 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
         assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
 
 
-def described(state: ProofState | None, brought: int = 0) -> list[str]:
+def described(state: ProofState | None, branch_change: int = 0) -> list[str]:
     commit, parent = "c" * 40, "b" * 40
     proof = state and Proof(state=state, sentence="In 5 of 5.", parent_run=uuid.uuid4(), run=uuid.uuid4())
     culprit = Culprit(
@@ -78,11 +78,11 @@ def described(state: ProofState | None, brought: int = 0) -> list[str]:
         before=2662,
         after=2713.25,
         candidates=(commit,),
-        brought=brought,
+        branch_change=branch_change,
         proof=proof,
     )
     revision = Revision.model_construct(commit=commit, title="Note")
-    search = Search(commits=3, known=3, answer=Found(culprits=(culprit,)))
+    search = Search(commits=3, stored_runs=3, answer=Found(culprits=(culprit,)))
     return describe_result(search, {commit: revision}, "minor-faults", lambda commit_range: f"compare {commit_range}")
 
 
@@ -101,7 +101,7 @@ def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:
 
 
 def test_a_merge_says_what_its_branches_moved() -> None:
-    lines = described(ProofState.STANDS, brought=-21_931)
+    lines = described(ProofState.STANDS, branch_change=-21_931)
     assert lines[2] == "  the merged commits moved the metric by −21,931 on their own branch"
 
 
@@ -183,7 +183,7 @@ def test_two_settings_that_are_guilty_together_are_found_among_innocent_ones(blo
     assert answer["settings"] == ["variable.MALLOC_MMAP_THRESHOLD_", "variable.MALLOC_TRIM_THRESHOLD_"]
     assert 9 * 256 <= answer["before"] - answer["after"] <= 9 * 256 + 40
     # A heap that is trimmed keeps 128 KiB at its top.
-    assert all(value - answer["after"] >= 9 * (256 - 34) for value in answer["without"].values())
+    assert all(value - answer["after"] >= 9 * (256 - 34) for value in answer["values_without"].values())
     taken = found.stderr.count("changed")
     assert taken <= 20
 

@@ -24,7 +24,7 @@ FAILED = PROOF.model_copy(update={"state": ProofState.FAILS, "sentence": HOSTILE
 
 
 def job(answer: Any = None, state: State = State.DONE, sentence: str = "", case: str = "copy[mib=8]") -> Job:
-    search = None if answer is None else Search(commits=9, known=6, answer=answer)
+    search = None if answer is None else Search(commits=9, stored_runs=6, answer=answer)
     now = datetime(2026, 1, 1, tzinfo=UTC)
     none = dict.fromkeys(("github", "started_at", "finished_at", "deadline_at", "most_runs", "host", "runs_left"))
     return Job(
@@ -51,7 +51,7 @@ def job(answer: Any = None, state: State = State.DONE, sentence: str = "", case:
 HIDDEN = Culprit(commit=HOSTILE, parent=HOSTILE, before=1, after=2, candidates=("a", HOSTILE), proof=FAILED)
 TOLD = {
     "found": job(Found(culprits=(CULPRIT, CULPRIT.model_copy(update={"proof": None, "candidates": ("a", "c")})))),
-    "merge": job(Found(culprits=(CULPRIT.model_copy(update={"brought": -21_931}),))),
+    "merge": job(Found(culprits=(CULPRIT.model_copy(update={"branch_change": -21_931}),))),
     "many": job(Found(culprits=(CULPRIT,) * 10)),
     "nothing": job(NothingToFind(sentence="The ends do not differ: good 7, bad 7.")),
     "failed": job(state=State.FAILED, sentence=f"the build is not there {HOSTILE}"),

@@ -13,7 +13,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from runner.contract import Report
-from runner.contract.commit_search import Asked, Culprit, Found, NothingToFind, Proof, ProofState, Search
+from runner.contract.commit_search import Culprit, Found, NothingToFind, Proof, ProofState, RequestSummary, Search
 from runner.contract.job import Backend, Job, JobOrder
 from runner.contract.report import IMPORT_FORMAT
 from service.jobs.drift_bisecting import DriftBisector
@@ -93,7 +93,7 @@ def work(app: APIFlask) -> None:
     DriftBisector(find_scheduler(app)).work()
 
 
-def end(client: FlaskClient, job: dict[str, Any], commit: str, asked: Asked | None = None) -> None:
+def end(client: FlaskClient, job: dict[str, Any], commit: str, asked: RequestSummary | None = None) -> None:
     """Carry out a bisect that names a commit, proven."""
     proof = Proof(state=ProofState.STANDS, sentence="", parent_run=uuid.uuid4(), run=uuid.uuid4())
     culprit = Culprit(commit=commit, parent=commit, before=1, after=2, candidates=(commit,), proof=proof)
@@ -101,10 +101,10 @@ def end(client: FlaskClient, job: dict[str, Any], commit: str, asked: Asked | No
 
 
 def end_with(
-    client: FlaskClient, job: dict[str, Any], answer: Found | NothingToFind, asked: Asked | None = None
+    client: FlaskClient, job: dict[str, Any], answer: Found | NothingToFind, asked: RequestSummary | None = None
 ) -> None:
     lease = client.post(f"/api/v1/jobs/{job['id']}/claim", json={"host": "lab-1"}).json["lease"]
-    search = Search(commits=3, known=4, answer=answer, asked=asked)
+    search = Search(commits=3, stored_runs=4, answer=answer, request=asked)
     body = {"lease": lease, "outcome": "done", "sentence": "found", "result": search.model_dump(mode="json")}
     assert client.post(f"/api/v1/jobs/{job['id']}/finish", json=body).status_code == 200
 
@@ -197,8 +197,15 @@ def test_a_bisect_of_the_command_line_over_the_same_range_names_the_commit(
     question = {"kind": "bisect", "subject": history.SUBJECT, "case": history.CASE.name, "good": good, "bad": bad}
     order = {"question": question | {"host": "lab-1"}, "author": "ann", "backend": "caller"}
     job = client.post("/api/v1/jobs", json=order).json
-    asked = {"good": good, "bad": bad, "host": "lab-1", "environment": "0" * 16, "metric": "minor-faults", "least": 0}
-    end(client, job, history.commit(GAP[1]), Asked(case=history.CASE, **(asked | changes)))
+    asked = {
+        "good": good,
+        "bad": bad,
+        "host": "lab-1",
+        "environment": "0" * 16,
+        "metric": "minor-faults",
+        "min_difference": 0,
+    }
+    end(client, job, history.commit(GAP[1]), RequestSummary(case=history.CASE, **(asked | changes)))
     found = event(client)
     if is_the_same:
         assert (found["blamed"], found["bisect"]) == (history.TITLES[GAP[1]], job["id"])

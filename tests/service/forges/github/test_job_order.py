@@ -73,7 +73,7 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     culprit = Culprit(
         commit=made_gates.HEAD, parent=made_gates.BASE, before=100, after=101, candidates=(made_gates.HEAD,)
     )
-    result = Search(commits=1, known=2, answer=Found(culprits=(culprit,))).model_dump(mode="json")
+    result = Search(commits=1, stored_runs=2, answer=Found(culprits=(culprit,))).model_dump(mode="json")
     with worker.database.writing() as session:
         row = jobs.find_job(session, job.id)
         assert row is not None

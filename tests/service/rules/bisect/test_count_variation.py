@@ -35,8 +35,8 @@ def test_runs_outside_of_the_range_say_nothing_about_it() -> None:
 
 def test_what_varies_by_less_than_matters_repeats() -> None:
     runs = [run("c0", *VARIED), run("c9", *VARIED)]
-    assert apply_noise_rules_if_varying(QUESTION.model_copy(update={"least": 13}), runs).exact
-    assert not apply_noise_rules_if_varying(QUESTION.model_copy(update={"least": 12}), runs).exact
+    assert apply_noise_rules_if_varying(QUESTION.model_copy(update={"min_difference": 13}), runs).exact
+    assert not apply_noise_rules_if_varying(QUESTION.model_copy(update={"min_difference": 12}), runs).exact
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), counts), max_size=40))

@@ -52,7 +52,7 @@ def test_it_is_open_while_runs_are_missing():
 
 
 def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
-    merge = CULPRIT.model_copy(update={"before": 100, "after": 100, "brought": 7})
+    merge = CULPRIT.model_copy(update={"before": 100, "after": 100, "branch_change": 7})
     assert decide_proof(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
     assert decide_proof(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
 
@@ -63,9 +63,9 @@ def test_a_proven_culprit_shows_what_its_proof_measured():
     comparison = compared([100] * 30, [131] * 30)
     assert add_levels(pooled, "minor-faults", comparison).before == 100
     assert add_levels(pooled, "minor-faults", comparison).after == 131
-    merge = add_levels(pooled.model_copy(update={"brought": 7}), "minor-faults", comparison)
+    merge = add_levels(pooled.model_copy(update={"branch_change": 7}), "minor-faults", comparison)
     assert (merge.before, merge.after, merge.own_change) == (100, 131, 24)
-    undone = pooled.model_copy(update={"brought": 40})
+    undone = pooled.model_copy(update={"branch_change": 40})
     assert add_levels(undone, "minor-faults", compared([100] * 30, [150] * 30)) == undone
 
 

@@ -169,7 +169,7 @@ def test_a_merge_is_shown_with_levels_that_were_measured():
     assert set(shown) == {"c1", "b1", "m"}
     for culprit in answer.culprits:
         assert (culprit.before, culprit.after) == (truth[culprit.parent], truth[culprit.commit])
-    assert (shown["m"].brought, shown["m"].own_change) == (-22_000, 5_000)
+    assert (shown["m"].branch_change, shown["m"].own_change) == (-22_000, 5_000)
     assert sum(culprit.own_change for culprit in answer.culprits) == truth["m"] - truth["c0"]
 
 
@@ -193,7 +193,7 @@ def test_ends_that_do_not_differ_are_refused_with_the_numbers():
 
 def test_a_difference_that_does_not_matter_is_refused():
     nodes = line(10)
-    answer, _ = lead(search_exact, ask(nodes, least=5), levels(nodes, {"c3": 4}))
+    answer, _ = lead(search_exact, ask(nodes, min_difference=5), levels(nodes, {"c3": 4}))
     assert isinstance(answer, Refused)
     assert "less than 5" in answer.sentence
 

@@ -39,7 +39,7 @@ def test_every_interacting_pair_of_ten_takes_at_most_forty():
         )
         assert answer.settings == pair
         assert len(seen) <= 40
-        assert answer.without == dict.fromkeys(pair, 100)
+        assert answer.values_without == dict.fromkeys(pair, 100)
 
 
 def test_settings_that_each_do_a_part_are_all_found():
@@ -48,7 +48,7 @@ def test_settings_that_each_do_a_part_are_all_found():
         SettingQuestion(settings=SETTINGS), lambda changed: 100 + sum(sizes.get(setting, 0) for setting in changed)
     )
     assert answer.settings == tuple(sizes)
-    assert answer.without["setting7"] == 116
+    assert answer.values_without["setting7"] == 116
 
 
 @settings(max_examples=40)

@@ -33,8 +33,8 @@ def test_where_the_position_is_uncertain_the_bisect_contains_all_candidates() ->
 
 
 def test_an_exact_bisect_ignores_less_than_a_tenth_of_the_drift_and_a_noisy_one_nothing() -> None:
-    assert asked(drift(change=-70)).least == 7
-    assert asked(drift(metric="elapsed", change=70)).least == 0
+    assert asked(drift(change=-70)).min_difference == 7
+    assert asked(drift(metric="elapsed", change=70)).min_difference == 0
 
 
 def test_it_reproduces_the_variables_that_a_job_may_set_and_no_secret() -> None:

@@ -45,7 +45,7 @@ def test_a_search_goes_on_from_what_is_stored(api: Api) -> None:
     """Commit 13 adds a fault, and 12 and 9 do not build. Each question is asked as if it were the first."""
     asked: list[str] = []
     while (state := ask(api, prove=False))["answer"]["kind"] == "measure":
-        assert state["known"] == len(asked)
+        assert state["stored_runs"] == len(asked)
         (commit,) = state["answer"]["commits"]
         number = int(commit, 16)
         api.send(
@@ -75,7 +75,7 @@ def test_runs_of_other_environments_and_cases_say_nothing(api: Api) -> None:
         reports.report(1, 7, 7, environment=reports.JEMALLOC),
         reports.report(COMMITS, 9, 9, case=reports.OTHER_CASE),
     )
-    assert ask(api)["known"] == 0
+    assert ask(api)["stored_runs"] == 0
     assert ask(api)["answer"]["commits"] == [reports.commit(1)]
 
 

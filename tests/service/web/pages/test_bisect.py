@@ -151,7 +151,7 @@ def test_no_commit_without_a_standing_proof_is_headed_as_a_culprit(client: Flask
     for number, verdict in enumerate(("open", "fails", None), 1):
         for culprit, proof in zip(state["answer"]["culprits"], proofs, strict=True):
             culprit["proof"] = proof | {"state": verdict} if verdict else None
-        form = FORM | {"least": str(number)}
+        form = FORM | {"min_difference": str(number)}
         job = int(client.post("/bisects", data=form, headers=HERE).location.rpartition("/")[2])
         runner = Runner(client, job)
         runner.post("finish", lease=runner.lease, outcome="done", sentence="It may be these.", result=state)
@@ -199,7 +199,7 @@ FORM = {
     "metric": "minor-faults",
     "good": history.commit(0)[:8],
     "bad": history.commit(9)[:8],
-    "least": "7.5",
+    "min_difference": "7.5",
     "author": "Mara",
 }
 
@@ -221,7 +221,7 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
     answer = client.post("/bisects", data=FORM, headers=HERE)
     assert answer.location == "/bisects/1"
     question = client.get("/api/v1/jobs/1").json["question"]
-    assert question["least"] == 7.5
+    assert question["min_difference"] == 7.5
     assert (question["good"], question["bad"]) == (history.commit(0), history.commit(9)), "first digits are enough"
     assert f"{history.commit(0)[:10]}..{history.commit(9)[:10]}" in read(client, "/bisects")
     assert "Mara" in read(client, "/bisects/1")
@@ -262,7 +262,7 @@ def test_the_range_and_its_cost_are_shown_before_anything_is_queued(client: Flas
     assert "about 24 s on lab-1" in text.replace("\xa0", " ")
     assert client.get("/api/v1/jobs").json["total"] == 0
 
-    chosen = {name: value for name, value in FORM.items() if name != "least"} | {"good": "v1.0", "bad": "v1.1"}
+    chosen = {name: value for name, value in FORM.items() if name != "min_difference"} | {"good": "v1.0", "bad": "v1.1"}
     source = page(client, "/bisects?" + urlencode(chosen))
     previewed = re.search(r'name="previewed" value="([^"]+)"', source)
     assert previewed
@@ -278,7 +278,9 @@ def test_the_range_and_its_cost_are_shown_before_anything_is_queued(client: Flas
 def test_a_preview_promises_no_cost_for_a_count_that_varies(client: FlaskClient) -> None:
     varied = [history.report(number, history.OLD) for number in (12, 13)]
     history.send(client, [history.with_faults(report, (607, 613, 610)) for report in varied])
-    text = read(client, "/bisects?" + urlencode({name: value for name, value in FORM.items() if name != "least"}))
+    text = read(
+        client, "/bisects?" + urlencode({name: value for name, value in FORM.items() if name != "min_difference"})
+    )
     assert "This count varies by ±3 faults between executions of one commit" in text
     assert "if 10 runs of each end cannot tell the ends apart" in text
     assert "OMP_NUM_THREADS=1" in text
