@@ -365,7 +365,7 @@ class FirstMeasurement:
                 # It has started another program, and ignores that program's failure.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
-            own_files = [file for file in report.files.mapped if file.own] if report.files else []
+            own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
             maps_built_files = bool(own_files) or report.files is None or run.is_server
             return TriedCommand(
                 run,

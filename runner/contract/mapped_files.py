@@ -28,7 +28,7 @@ class MappedFile(Strict):
 
     path: Annotated[str, StringConstraints(max_length=4096)]
     """The path of the file, relative to the build's directory if the file is inside."""
-    own: bool
+    in_build: bool
     """Whether the file is in the build's directory, so that its content depends on the revision."""
     digest: Digest = ""
     cache: CacheState
@@ -44,15 +44,15 @@ class UncertainFaults(Strict):
     A difference that is no larger than the distance of the two bounds does not show a change.
     """
 
-    least: Faults = 0
+    lowest: Faults = 0
     """The smallest number that was counted."""
-    most: Faults = 0
+    highest: Faults = 0
     """The largest number that was counted."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
-        if self.least > self.most:
-            raise ValueError("`least` must not be greater than `most`")
+        if self.lowest > self.highest:
+            raise ValueError("`lowest` must not be greater than `highest`")
         return self
 
 

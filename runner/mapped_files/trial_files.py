@@ -190,7 +190,7 @@ class TrialFiles:
         return ProgramFiles(
             mapped=mapped_files,
             own_bytes=own_bytes,
-            system_bytes=combine_digests((file.path, file.digest) for file in mapped_files if not file.own),
+            system_bytes=combine_digests((file.path, file.digest) for file in mapped_files if not file.in_build),
             uncertain_faults=self._compute_uncertain_faults(),
         )
 
@@ -284,11 +284,11 @@ class TrialFiles:
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:
         """Return a mapped file as the report describes it: its digest, its cache state and its faults."""
         path, preparation = Path(file.path), self._preparations[file.path]
-        is_own = path.is_relative_to(self._tree)
+        is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
             path=str(self._make_relative(path)),
-            own=is_own,
-            digest=hash_built_file(path, self._tree) if is_own else hash_file(path),
+            in_build=is_in_build,
+            digest=hash_built_file(path, self._tree) if is_in_build else hash_file(path),
             cache=preparation.cache,
             reason=preparation.reason,
             faults=file.faults if self._is_exact else None,
@@ -312,7 +312,7 @@ class TrialFiles:
         unprepared_faults = [
             sum(file.faults for file in faults.files if file.path in unprepared_paths) for faults in watched_faults
         ]
-        return UncertainFaults(least=min(unprepared_faults), most=max(unprepared_faults))
+        return UncertainFaults(lowest=min(unprepared_faults), highest=max(unprepared_faults))
 
     def _make_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path

@@ -47,13 +47,13 @@ def read_program_bytes(report: Report) -> ProgramBytes:
     if files is None:
         return UNKNOWN
     uncertain_faults = files.uncertain_faults
-    return ProgramBytes(files.own_bytes, files.system_bytes, uncertain_faults.least, uncertain_faults.most)
+    return ProgramBytes(files.own_bytes, files.system_bytes, uncertain_faults.lowest, uncertain_faults.highest)
 
 
 def list_system_file_settings(report: Report) -> dict[str, str]:
     """Return the files that a program mapped from outside of its build, as settings: the digest of each by its name."""
     mapped = report.files.mapped if report.files else ()
-    return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.own}
+    return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.in_build}
 
 
 def list_upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:

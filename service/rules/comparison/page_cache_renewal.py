@@ -29,4 +29,4 @@ def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> 
 def _has_unprepared(report: Report) -> bool:
     """Return whether a file of the build could not be prepared in the page cache."""
     mapped = report.files.mapped if report.files else ()
-    return any(file.own and file.cache is CacheState.UNPREPARED for file in mapped)
+    return any(file.in_build and file.cache is CacheState.UNPREPARED for file in mapped)

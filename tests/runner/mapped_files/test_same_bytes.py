@@ -66,11 +66,11 @@ def test_every_file_that_the_program_maps_is_reported(source: Path) -> None:
     assert report.files
     mapped = {file.path: file for file in report.files.mapped}
     assert {"program", "libwork.so", "data"} <= mapped.keys()
-    assert all(mapped[name].own for name in ("program", "libwork.so", "data"))
-    assert any(Path(name).name.startswith("libc.so") and not file.own for name, file in mapped.items())
+    assert all(mapped[name].in_build for name in ("program", "libwork.so", "data"))
+    assert any(Path(name).name.startswith("libc.so") and not file.in_build for name, file in mapped.items())
     assert {file.cache for file in mapped.values()} <= {CacheState.PREPARED, CacheState.COPY}
     assert all(file.digest and file.faults for file in mapped.values())
-    assert report.files.uncertain_faults.most == 0
+    assert report.files.uncertain_faults.highest == 0
     for name in ("program", "libwork.so", "data"):
         resident, pages = count_resident_pages(source / name)
         assert resident == pages
@@ -135,11 +135,11 @@ def test_an_unprivileged_user_learns_how_many_faults_are_uncertain(source: Path,
         unprivileged_folder, lambda: measure_build(tree).model_dump_json(include={"files", "remarks", "failure"})
     )
     assert '"failure":null' in report
-    assert '"path":"program","own":true' in report
+    assert '"path":"program","in_build":true' in report
     assert '"cache":"unprepared"' in report
     assert "libc.so.6 could not be prepared" in report
     assert "a private copy of the file requires root or a sandbox" in report
-    assert '"uncertain_faults":{"least":0,"most":0}' not in report
+    assert '"uncertain_faults":{"lowest":0,"highest":0}' not in report
 
 
 def test_a_cold_file_stays_cold(source: Path, tmp_path: Path) -> None:

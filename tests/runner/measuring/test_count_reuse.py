@@ -18,7 +18,7 @@ from runner.workload.workload_lookup import find_workload
 from tests.service import reports
 
 FILES = {"program": b"the program", "table": b"what it reads", "README": b"what it does not read"}
-UNPREPARED = MappedFile(path="data", own=True, digest="1" * 16, cache=CacheState.UNPREPARED, reason="it is large")
+UNPREPARED = MappedFile(path="data", in_build=True, digest="1" * 16, cache=CacheState.UNPREPARED, reason="it is large")
 
 
 def make_workload(folder: Path, more: str = "") -> Workload:

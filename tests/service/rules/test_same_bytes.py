@@ -25,8 +25,8 @@ SESSION = uuid.UUID(int=1)
 
 
 def files(of: ProgramBytes) -> ProgramFiles:
-    library = MappedFile(path="/lib/libc.so.6", own=False, digest=of.system, cache=CacheState.PREPARED)
-    uncertain = UncertainFaults(least=of.min_uncertain_faults, most=of.max_uncertain_faults)
+    library = MappedFile(path="/lib/libc.so.6", in_build=False, digest=of.system, cache=CacheState.PREPARED)
+    uncertain = UncertainFaults(lowest=of.min_uncertain_faults, highest=of.max_uncertain_faults)
     return ProgramFiles(mapped=(library,), own_bytes=of.own, system_bytes=of.system, uncertain_faults=uncertain)
 
 

@@ -16,14 +16,14 @@ SESSION = uuid.UUID(int=1)
 
 def run(
     faults: int,
-    most: int = 0,
+    highest: int = 0,
     *,
     cache_renewed: bool = False,
-    own: bool = True,
+    in_build: bool = True,
     cache: CacheState = CacheState.UNPREPARED,
 ) -> Report:
-    data = MappedFile(path="big.bin", own=own, cache=cache, reason="it is larger than 1024 MiB")
-    files = ProgramFiles(mapped=(data,), uncertain_faults=UncertainFaults(most=most))
+    data = MappedFile(path="big.bin", in_build=in_build, cache=cache, reason="it is larger than 1024 MiB")
+    files = ProgramFiles(mapped=(data,), uncertain_faults=UncertainFaults(highest=highest))
     return reports.report(1, *[faults] * 30, session=SESSION, files=files, cache_renewed=cache_renewed)
 
 
@@ -38,13 +38,13 @@ def test_a_difference_is_measured_again_with_the_page_cache_renewed() -> None:
     assert not compare(run(400), run(400))[0].wants_renewal
 
 
-@pytest.mark.parametrize("most", [0, 1_000, 482_910])
-def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(most: int) -> None:
-    comparison, verdict = compare(run(150, most, cache_renewed=True), run(1150, most, cache_renewed=True))
+@pytest.mark.parametrize("highest", [0, 1_000, 482_910])
+def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(highest: int) -> None:
+    comparison, verdict = compare(run(150, highest, cache_renewed=True), run(1150, highest, cache_renewed=True))
     assert (verdict.verdict, verdict.over, comparison.wants_renewal) == (Verdict.CHANGED, True, False)
     assert "with a fresh page cache for the unprepared files" in verdict.sentence
 
 
 def test_files_that_are_prepared_or_shared_by_both_sides_need_no_renewal() -> None:
-    assert not compare(run(400, own=False), run(430, own=False))[0].wants_renewal
+    assert not compare(run(400, in_build=False), run(430, in_build=False))[0].wants_renewal
     assert not compare(run(400, cache=CacheState.PREPARED), run(430, cache=CacheState.PREPARED))[0].wants_renewal

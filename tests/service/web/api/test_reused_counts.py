@@ -10,7 +10,7 @@ from tests.service.apiclient import Api
 
 
 def measured(number: int, faults: int, own: Digest, **changes: object) -> Report:
-    library = MappedFile(path="/lib/libm.so.6", own=False, digest="1" * 16, cache=CacheState.PREPARED)
+    library = MappedFile(path="/lib/libm.so.6", in_build=False, digest="1" * 16, cache=CacheState.PREPARED)
     files = ProgramFiles(mapped=(library,), own_bytes=own, system_bytes="1" * 16)
     return reports.report(number, faults, faults, files=files).model_copy(update=changes)
 

@@ -11,8 +11,8 @@ from tests.service.apiclient import Api
 def report_of(
     number: int, faults: int, own: Digest, system: Digest = "1" * 16, uncertain: tuple[int, int] = (0, 0)
 ) -> Report:
-    library = MappedFile(path="/lib/libm.so.6", own=False, digest=system, cache=CacheState.PREPARED)
-    uncertain_faults = UncertainFaults(least=uncertain[0], most=uncertain[1])
+    library = MappedFile(path="/lib/libm.so.6", in_build=False, digest=system, cache=CacheState.PREPARED)
+    uncertain_faults = UncertainFaults(lowest=uncertain[0], highest=uncertain[1])
     files = ProgramFiles(mapped=(library,), own_bytes=own, system_bytes=system, uncertain_faults=uncertain_faults)
     return reports.report(number, faults, faults, files=files)
 
