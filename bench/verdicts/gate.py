@@ -119,7 +119,11 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
         )
         measured.append(
             GateCase(
-                base=result.base, head=result.head, judge=judging.judge, budgets=judging.budgets, most=result.max_pairs
+                base=result.base,
+                head=result.head,
+                judge=judging.judge,
+                budgets=judging.budgets,
+                max_pairs=result.max_pairs,
             )
         )
     return judge_gate(GateReport(base=commits[0], head=commits[1], cases=tuple(measured)))

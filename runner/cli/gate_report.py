@@ -47,7 +47,7 @@ def build_gate_report(
                 file=file,
                 lines=lines,
                 base_stored=result.base_stored,
-                most=result.max_pairs,
+                max_pairs=result.max_pairs,
                 explanation=result.explanation,
                 added=case_pair.added,
             )

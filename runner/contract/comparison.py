@@ -38,7 +38,7 @@ class ComparisonRequest(Strict):
     """The increase that is allowed for each metric. A metric that is not listed may not get worse."""
     cases: int = Field(default=1, ge=1, le=1000)
     """Number of cases that are judged together. They share the error probability."""
-    most: int | None = Field(default=None, ge=1)
+    max_pairs: int | None = Field(default=None, ge=1)
     """Number of pairs after which measuring stops; None if unknown."""
     base_stored: bool = False
     """Whether base is a stored run in the same environment: then only equal counts can be decided."""

@@ -68,7 +68,7 @@ class GateCase(Strict):
     """The line of that file with the budget of each metric."""
     base_stored: bool = False
     """Whether base is a stored run and was not measured for this gate."""
-    most: int | None = Field(default=None, ge=1)
+    max_pairs: int | None = Field(default=None, ge=1)
     """The number of pairs that the workload allows; None if unknown."""
     explanation: Explanation | None = None
     """Why the case got worse; None if it did not, or if the job does not explain."""
@@ -98,7 +98,7 @@ class GateCase(Strict):
             precision=self.precision,
             budgets=self.budgets,
             cases=n_cases,
-            most=self.most,
+            max_pairs=self.max_pairs,
             base_stored=self.base_stored,
         )
 

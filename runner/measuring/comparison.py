@@ -389,7 +389,7 @@ def _make_request(
         precision=judging.precision,
         budgets=judging.budgets,
         cases=n_cases,
-        most=max_pairs,
+        max_pairs=max_pairs,
     )
 
 

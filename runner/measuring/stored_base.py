@@ -55,7 +55,7 @@ def compare_with_stored_base(
                     progress()
                 report = head.report_measured(samples, session)
                 request = ComparisonRequest(
-                    base=base, head=report, cases=n_cases, most=pairs.max_pairs, base_stored=True
+                    base=base, head=report, cases=n_cases, max_pairs=pairs.max_pairs, base_stored=True
                 )
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:

@@ -128,10 +128,10 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
 def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:
     """Decide whether a count differs; if it varies, whether it changed by as much as matters here."""
     if request.worth_proving is not None:
-        return rules.decide_count(pairs, alpha, request.most, request.worth_proving)
+        return rules.decide_count(pairs, alpha, request.max_pairs, request.worth_proving)
     same_answers = have_same_answers(request)
     least_change = MIN_CHANGE_OF_SAME_ANSWERS if same_answers else MIN_CHANGE_OF_VARYING_COUNT
-    decision = rules.decide_count(pairs, alpha, request.most, least_change)
+    decision = rules.decide_count(pairs, alpha, request.max_pairs, least_change)
     if decision.excluded_change is None or not same_answers:
         return decision
     sentence = f"{decision.sentence} Both programs found the same files, so smaller changes are not searched for."
@@ -178,7 +178,7 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
         return [], undecided_result
     pairs = [(base_majority[0], value) for value in head.values(name)]
-    decision = rules.decide_count(pairs, alpha, request.most)
+    decision = rules.decide_count(pairs, alpha, request.max_pairs)
     if decision.verdict is Verdict.SAME:
         sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)

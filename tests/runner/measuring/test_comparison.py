@@ -122,7 +122,7 @@ def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Pat
     assert done is not None
     assert done.base_stored
     assert [len(request.head.samples) for request in service.asked] == [2, 3, 4]
-    assert {(request.cases, request.most) for request in service.asked} == {(3, 9)}
+    assert {(request.cases, request.max_pairs) for request in service.asked} == {(3, 9)}
     hopeless = Decides(Verdict.NEEDS_MORE_RUNS)
     assert compare_with_stored_base(base, trial("true", tmp_path), hopeless, pairs=Pairs(2, 9)) is None
 
