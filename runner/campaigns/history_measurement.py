@@ -255,7 +255,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     environment=environments[cases[0].name],
                     cases=cases,
                     revisions=tuple(revision.commit for revision in revisions),
-                    again=retry_failed,
+                    retry_failed=retry_failed,
                     measure_all=measure_all,
                 )
             )

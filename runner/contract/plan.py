@@ -34,7 +34,7 @@ class PlanRequest(Strict):
     cases: tuple[Case, ...] = Field(min_length=1, max_length=10_000)
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
     """The revisions, oldest first."""
-    again: bool = False
+    retry_failed: bool = False
     """Plan every unmeasured revision again, for whatever reason it is unmeasured."""
     measure_all: bool = False
     """Plan every revision again whose counts were reused from a run with the same bytes."""

@@ -88,7 +88,7 @@ def make_plan(
     for index, case in _remove_repeated_cases(request.cases):
         # Missing revisions.
         runs = [run for run in runs_of_case.get(index, ()) if not (request.measure_all and run.reused)]
-        settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.again)
+        settled_revisions = list_settled_revisions(runs, request.environment.hash, retry_failures=request.retry_failed)
         missing_revisions = [revision for revision in revisions if revision not in settled_revisions]
         n_stored += len(revisions) - len(missing_revisions)
         requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]

@@ -58,7 +58,7 @@ def test_a_failure_whose_reason_may_have_passed_is_planned_again_a_few_times() -
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.SKIPPED])
 def test_on_request_every_failure_is_planned_again_and_nothing_that_was_measured(outcome: Outcome) -> None:
     runs = stored(1) + stored(2, outcome=outcome)
-    again = plan_request(1, 2).model_copy(update={"again": True})
+    again = plan_request(1, 2).model_copy(update={"retry_failed": True})
     assert planned(again, {0: runs}) == [(2, "missing")]
     assert planned(again, {0: runs + stored(2)}) == []
 

@@ -34,7 +34,7 @@ def test_a_stored_failure_is_planned_again_if_its_reason_may_have_passed(outcome
         planned.append([one.revision for one in api.plan(plan_request(1, 2)).runs])
         api.send(reports.report(2, failure=full, outcome=outcome, at=10 + attempt))
     assert planned == [[commit(2)], [commit(2)], [commit(2)], []]
-    again = api.plan(plan_request(1, 2).model_copy(update={"again": True}))
+    again = api.plan(plan_request(1, 2).model_copy(update={"retry_failed": True}))
     assert [one.revision for one in again.runs] == [commit(1), commit(2)]
 
 
