@@ -201,7 +201,7 @@ def _changed(chance: random.Random, tally: Tally) -> None:
 
     sometimes = faults(lambda chance: FAULTS + 1000 * (chance.random() < 0.4), INTERMITTENT)
     same = sum(verdict.verdict is Verdict.SAME for _, verdict in sometimes)
-    named = sum(verdict.times is not None and verdict.change == 1000 for _, verdict in sometimes)
+    named = sum(verdict.changed_pairs is not None and verdict.change == 1000 for _, verdict in sometimes)
     tally.at_most("+1,000 in 40 % of executions: same", same, 0, INTERMITTENT)
     tally.at_least("+1,000 in 40 % of executions: called intermittent", named, 0.95 * INTERMITTENT, INTERMITTENT)
     more = faults(lambda _: FAULTS + 1, ONE_MORE)

@@ -217,18 +217,20 @@ def _restrict_to_metric(
             metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
             for metric_verdict in comparison.metrics
         )
-        wants_other_build = any(
-            verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics
+        needs_other_build = any(
+            verdict.metric == metric and verdict.needs_other_build for verdict in comparison.metrics
         )
-        wants_other_place = any(
-            verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics
+        needs_other_place = any(
+            verdict.metric == metric and verdict.needs_other_place for verdict in comparison.metrics
         )
-        wants_renewal = any(verdict.metric == metric and verdict.wants_renewal for verdict in comparison.metrics)
+        needs_cache_renewal = any(
+            verdict.metric == metric and verdict.needs_cache_renewal for verdict in comparison.metrics
+        )
         update = {
-            "more": comparison.more if is_undecided else 0,
-            "wants_other_builds": wants_other_build,
-            "wants_other_place": wants_other_place,
-            "wants_renewal": wants_renewal,
+            "remaining_pairs": comparison.remaining_pairs if is_undecided else 0,
+            "needs_other_builds": needs_other_build,
+            "needs_other_place": needs_other_place,
+            "needs_cache_renewal": needs_cache_renewal,
         }
         return comparison.model_copy(update=update)
 

@@ -66,7 +66,7 @@ def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
     worse_verdicts = [
         verdict
         for verdict in (result.comparison.metrics if result.comparison else ())
-        if verdict.over and None not in (verdict.base.level, verdict.head.level)
+        if verdict.over_budget and None not in (verdict.base.level, verdict.head.level)
     ]
     return max(
         worse_verdicts, key=lambda verdict: ("faults" in verdict.metric, compute_relative_change(verdict)), default=None
@@ -165,7 +165,7 @@ def _decide_on_metric(
         and is_apart(verdict)
         and all(side.low == side.high for side in (verdict.base, verdict.head))
     ):
-        return comparison.model_copy(update={"more": 0})
+        return comparison.model_copy(update={"remaining_pairs": 0})
     return comparison
 
 

@@ -336,7 +336,7 @@ class _Session(Struct):
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Let the service decide, and show how many executions it still needs."""
         decision = self.service.compare(request)
-        remaining_pairs = min(decision.more, self.pairs.max_pairs - len(request.head.samples))
+        remaining_pairs = min(decision.remaining_pairs, self.pairs.max_pairs - len(request.head.samples))
         if remaining_pairs > 0:
             # Otherwise the remaining time would seem to grow for no reason.
             self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
@@ -442,4 +442,4 @@ def _is_regressed(result: ComparisonResult) -> bool:
     """Return whether the result of a case makes the command fail."""
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
-    return any(metric_verdict.over for metric_verdict in result.comparison.metrics)
+    return any(metric_verdict.over_budget for metric_verdict in result.comparison.metrics)

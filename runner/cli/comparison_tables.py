@@ -183,6 +183,8 @@ def _format_change(metric_verdict: MetricVerdict, separator: str) -> str:
         else f"{separator}({format_percent(metric_verdict.percent)})"
     )
     occurrences = (
-        "" if metric_verdict.times is None else f"{separator}in {metric_verdict.times} of {metric_verdict.head.n}"
+        ""
+        if metric_verdict.changed_pairs is None
+        else f"{separator}in {metric_verdict.changed_pairs} of {metric_verdict.head.n}"
     )
     return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{occurrences}"

@@ -77,7 +77,7 @@ class Side(Strict):
     """The largest sample."""
     n: int
     """Number of samples that have a value."""
-    agree: int
+    n_at_level: int
     """Number of samples whose value equals the level."""
 
 
@@ -105,23 +105,23 @@ class MetricVerdict(Strict):
     """The smallest relevant change: a number of events for an exact count, otherwise a percentage. Of a count that is
     called the same, the pairs exclude a change of this size."""
     sentence: str
-    times: int | None = None
+    changed_pairs: int | None = None
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""
-    over: bool = False
+    over_budget: bool = False
     """Whether the metric counts and certainly got worse by more than its budget."""
     may_exceed: bool = False
     """Whether the metric counts and got worse, perhaps by more than its budget. More pairs would decide."""
     budget: Budget = 0
-    although: Literal["place", "other builds"] | None = None
+    same_because: Literal["place", "other builds"] | None = None
     """The measured reason why the metric counts as the same although the levels differ: base has the same count in
     head's place, or builds of one revision differ as much."""
-    wants_other_build: bool = False
+    needs_other_build: bool = False
     """Whether the change is so small that another build of the same revision can differ as much. One more build of
     each side would decide."""
-    wants_other_place: bool = False
+    needs_other_place: bool = False
     """Whether the metric changed although both programs found the same files. Measuring base in head's place would
     show why."""
-    wants_renewal: bool = False
+    needs_cache_renewal: bool = False
     """Whether the metric changed while the state of unprepared files may differ. Pairs with a fresh page cache
     decide."""
 
@@ -137,13 +137,13 @@ class Comparison(Strict):
     verdict: Verdict
     """The verdict on the metrics that count: `changed` if a metric changed, otherwise `needs_more_runs` if a metric
     needs more runs."""
-    more: int = Field(ge=0)
+    remaining_pairs: int = Field(ge=0)
     """Pairs to measure before asking again; 0 if all metrics that count are decided."""
-    wants_other_builds: bool = False
+    needs_other_builds: bool = False
     """Whether a metric that counts is decided for these two builds, but needs one more build of each side."""
-    wants_other_place: bool = False
+    needs_other_place: bool = False
     """Whether a metric that counts is decided, but base must also be measured in head's place."""
-    wants_renewal: bool = False
+    needs_cache_renewal: bool = False
     """Whether a metric that counts is decided, but all pairs must be measured again with a fresh page cache."""
     metrics: tuple[MetricVerdict, ...]
     settings: tuple[str, ...]

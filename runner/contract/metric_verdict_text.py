@@ -35,7 +35,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if verdict.verdict is Verdict.SAME:
-        return f"same: {verdict.although}" if verdict.although else "same"
+        return f"same: {verdict.same_because}" if verdict.same_because else "same"
     return "better" if verdict.direction == "improvement" else _describe_regression(verdict, crept, since)
 
 
@@ -103,7 +103,7 @@ def lacks_side(verdict: MetricVerdict) -> bool:
 
 def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
     """Return whether a reader has to see the verdict first: the gate fails for it, or it could not be judged."""
-    return describe_verdict(verdict).startswith("missing") or verdict.over or crept
+    return describe_verdict(verdict).startswith("missing") or verdict.over_budget or crept
 
 
 def _describe_missing_sides(verdict: MetricVerdict) -> str:
@@ -122,7 +122,7 @@ def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str
     )
     if verdict.may_exceed:
         return f"worse, perhaps over the budget of {budget}"
-    if verdict.over:
+    if verdict.over_budget:
         return f"worse, budget {budget}"
     if crept:
         return f"worse, {since}, budget {budget}"

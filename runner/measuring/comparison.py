@@ -143,7 +143,7 @@ def compare_interleaved(
         result = sample_interleaved(
             base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress
         )
-        if result.comparison and result.comparison.wants_renewal:
+        if result.comparison and result.comparison.needs_cache_renewal:
             try:
                 for prepared_trial in (base, head):
                     prepared_trial.renew()
@@ -200,9 +200,9 @@ def sample_interleaved(
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
             request = _make_request(base_report, head_report, judging, n_cases=n_cases, max_pairs=pairs.max_pairs)
             decision = decide(request)
-            if decision.more == 0 or target_pairs >= pairs.max_pairs or _is_over(deadline):
+            if decision.remaining_pairs == 0 or target_pairs >= pairs.max_pairs or _is_over(deadline):
                 return ComparisonResult(request.base, request.head, decision, max_pairs=pairs.max_pairs)
-            target_pairs = min(pairs.max_pairs, target_pairs + decision.more)
+            target_pairs = min(pairs.max_pairs, target_pairs + decision.remaining_pairs)
     except SideFailure as side_failure:
         if side_failure.trial is base and _can_run_alone(base):
             # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
@@ -303,7 +303,7 @@ def _compare_in_other_place(
     progress: Callable[[], None],
 ) -> ComparisonResult:
     """Measure base in the place of head, if the service asks for it."""
-    if not result.comparison or not result.comparison.wants_other_place:
+    if not result.comparison or not result.comparison.needs_other_place:
         return result
     differences = find_tree_differences(*program_trees)
     samples = []
@@ -336,7 +336,7 @@ def compare_other_builds(
 ) -> ComparisonResult:
     """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`."""
     number = 0
-    while result.comparison and result.comparison.wants_other_builds:
+    while result.comparison and result.comparison.needs_other_builds:
         number += 1
         trials = build_further_trials(number)
         if trials is None:

@@ -60,8 +60,8 @@ def compare_with_stored_base(
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
                     return ComparisonResult(base, report, decision, base_stored=True, max_pairs=pairs.max_pairs)
-                if decision.more == 0 or target_pairs >= pairs.max_pairs:
+                if decision.remaining_pairs == 0 or target_pairs >= pairs.max_pairs:
                     return None
-                target_pairs = min(pairs.max_pairs, target_pairs + decision.more)
+                target_pairs = min(pairs.max_pairs, target_pairs + decision.remaining_pairs)
         except (ExecutionFailure, SpoiledSession):
             return None

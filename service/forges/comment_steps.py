@@ -47,7 +47,7 @@ def suggest_commands(outcome: GateOutcome) -> str:
 def offer_bisect(outcome: GateOutcome, links: Links) -> str:
     """Return the offer to find the commit of the first regression that fails the gate."""
     cases_over_budget = [
-        row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None
+        row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over_budget or row.crept is not None
     ]
     if not links.bisect or not cases_over_budget:
         return ""

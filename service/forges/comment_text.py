@@ -188,14 +188,14 @@ def _format_change(verdict: MetricVerdict) -> str:
 def _format_noise(verdict: MetricVerdict) -> str:
     """Return how far the samples of each side lie apart, or how many samples of an exact count disagree."""
     sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
-    if verdict.times is not None:
+    if verdict.changed_pairs is not None:
         return "intermittent"
     if verdict.rule == "exact":
-        n_agreeing, n_samples = sum(side.agree for side in sides), sum(side.n for side in sides)
-        return "none" if n_agreeing == n_samples else f"{n_samples - n_agreeing} of {n_samples} outlier"
+        n_at_level, n_samples = sum(side.n_at_level for side in sides), sum(side.n for side in sides)
+        return "none" if n_at_level == n_samples else f"{n_samples - n_at_level} of {n_samples} outlier"
     if len(sides) < 2:
         return "–"
-    if all(side.agree == side.n for side in sides):
+    if all(side.n_at_level == side.n for side in sides):
         return "none"
     return f"base {_format_span(verdict, verdict.base)}, head {_format_span(verdict, verdict.head)}"
 

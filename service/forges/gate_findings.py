@@ -94,8 +94,8 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
     """Yield the finding about one metric, if somebody has to look at it."""
     verdict = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
-    if verdict.over or row.crept is not None:
-        rule = FindingRule.OVER_BUDGET if verdict.over else FindingRule.STEP_BY_STEP
+    if verdict.over_budget or row.crept is not None:
+        rule = FindingRule.OVER_BUDGET if verdict.over_budget else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"
     elif row.lacks_head_samples:
         rule, level = FindingRule.UNDECIDED, "warning" if outcome.passed else "failure"
@@ -108,7 +108,9 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
     formatted_change = describe_baseline_change(row) if rule is FindingRule.STEP_BY_STEP else format_change(verdict)
     change_clause = "" if verdict.change is None else f"{formatted_change}, budget {verdict.budget}. "
     explanation_clause = (
-        f" {describe_explanation(case.case.explanation, make_plain)}" if case.case.explanation and verdict.over else ""
+        f" {describe_explanation(case.case.explanation, make_plain)}"
+        if case.case.explanation and verdict.over_budget
+        else ""
     )
     file, line = (explanation_clause and _find_source_line(case)) or (
         case.case.file,

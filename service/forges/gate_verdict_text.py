@@ -246,7 +246,7 @@ def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
     verdict = rows[0].metric_verdict
     opening = "Better"
     if verdict.direction == "regression":
-        opening = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
+        opening = "Worse" if verdict.over_budget or verdict.may_exceed else "Worse, within budget"
     case = next(case for case in outcome.cases if case.name == rows[0].case)
     return f"{opening}: {_describe_row(rows[0], case, escape)}{_describe_others(len(rows) - 1, 'change')}"
 
@@ -308,9 +308,9 @@ def format_change(verdict: MetricVerdict) -> str:
     unit = metric(verdict.metric).unit
     text = format_difference(verdict.change, "points" if unit == "%" else unit)
     text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
-    if verdict.times is None:
+    if verdict.changed_pairs is None:
         return text
-    return f"{text} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
+    return f"{text} in {verdict.changed_pairs} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
 def _describe_others(count: int, noun: str) -> str:

@@ -69,5 +69,5 @@ def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
     """Return the first metric over its budget, otherwise one that changed, otherwise minor faults."""
     metrics = outcome.comparison.metrics if outcome.comparison else ()
     changed_verdicts = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]
-    ranked_verdicts = sorted(changed_verdicts, key=lambda verdict: (not verdict.over, not verdict.counts))
+    ranked_verdicts = sorted(changed_verdicts, key=lambda verdict: (not verdict.over_budget, not verdict.counts))
     return ranked_verdicts[0].metric if ranked_verdicts else "minor-faults"

@@ -181,7 +181,7 @@ def _verdict(case: Mapping[str, Any]) -> str:
     comparison = case["comparison"]
     if comparison is None:
         return "not compared"
-    return "regressed" if any(metric["over"] for metric in comparison["metrics"]) else str(comparison["verdict"])
+    return "regressed" if any(metric["over_budget"] for metric in comparison["metrics"]) else str(comparison["verdict"])
 
 
 def stopped(outcome: Outcome, ways: Iterable[str]) -> None:

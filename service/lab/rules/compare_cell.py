@@ -94,7 +94,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     decision = decide_count(pairs, alpha) if is_exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
     certainty = LabCertainty.EXACT if is_exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
-    if decision.verdict is Verdict.CHANGED and decision.times is None:
+    if decision.verdict is Verdict.CHANGED and decision.changed_pairs is None:
         effect = _decide_effect(entry.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN

@@ -27,7 +27,7 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
     verdict = comparison.find_verdict(metric_name)
     if verdict is None:
         return ProofState.OPEN, f"{metric_name} was not measured."
-    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
+    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.needs_other_build:
         return ProofState.OPEN, verdict.sentence
     own_change = verdict.change - culprit.branch_change
     if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
@@ -47,7 +47,7 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
 def differs_only_like_builds(metric_name: str, comparison: Comparison) -> bool:
     """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
     return any(
-        verdict.metric == metric_name and verdict.although in {"other builds", "place"}
+        verdict.metric == metric_name and verdict.same_because in {"other builds", "place"}
         for verdict in comparison.metrics
     )
 

@@ -37,7 +37,7 @@ def compare_with_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, 
         return BudgetState.WITHIN
     direction, n_pairs = decision.direction, len(pairs)
     n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
-    if decision.times is None:
+    if decision.changed_pairs is None:
         if is_surely_majority(n_over, n_pairs, alpha):
             return BudgetState.OVER
         return BudgetState.WITHIN if is_surely_majority(n_pairs - n_over, n_pairs, alpha) else BudgetState.OPEN

@@ -36,7 +36,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     base_in_head_place = request.base.other_place
     if base_in_head_place is None:
         sentence = f"{verdict.sentence} But both programs found the same files."
-        return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
+        return verdict.model_copy(update={"needs_other_place": not request.base_stored, "sentence": sentence})
     counts_in_head_place = base_in_head_place.counted.get(verdict.metric, ())
     formatted_count = format_number(compute_median(counts_in_head_place) or 0)
     match _find_cause(counts_in_head_place, request.base.values(verdict.metric), request.head.values(verdict.metric)):
@@ -51,7 +51,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
                 f"place, so the path or the state of the files there makes the difference, not the revision. "
                 f"{verdict.sentence}"
             )
-            changes = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
+            changes = {"verdict": Verdict.SAME, "direction": None, "changed_pairs": None, "same_because": "place"}
             return verdict.model_copy(update={**changes, "sentence": sentence})
         case "content":
             sentence = (

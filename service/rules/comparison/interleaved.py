@@ -75,10 +75,10 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
     verdicts_by_priority = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
     return Comparison(
         verdict=next((verdict for verdict in verdicts_by_priority if verdict in verdicts), Verdict.SAME),
-        more=max((result.remaining_pairs for result in counted_results), default=0),
-        wants_other_builds=any(result.verdict.wants_other_build for result in counted_results),
-        wants_other_place=any(result.verdict.wants_other_place for result in counted_results),
-        wants_renewal=any(result.verdict.wants_renewal for result in counted_results),
+        remaining_pairs=max((result.remaining_pairs for result in counted_results), default=0),
+        needs_other_builds=any(result.verdict.needs_other_build for result in counted_results),
+        needs_other_place=any(result.verdict.needs_other_place for result in counted_results),
+        needs_cache_renewal=any(result.verdict.needs_cache_renewal for result in counted_results),
         metrics=tuple(result.verdict for result in results),
         settings=list_differing_settings(base.environment, head.environment),
         same_bytes=have_same_answers(request),
@@ -219,9 +219,9 @@ def _apply_budget(
     }
     update = {
         "budget": budget,
-        "over": state is BudgetState.OVER,
+        "over_budget": state is BudgetState.OVER,
         "may_exceed": state is BudgetState.OPEN,
-        "wants_other_build": verdict.wants_other_build and state is not BudgetState.WITHIN,
+        "needs_other_build": verdict.needs_other_build and state is not BudgetState.WITHIN,
         "sentence": verdict.sentence + budget_sentences[state],
     }
     return _MetricResult(verdict.model_copy(update=update), remaining_pairs)
@@ -255,7 +255,7 @@ def build_verdict(
         direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if is_better else "regression",
         bounds=decision.interval,
         threshold=threshold,
-        times=decision.times,
+        changed_pairs=decision.changed_pairs,
         sentence=decision.sentence,
     )
 
@@ -263,7 +263,7 @@ def build_verdict(
 def _summarise_side(values: Sequence[Number]) -> Side:
     """Return the level of one side, its range, and how many samples agree."""
     level = compute_median(values)
-    n_agreeing = 0 if level is None else list(values).count(level)
+    n_at_level = 0 if level is None else list(values).count(level)
     return Side(
-        level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=n_agreeing
+        level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), n_at_level=n_at_level
     )

@@ -57,7 +57,7 @@ class MetricDecision(NamedTuple):
         1 if head is certainly above base, -1 if it is certainly below, 0 if neither is certain.
     change
         Head minus base; None for the difference of the levels, so that it matches the levels shown beside it.
-    times
+    changed_pairs
         For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
         The bounds of the true change by the paired rule, in percent of the mean of both sides.
@@ -74,7 +74,7 @@ class MetricDecision(NamedTuple):
     sentence: str
     direction: int = 0
     change: Number | None = None
-    times: int | None = None
+    changed_pairs: int | None = None
     interval: tuple[float, float] | None = None
     remaining_pairs: int = 0
     min_difference: int = 0

@@ -23,7 +23,7 @@ def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> 
     if all(side.cache_renewed for side in sides):
         sentence = f"{verdict.sentence} The result is the same with a fresh page cache for the unprepared files."
         return verdict.model_copy(update={"sentence": sentence})
-    return verdict.model_copy(update={"wants_renewal": True})
+    return verdict.model_copy(update={"needs_cache_renewal": True})
 
 
 def _has_unprepared(report: Report) -> bool:

@@ -28,7 +28,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
             f"much: base builds count {_list_counts(base_levels)}, and head builds count {_list_counts(head_levels)}."
         )
-        changes = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
+        changes = {"verdict": Verdict.SAME, "direction": None, "same_because": "other builds", "sentence": sentence}
         return verdict.model_copy(update=changes)
     if _has_reproducible_builds(base) and _has_reproducible_builds(head):
         return verdict.model_copy(
@@ -37,7 +37,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     n_further_builds = min(len(base_levels), len(head_levels)) - 1
     if n_further_builds < FURTHER_BUILDS:
         sentence = f"{verdict.sentence} Further builds of both revisions must also show the change."
-        return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
+        return verdict.model_copy(update={"needs_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {n_further_builds} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})
 

@@ -23,7 +23,7 @@ class Baseline:
 
 def is_small_step(verdict: MetricVerdict) -> bool:
     """Return whether a metric that counts is worse, but surely not by more than its budget."""
-    return verdict.counts and verdict.direction == "regression" and not verdict.over and not verdict.may_exceed
+    return verdict.counts and verdict.direction == "regression" and not verdict.over_budget and not verdict.may_exceed
 
 
 def find_gradual_change(verdict: MetricVerdict, baseline: Baseline | None) -> Number | None:

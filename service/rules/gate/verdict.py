@@ -201,7 +201,7 @@ class CaseOutcome:
         directions = {verdict.direction for verdict in counting_verdicts}
         conditions = {
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
-            GateState.OVER: any(verdict.over for verdict in counting_verdicts),
+            GateState.OVER: any(verdict.over_budget for verdict in counting_verdicts),
             GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
             GateState.HEAD_LACKS: any(outcome.lacks_head_samples for outcome in self.metrics),
             GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
@@ -382,7 +382,7 @@ def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
     if not verdict.counts:
         rank = 4
     elif verdict.verdict is Verdict.CHANGED:
-        rank = 0 if verdict.over or outcome.crept is not None else 1 if verdict.direction == "regression" else 2
+        rank = 0 if verdict.over_budget or outcome.crept is not None else 1 if verdict.direction == "regression" else 2
     else:
         rank = 3 if verdict.verdict is Verdict.SAME else 2
     return rank, -abs(verdict.percent or 0) if rank < 3 else 0, outcome.case, verdict.metric

@@ -15,7 +15,7 @@ TARGET = TypedTarget("w", "bench.toml", "./seeds")
 
 
 def row(name: str, base: float, head: float, *, counts: bool = False) -> MetricVerdict:
-    sides = [Side(level=level, low=level, high=level, n=2, agree=2) for level in (base, head)]
+    sides = [Side(level=level, low=level, high=level, n=2, n_at_level=2) for level in (base, head)]
     return MetricVerdict(
         metric=name,
         verdict=Verdict.SAME if base == head else Verdict.CHANGED,
@@ -33,13 +33,15 @@ def row(name: str, base: float, head: float, *, counts: bool = False) -> MetricV
 
 
 def test_a_large_difference_that_is_none_says_why_in_its_row(capsys: pytest.CaptureFixture[str]) -> None:
-    update = {"verdict": Verdict.SAME, "although": "same bytes"}
+    update = {"verdict": Verdict.SAME, "same_because": "same bytes"}
     rows = (
         row("minor-faults", 73, 9000, counts=True).model_copy(update=update),
         row("major-faults", 0, 0, counts=True),
     )
     show_comparison(
-        ComparisonResult(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, settings=())),
+        ComparisonResult(
+            report(), report(), Comparison(verdict=Verdict.SAME, remaining_pairs=0, metrics=rows, settings=())
+        ),
         TARGET,
     )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
@@ -55,7 +57,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
         row("minor-faults", 73, 77, counts=True),
         row("major-faults", 0, 0, counts=True),
     )
-    decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, settings=())
+    decided = Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=rows, settings=())
     show_comparison(ComparisonResult(report(), report(), decided), TARGET)
     text = capsys.readouterr().out
     told = [line.split()[:3] for line in text.rpartition("─")[2].partition("0 on both sides")[0].splitlines()]
@@ -70,13 +72,13 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
 
 def told(capsys: pytest.CaptureFixture[str], *rows: MetricVerdict, same_bytes: bool = False) -> list[str]:
     verdict = Verdict.CHANGED if any(row.counts and row.direction for row in rows) else Verdict.SAME
-    decided = Comparison(verdict=verdict, more=0, metrics=rows, settings=(), same_bytes=same_bytes)
+    decided = Comparison(verdict=verdict, remaining_pairs=0, metrics=rows, settings=(), same_bytes=same_bytes)
     show_comparison(ComparisonResult(report(), report(), decided), TARGET)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_a_metric_that_does_not_count_is_not_judged_here_as_in_the_comment(capsys: pytest.CaptureFixture[str]) -> None:
-    worse = {"direction": "regression", "over": True}
+    worse = {"direction": "regression", "over_budget": True}
     lines = told(
         capsys,
         row("minor-faults", 73, 77, counts=True).model_copy(update=worse),
@@ -124,7 +126,7 @@ def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     comparison = Comparison(
-        verdict=Verdict.SAME, more=0, metrics=(row("minor-faults", 7, 7, counts=True),), settings=()
+        verdict=Verdict.SAME, remaining_pairs=0, metrics=(row("minor-faults", 7, 7, counts=True),), settings=()
     )
     watched = report().model_copy(update={"files": ProgramFiles(mapped=(), own_bytes="", system_bytes="")})
     show_comparison(ComparisonResult(watched, watched, comparison), TARGET)
@@ -136,14 +138,14 @@ def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
 def test_a_narrow_terminal_breaks_no_name_and_no_number(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noisy = {side: Side(level=0.0175, low=0.0168, high=0.0211, n=20, agree=1) for side in ("base", "head")}
+    noisy = {side: Side(level=0.0175, low=0.0168, high=0.0211, n=20, n_at_level=1) for side in ("base", "head")}
     rows = (
         row("minor-faults", 10_299, 20_539, counts=True).model_copy(update={"percent": 99.4}),
         row("anonymous-faults", 10_254, 20_494).model_copy(update={"percent": 99.9}),
         row("cgroup:pgfault", 10_300, 20_540),
         row("task-clock", 0.0175, 0.0368).model_copy(update={"percent": 111.0, **noisy}),
     )
-    decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, settings=())
+    decided = Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=rows, settings=())
     shown = {}
     for columns in ("80", "200"):
         monkeypatch.setenv("COLUMNS", columns)

@@ -31,7 +31,7 @@ def case(name: str = "w", parameter: str | None = None) -> GateCase:
 
 def comparison(change: int = 1) -> Comparison:
     """Return a comparison of a metric that decides."""
-    sides = [Side(level=level, low=level, high=level, n=30, agree=30) for level in (1000, 1000 + change)]
+    sides = [Side(level=level, low=level, high=level, n=30, n_at_level=30) for level in (1000, 1000 + change)]
     judged = MetricVerdict(
         metric="minor-faults",
         verdict=Verdict.CHANGED,
@@ -46,7 +46,7 @@ def comparison(change: int = 1) -> Comparison:
         threshold=0,
         sentence="",
     )
-    return Comparison(verdict=Verdict.CHANGED, more=0, metrics=(judged,), settings=())
+    return Comparison(verdict=Verdict.CHANGED, remaining_pairs=0, metrics=(judged,), settings=())
 
 
 def finding(of: GateCase | None, **changes: Any) -> GateFinding:

@@ -29,13 +29,13 @@ def trial(script: str, folder: Path, **general: object) -> Trial:
 class Service:
     """Answers what it is told to, and keeps what it was asked."""
 
-    def __init__(self, *more: int) -> None:
-        self.more = list(more)
+    def __init__(self, *remaining_pairs: int) -> None:
+        self.remaining_pairs = list(remaining_pairs)
         self.asked: list[ComparisonRequest] = []
 
     def __call__(self, request: ComparisonRequest) -> Comparison:
         self.asked.append(request)
-        return Comparison(verdict=Verdict.SAME, more=self.more.pop(0), metrics=(), settings=())
+        return Comparison(verdict=Verdict.SAME, remaining_pairs=self.remaining_pairs.pop(0), metrics=(), settings=())
 
 
 def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[ComparisonResult, str]:
@@ -111,7 +111,7 @@ class Decides(Service):
         self.asked.append(request)
         verdict = self.verdicts.pop(0)
         more = verdict is Verdict.NEEDS_MORE_RUNS and bool(self.verdicts)
-        return Comparison(verdict=verdict, more=int(more), metrics=(), settings=())
+        return Comparison(verdict=verdict, remaining_pairs=int(more), metrics=(), settings=())
 
 
 def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Path) -> None:

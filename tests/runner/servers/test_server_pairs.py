@@ -37,7 +37,7 @@ def compare_modes(built: Path, folder: Path, base: str, head: str) -> tuple[Comp
     """Compare two modes of the server in two pairs; return the result, and the windows in their order."""
 
     def decide(_: ComparisonRequest) -> Comparison:
-        return Comparison(verdict=Verdict.SAME, more=0, metrics=(), settings=())
+        return Comparison(verdict=Verdict.SAME, remaining_pairs=0, metrics=(), settings=())
 
     log = folder / "log"
     trials = [

@@ -101,7 +101,7 @@ def run(faults: int, of: ProgramBytes, **changes: object) -> Report:
 
 def verdict(base: Report, head: Report) -> tuple[Verdict, str]:
     comparison = decide_comparison(ComparisonRequest(base=base, head=head))
-    assert comparison.verdict is not Verdict.SAME or comparison.more == 0
+    assert comparison.verdict is not Verdict.SAME or comparison.remaining_pairs == 0
     sentences = {metric.metric: metric.sentence for metric in comparison.metrics}
     return comparison.verdict, sentences["minor-faults"]
 

@@ -38,7 +38,7 @@ def test_without_a_tolerance_a_change_that_is_sure_is_over() -> None:
 def test_an_intermittent_change_is_held_to_its_budget_where_it_shows(budget: int | str, state: BudgetState) -> None:
     pairs = [(10_000, 11_000)] * 20 + [(10_000, 10_000)] * 30
     decision = decide_count(pairs, ERROR)
-    assert decision.times == 20
+    assert decision.changed_pairs == 20
     assert compare_with_budget(pairs, decision, budget, ERROR) is state
 
 

@@ -32,37 +32,37 @@ def compare(base: Report, head: Report) -> tuple[Comparison, MetricVerdict]:
 def test_what_every_pair_shows_is_a_change_whatever_was_answered() -> None:
     comparison, verdict = compare(run(*[359] * 20), run(*[1359] * 20))
     assert (comparison.verdict, comparison.same_bytes, verdict.direction) == (Verdict.CHANGED, True, "regression")
-    assert verdict.over
-    assert comparison.wants_other_place
+    assert verdict.over_budget
+    assert comparison.needs_other_place
 
 
 def test_base_that_counts_as_before_in_the_place_of_head_shows_that_head_differs() -> None:
     comparison, verdict = compare(run(*[359] * 20, place=(359,) * 20), run(*[1359] * 20))
-    assert (verdict.verdict, verdict.over, comparison.wants_other_place) == (Verdict.CHANGED, True, False)
+    assert (verdict.verdict, verdict.over_budget, comparison.needs_other_place) == (Verdict.CHANGED, True, False)
     assert "something else in the tree does: plugins/slow: only in head" in verdict.sentence
 
 
 def test_base_that_counts_like_head_in_its_place_shows_that_the_place_differs() -> None:
     comparison, verdict = compare(run(*[7002] * 20, place=(7003,) * 20), run(*[7003] * 20))
-    assert (comparison.verdict, verdict.although, verdict.over) == (Verdict.SAME, "place", False)
+    assert (comparison.verdict, verdict.same_because, verdict.over_budget) == (Verdict.SAME, "place", False)
     assert "Base also counts 7,003 when" in verdict.sentence
 
 
 def test_a_place_excuses_no_more_faults_than_other_builds_do() -> None:
     _, verdict = compare(run(*[359] * 20, place=(1359,) * 20), run(*[1359] * 20))
-    assert (verdict.verdict, verdict.over) == (Verdict.CHANGED, True)
+    assert (verdict.verdict, verdict.over_budget) == (Verdict.CHANGED, True)
     assert "depend on the path" in verdict.sentence
 
 
 @pytest.mark.parametrize("place", [(800,) * 20, (1359,) * 3, (359, 1359) * 10])
 def test_a_place_that_explains_only_a_part_excuses_nothing(place: tuple[int, ...]) -> None:
     _, verdict = compare(run(*[359] * 20, place=place), run(*[1359] * 20))
-    assert (verdict.verdict, verdict.over) == (Verdict.CHANGED, True)
+    assert (verdict.verdict, verdict.over_budget) == (Verdict.CHANGED, True)
 
 
 def test_programs_that_were_answered_differently_need_no_other_place() -> None:
     comparison, verdict = compare(run(*[359] * 20), run(*[1359] * 20, files=OTHER))
-    assert (verdict.verdict, comparison.wants_other_place) == (Verdict.CHANGED, False)
+    assert (verdict.verdict, comparison.needs_other_place) == (Verdict.CHANGED, False)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=40), st.booleans())
@@ -76,4 +76,4 @@ def test_equal_answers_never_turn_a_change_into_none(pairs: list[tuple[int, int]
 def test_equal_answers_save_no_pair() -> None:
     """A program that asks for nothing else in its first executions may take more faults in later ones."""
     comparison, verdict = compare(run(359, 359), run(359, 359))
-    assert (verdict.verdict, comparison.more > 0) == (Verdict.NEEDS_MORE_RUNS, True)
+    assert (verdict.verdict, comparison.remaining_pairs > 0) == (Verdict.NEEDS_MORE_RUNS, True)

@@ -48,7 +48,7 @@ def speeds(base: Sequence[float], head: Sequence[float], precision: float = 3) -
 
 def test_enough_samples_that_agree_on_each_side_are_the_same() -> None:
     comparison = compared({"minor-faults": [7] * 20}, {"minor-faults": [7] * 20})
-    assert (comparison.verdict, comparison.more) == (SAME, 0)
+    assert (comparison.verdict, comparison.remaining_pairs) == (SAME, 0)
     assert of(comparison, "minor-faults").sentence == "The count is the same in 20 of 20 and 20 of 20 samples."
 
 
@@ -72,9 +72,9 @@ def test_one_fault_more_is_a_change_once_it_is_sure(level: int) -> None:
 
 def test_what_is_undecided_orders_the_pairs_that_would_decide_it() -> None:
     for head in ([7, 7], [8, 8]):
-        more = compared({"minor-faults": [7, 7]}, {"minor-faults": head}).more
-        assert 10 <= more <= 18
-        whole = [head[0]] * (2 + more)
+        remaining_pairs = compared({"minor-faults": [7, 7]}, {"minor-faults": head}).remaining_pairs
+        assert 10 <= remaining_pairs <= 18
+        whole = [head[0]] * (2 + remaining_pairs)
         assert compared({"minor-faults": [7] * len(whole)}, {"minor-faults": whole}).verdict is not MORE
 
 
@@ -117,7 +117,7 @@ def test_a_metric_that_nobody_asked_for_does_not_decide() -> None:
     comparison = compared(base, base | {"elapsed": [2.0] * 20})
     assert of(comparison, "elapsed").verdict is CHANGED
     assert comparison.verdict is SAME
-    assert comparison.more == 0
+    assert comparison.remaining_pairs == 0
 
 
 def test_a_change_stands_while_another_metric_is_undecided() -> None:
@@ -125,7 +125,7 @@ def test_a_change_stands_while_another_metric_is_undecided() -> None:
     head = {"minor-faults": [8.0] * ENOUGH, "throughput": [2.0, 1.0] * (ENOUGH // 2)}
     comparison = compared(base, head, {"throughput": 3})
     assert comparison.verdict is CHANGED
-    assert comparison.more > 0
+    assert comparison.remaining_pairs > 0
 
 
 def test_zero_against_zero_is_the_same_and_zero_against_something_a_change() -> None:
@@ -146,7 +146,7 @@ def test_a_deciding_metric_that_one_side_lacks_is_never_the_same(
     sides = {"base": side, "head": side, lacking: side.model_copy(update={"samples": samples})}
     comparison = decide_comparison(ComparisonRequest(**sides))
     verdict = of(comparison, "minor-faults")
-    assert (comparison.verdict, comparison.more) == (MORE, 0)
+    assert (comparison.verdict, comparison.remaining_pairs) == (MORE, 0)
     assert (verdict.rule, verdict.verdict, verdict.counts) == ("absent", MORE, True)
     why = "does not have a value of this metric: no counter." if readings else "does not report this metric."
     assert verdict.sentence == f"The {lacking} {why}"
@@ -162,7 +162,7 @@ def test_a_metric_that_the_workload_names_decides_by_the_usual_precision() -> No
     base = {"minor-faults": [7.0] * 40, "elapsed": [1.0] * 40}
     head = run(base | {"elapsed": [1.1] * 40})
     verdict = of(decide_comparison(ComparisonRequest(base=run(base), head=head, judge=("elapsed",))), "elapsed")
-    assert (verdict.verdict, verdict.counts, verdict.over, verdict.threshold) == (CHANGED, True, True, 3)
+    assert (verdict.verdict, verdict.counts, verdict.over_budget, verdict.threshold) == (CHANGED, True, True, 3)
 
 
 def test_an_estimate_is_never_exact() -> None:
@@ -190,12 +190,12 @@ def test_a_stored_base_shows_what_is_the_same_and_nothing_else() -> None:
         return decide_comparison(ComparisonRequest(base=stored, head=run(head), base_stored=True))
 
     same = beside({"minor-faults": [7], "elapsed": [1.0]}, {"minor-faults": [7] * ENOUGH, "elapsed": [2.0] * ENOUGH})
-    assert (same.verdict, same.more) == (SAME, 0)
+    assert (same.verdict, same.remaining_pairs) == (SAME, 0)
     assert not of(same, "elapsed").counts
     few = beside({"minor-faults": [7]}, {"minor-faults": [7, 7]})
-    assert (few.verdict, few.more) == (MORE, ENOUGH - 2)
+    assert (few.verdict, few.remaining_pairs) == (MORE, ENOUGH - 2)
     other = beside({"minor-faults": [7] * ENOUGH}, {"minor-faults": [8] * 2})
-    assert (other.verdict, other.more) == (MORE, 0)
+    assert (other.verdict, other.remaining_pairs) == (MORE, 0)
     assert beside({"minor-faults": [7]}, {"minor-faults": [7, 8] * ENOUGH}).verdict is MORE
 
 
@@ -256,18 +256,18 @@ def within(budget: float | str, base: int, head: int) -> MetricVerdict:
 )
 def test_a_change_for_the_worse_is_held_to_its_budget(budget: int | str, head: int, over: bool) -> None:
     verdict = within(budget, 10_000, head)
-    assert (verdict.verdict, verdict.over, verdict.budget) == (CHANGED, over, budget)
+    assert (verdict.verdict, verdict.over_budget, verdict.budget) == (CHANGED, over, budget)
     assert ("Within its budget" in verdict.sentence) == (not over and head > 10_000)
 
 
 def test_any_percentage_of_nothing_is_nothing() -> None:
-    assert within("50 %", 0, 1).over
-    assert not within(1, 0, 1).over
+    assert within("50 %", 0, 1).over_budget
+    assert not within(1, 0, 1).over_budget
 
 
 def test_a_budget_is_held_to_the_last_of_many_digits() -> None:
-    assert within("1 %", 100 * 2**55, 101 * 2**55 + 1).over
-    assert not within("1 %", 100 * 2**55, 101 * 2**55).over
+    assert within("1 %", 100 * 2**55, 101 * 2**55 + 1).over_budget
+    assert not within("1 %", 100 * 2**55, 101 * 2**55).over_budget
 
 
 @pytest.mark.parametrize("budget", [-1, "2", "-2 %", "a lot", math.inf, math.nan])
@@ -279,14 +279,14 @@ def test_what_is_no_budget_is_refused(budget: float | str) -> None:
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.one_of(st.integers(0, 10**4), st.just("none"), st.just("3 %")))
 def test_a_larger_change_is_never_better_kept(base: int, more: int, budget: int | str) -> None:
     near, far = within(budget, base, base + more), within(budget, base, base + 2 * more)
-    assert far.over or not near.over
+    assert far.over_budget or not near.over_budget
 
 
 def test_the_change_of_a_count_that_varies_fits_the_levels_beside_it() -> None:
     noise = random.Random(4)
     base, head = ([round(noise.gauss(level, 20)) for _ in range(60)] for level in (607, 813))
     verdict = faults(base, head)
-    assert (verdict.rule, verdict.verdict, verdict.times) == ("counts", CHANGED, None)
+    assert (verdict.rule, verdict.verdict, verdict.changed_pairs) == ("counts", CHANGED, None)
     assert verdict.change == (verdict.head.level or 0) - (verdict.base.level or 0)
     assert verdict.change != statistics.median(right - left for left, right in zip(base, head, strict=True))
 

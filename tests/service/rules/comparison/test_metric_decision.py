@@ -52,8 +52,8 @@ def test_a_change_in_some_executions_is_called_intermittent() -> None:
         head = lambda chance: 10_000 + 1_000 * (chance.random() < 0.4)  # noqa: E731
         decision = decided(LAWS["exact"], head, seed)
         assert (decision.verdict, decision.change, decision.direction) == (Verdict.CHANGED, 1_000, 1)
-        assert decision.times is not None
-        assert decision.sentence.startswith(f"Intermittent: head counts more in {decision.times} of ")
+        assert decision.changed_pairs is not None
+        assert decision.sentence.startswith(f"Intermittent: head counts more in {decision.changed_pairs} of ")
 
 
 def test_too_few_samples_are_the_same_only_where_the_workload_allows_no_more() -> None:
@@ -71,7 +71,11 @@ def test_too_few_samples_are_the_same_only_where_the_workload_allows_no_more() -
 def test_swapping_the_sides_mirrors_the_decision(pairs: list[tuple[int, int]], most: int) -> None:
     decision = decide_count(pairs, ERROR, most)
     mirror = decide_count([(head, base) for base, head in pairs], ERROR, most)
-    assert (decision.verdict, decision.rule, decision.times) == (mirror.verdict, mirror.rule, mirror.times)
+    assert (decision.verdict, decision.rule, decision.changed_pairs) == (
+        mirror.verdict,
+        mirror.rule,
+        mirror.changed_pairs,
+    )
     assert decision.direction == -mirror.direction
     assert (decision.verdict is Verdict.NEEDS_MORE_RUNS) == (decision.remaining_pairs > 0)
 
@@ -82,7 +86,7 @@ def test_many_more_faults_in_some_executions_are_not_bought_with_one_less_in_the
         head = lambda chance: 11_000 if chance.random() < share else 9_999  # noqa: E731
         decision = decided(LAWS["exact"], head, seed)
         assert (decision.verdict, decision.direction) == (Verdict.CHANGED, 1)
-        if decision.times is not None:
+        if decision.changed_pairs is not None:
             assert decision.change == 1_000
 
 

@@ -34,17 +34,17 @@ def compare(base: Report, head: Report) -> tuple[Comparison, MetricVerdict]:
 
 def test_a_difference_is_measured_again_with_the_page_cache_renewed() -> None:
     comparison, verdict = compare(run(400), run(430))
-    assert (verdict.verdict, comparison.wants_renewal, comparison.more) == (Verdict.CHANGED, True, 0)
-    assert not compare(run(400), run(400))[0].wants_renewal
+    assert (verdict.verdict, comparison.needs_cache_renewal, comparison.remaining_pairs) == (Verdict.CHANGED, True, 0)
+    assert not compare(run(400), run(400))[0].needs_cache_renewal
 
 
 @pytest.mark.parametrize("highest", [0, 1_000, 482_910])
 def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(highest: int) -> None:
     comparison, verdict = compare(run(150, highest, cache_renewed=True), run(1150, highest, cache_renewed=True))
-    assert (verdict.verdict, verdict.over, comparison.wants_renewal) == (Verdict.CHANGED, True, False)
+    assert (verdict.verdict, verdict.over_budget, comparison.needs_cache_renewal) == (Verdict.CHANGED, True, False)
     assert "with a fresh page cache for the unprepared files" in verdict.sentence
 
 
 def test_files_that_are_prepared_or_shared_by_both_sides_need_no_renewal() -> None:
-    assert not compare(run(400, in_build=False), run(430, in_build=False))[0].wants_renewal
-    assert not compare(run(400, cache=CacheState.PREPARED), run(430, cache=CacheState.PREPARED))[0].wants_renewal
+    assert not compare(run(400, in_build=False), run(430, in_build=False))[0].needs_cache_renewal
+    assert not compare(run(400, cache=CacheState.PREPARED), run(430, cache=CacheState.PREPARED))[0].needs_cache_renewal

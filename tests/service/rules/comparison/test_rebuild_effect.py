@@ -35,7 +35,7 @@ def run(number: int, builds: Sequence[int], digests: Sequence[str] = ()) -> Repo
 
 def decided(base: Report, head: Report, **more: object) -> tuple[Verdict, bool]:
     comparison = full(base, head, **more)
-    return comparison.verdict, comparison.wants_other_builds
+    return comparison.verdict, comparison.needs_other_builds
 
 
 def full(base: Report, head: Report, **more: object) -> Comparison:

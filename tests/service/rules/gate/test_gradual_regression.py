@@ -28,5 +28,6 @@ def test_small_steps_count_together(base: int, head: int, baseline: int, budget:
     assert find_gradual_change(step.model_copy(update={"budget": budget}), Baseline(baseline, "a" * 40)) == whole
     assert find_gradual_change(step.model_copy(update={"budget": budget}), None) is None
     assert (
-        find_gradual_change(step.model_copy(update={"budget": 0, "over": True}), Baseline(baseline, "a" * 40)) is None
+        find_gradual_change(step.model_copy(update={"budget": 0, "over_budget": True}), Baseline(baseline, "a" * 40))
+        is None
     )
