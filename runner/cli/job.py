@@ -118,7 +118,7 @@ def show_one(job_id: int, as_json: bool) -> None:
         print_json(job.model_dump(mode="json"))
         return
     show_jobs([job])
-    for step in job.course:
+    for step in job.steps:
         _print_line(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
         _print_line(

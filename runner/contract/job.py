@@ -165,7 +165,7 @@ class JobOrder(Strict):
     author: _Person | None = None
     """The author of the order, if no token identifies the author."""
     deadline_at: Moment | None = None
-    most_runs: int | None = Field(default=None, ge=1, le=1_000_000)
+    max_runs: int | None = Field(default=None, ge=1, le=1_000_000)
     """The largest number of runs that the job may measure. Stored runs do not count."""
 
     @model_validator(mode="after")
@@ -207,7 +207,7 @@ class Job(Strict):
     """The time of the first claim by a runner."""
     finished_at: Moment | None
     deadline_at: Moment | None
-    most_runs: int | None
+    max_runs: int | None
     attempts: int
     """The number of times that the job was started."""
     host: str | None
@@ -222,7 +222,7 @@ class Job(Strict):
     log_url: str
     result: dict[str, Any] | None
     """The result of a bisect: the final :class:`~runner.contract.commit_search.Search`."""
-    course: tuple[JobStep, ...]
+    steps: tuple[JobStep, ...]
     """The history of its states."""
 
 
@@ -265,10 +265,10 @@ class Progress(Strict):
     """The progress as a sentence; an empty one keeps the previous sentence."""
 
 
-class Go(StrEnum):
+class Instruction(StrEnum):
     """The instruction for the runner."""
 
-    ON = "on"
+    CONTINUE = "continue"
     PAUSE = "pause"
     """Stop measuring and end; the job will be ordered again."""
     STOP = "stop"
@@ -278,8 +278,8 @@ class Go(StrEnum):
 class Orders(Strict):
     """The answer to a heartbeat."""
 
-    go: Go
-    why: str = ""
+    instruction: Instruction
+    reason: str = ""
 
 
 class Outcome(StrEnum):

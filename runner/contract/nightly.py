@@ -63,7 +63,7 @@ class NightlyCase(Strict):
 
     name: str
     state: CaseState
-    why: str = ""
+    reason: str = ""
     run_id: UUID | None = None
 
 

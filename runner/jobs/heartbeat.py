@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress
+from runner.contract.job import Claim, Finish, Instruction, Job, Lease, Orders, Outcome, Progress
 from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused
@@ -34,7 +34,7 @@ class Heartbeat:
         self.job: Job = lease.job
         self._service, self._claim, self._print_message = service, claim, print_message
         self._lease, self._interval_seconds = lease.lease, lease.heartbeat_seconds
-        self._orders = Orders(go=Go.ON)
+        self._orders = Orders(instruction=Instruction.CONTINUE)
         self._unreported: list[UUID] = []
         self._runs = set(lease.job.runs)
         self._progress = Progress(lease=lease.lease)
@@ -94,10 +94,10 @@ class Heartbeat:
             The budget of the job is spent.
         """
         with self._lock:
-            if self._orders.go is not Go.ON:
-                verb = "paused" if self._orders.go is Go.PAUSE else "stopped"
-                raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.why or 'no reason given'}")
-        max_runs = self.job.most_runs
+            if self._orders.instruction is not Instruction.CONTINUE:
+                verb = "paused" if self._orders.instruction is Instruction.PAUSE else "stopped"
+                raise JobStopped(f"job {self.job.id} was {verb}: {self._orders.reason or 'no reason given'}")
+        max_runs = self.job.max_runs
         if max_runs is not None and len(self._runs) + runs > max_runs:
             raise FaultwatchError(f"its budget of {max_runs} {'run' if max_runs == 1 else 'runs'} is spent")
 
@@ -141,7 +141,7 @@ class Heartbeat:
         try:
             self._lease = self._service.claim_job(self.job.id, self._claim).lease
         except RequestRefused:
-            self._orders = Orders(go=Go.STOP, why=error.what)
+            self._orders = Orders(instruction=Instruction.STOP, reason=error.what)
         except FaultwatchError:
             return
         else:

@@ -19,4 +19,4 @@ def list_gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
             yield cell, cell.problem
         for case in cell.cases:
             if case.state is not CaseState.MEASURED:
-                yield cell, f"{case.name}: {case.state}" + (f": {case.why}" if case.why else "")
+                yield cell, f"{case.name}: {case.state}" + (f": {case.reason}" if case.reason else "")

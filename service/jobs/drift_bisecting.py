@@ -100,7 +100,7 @@ class DriftBisector:
         )
         if question is None:
             return None
-        return JobOrder(question=question, github=jobs.find_github_repository(session, subject), most_runs=runs)
+        return JobOrder(question=question, github=jobs.find_github_repository(session, subject), max_runs=runs)
 
     def _place_order(self, order: JobOrder) -> None:
         """Order a bisect in the name of the service; write a new order to the audit log."""
@@ -123,7 +123,7 @@ def _build_open_job(session: Session, row: Job) -> OpenJob:
     settled_reason, is_withdrawn = (
         next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
     )
-    last_transition: dict[str, str] = row.course[-1] if row.course else {}
+    last_transition: dict[str, str] = row.steps[-1] if row.steps else {}
     return OpenJob(
         id=row.id,
         state=row.state,

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
+from runner.contract.job import Claim, Finish, Instruction, Orders, Outcome, Progress, State
 from service.rules.jobs import states
 from service.rules.jobs.job_descriptions import SERVICE, describe_job, suggest_command_to_go_first
 from service.rules.jobs.states import Action
@@ -115,8 +115,8 @@ def record_progress(
         row.sentence = report.sentence or row.sentence
     row.leased_until = now + lease
     if row.state is State.RUNNING:
-        return Orders(go=Go.ON)
-    return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
+        return Orders(instruction=Instruction.CONTINUE)
+    return Orders(instruction=Instruction.PAUSE if row.state is State.PAUSED else Instruction.STOP, reason=row.sentence)
 
 
 def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:

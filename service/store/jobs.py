@@ -94,13 +94,13 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
         created_at=now,
         changed_at=now,
         deadline_at=job_order.deadline_at,
-        most_runs=job_order.most_runs,
+        max_runs=job_order.max_runs,
         attempts=0,
         fruitless=0,
         runs=[],
         sentence="",
         log_url="",
-        course=[],
+        steps=[],
         post_attempts=0,
     )
     _log_state(row, requester.name, "", now)
@@ -175,7 +175,7 @@ def build_snapshot(row: Job) -> JobSnapshot:
         leased_until=row.leased_until,
         due_at=row.due_at,
         deadline_at=row.deadline_at,
-        most_runs=row.most_runs,
+        max_runs=row.max_runs,
         runs=len(row.runs),
         fruitless=row.fruitless,
     )
@@ -208,6 +208,6 @@ def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: d
 
 
 def _log_state(row: Job, by: str, sentence: str, now: datetime) -> None:
-    """Add the present state of a job to its course, with who caused it and why."""
+    """Add the present state of a job to its steps, with who caused it and why."""
     step = {"at": now.isoformat(), "state": row.state.value, "by": by, "sentence": sentence}
-    row.course = [*row.course, step]
+    row.steps = [*row.steps, step]

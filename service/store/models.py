@@ -769,7 +769,7 @@ class Job(Base):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     deadline_at: Mapped[datetime | None]
-    most_runs: Mapped[int | None]
+    max_runs: Mapped[int | None]
     attempts: Mapped[int]
     fruitless: Mapped[int]
     """Starts since something was last measured for it."""
@@ -787,7 +787,7 @@ class Job(Base):
     sentence: Mapped[str] = mapped_column(Text)
     log_url: Mapped[str] = mapped_column(Text)
     result: Mapped[dict[str, Any] | None]
-    course: Mapped[list[Any]] = mapped_column(JSON)
+    steps: Mapped[list[Any]] = mapped_column(JSON)
     """The states that it went through, as the API serves them."""
     post_at: Mapped[datetime | None] = mapped_column(index=True)
     """When its result is due to be posted in its thread; None if there is none."""

@@ -85,7 +85,7 @@ class Estate:
         digest: dict[str, Any] = json.loads(told.stdout)
         print(f"{name}: {digest['sentence']}", flush=True)
         for cell in digest["cells"]:
-            odd = [f"{case['name']}: {case['state']}: {case['why']}" for case in cell["cases"] if case["why"]]
+            odd = [f"{case['name']}: {case['state']}: {case['reason']}" for case in cell["cases"] if case["reason"]]
             if odd or cell["problem"] or not cell["carried_out"]:
                 print("  ", cell["host"], cell["configuration"], cell["workload"], cell["problem"], *odd, flush=True)
         for drift in digest["drifts"]:
@@ -126,7 +126,7 @@ def test_every_cell_is_done_or_its_reason_told(estate: Estate) -> None:
     for cell in digest["cells"]:
         assert cell["carried_out"]
         assert cell["cases"] or cell["problem"]
-        assert all(case["state"] == "measured" or case["why"] for case in cell["cases"])
+        assert all(case["state"] == "measured" or case["reason"] for case in cell["cases"])
     states = Counter(case["state"] for cell in digest["cells"] for case in cell["cases"])
     # Each is one case, and nearly all are measured: a host that cannot say why is not enough.
     assert states["measured"] == len(digest["cells"]), states

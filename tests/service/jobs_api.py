@@ -42,4 +42,4 @@ class Jobs:
         return document
 
     def states(self, job: dict[str, Any]) -> list[str]:
-        return [step["state"] for step in self.get(job)["course"]]
+        return [step["state"] for step in self.get(job)["steps"]]

@@ -98,7 +98,7 @@ def list_missed(digest: NightlyDigest) -> list[Missed]:
 
 
 def _explain_case(case: NightlyCase) -> str:
-    return f"{case.state}: {case.why}" if case.why else str(case.state)
+    return f"{case.state}: {case.reason}" if case.reason else str(case.state)
 
 
 def _summarise_cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDigest:
@@ -117,10 +117,10 @@ def _summarise_cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDiges
 def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
     """Return the outcome of one case of a cell, with the reason if it has no result."""
     if run is None:
-        return NightlyCase(name=name, state=CaseState.MISSING, why="no report has arrived")
+        return NightlyCase(name=name, state=CaseState.MISSING, reason="no report has arrived")
     if run.quarantine is not None:
-        return NightlyCase(name=name, state=CaseState.QUARANTINED, why=run.quarantine, run_id=run.run_id)
-    return NightlyCase(name=name, state=_STATES[run.outcome], why=run.failure, run_id=run.run_id)
+        return NightlyCase(name=name, state=CaseState.QUARANTINED, reason=run.quarantine, run_id=run.run_id)
+    return NightlyCase(name=name, state=_STATES[run.outcome], reason=run.failure, run_id=run.run_id)
 
 
 def _is_complete(cell: CellDigest) -> bool:

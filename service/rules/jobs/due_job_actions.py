@@ -26,7 +26,7 @@ class JobSnapshot:
     due_at: datetime | None
     """Not to be dispatched before this time."""
     deadline_at: datetime | None
-    most_runs: int | None
+    max_runs: int | None
     runs: int
     fruitless: int
     """How many times it was started since its last new measurement."""
@@ -50,8 +50,8 @@ def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
     if job.deadline_at is not None and now >= job.deadline_at:
         yield DueAction(Action.FAIL, "The deadline has passed.")
     # Exactly as many runs as allowed may have been enough: only the runner knows.
-    if job.most_runs is not None and job.runs > job.most_runs:
-        yield DueAction(Action.FAIL, f"The job measured more than the allowed {job.most_runs} runs.")
+    if job.max_runs is not None and job.runs > job.max_runs:
+        yield DueAction(Action.FAIL, f"The job measured more than the allowed {job.max_runs} runs.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
         yield DueAction(Action.LOSE, "The runner stopped sending heartbeats.")
     claim_timeout = CLAIM_TIMEOUTS.get(job.backend)

@@ -61,7 +61,7 @@ def show(job_id: int) -> Page:
         "job.html",
         context,
         document=lambda: job,
-        table=lambda: Table.from_records(job.course, "at", "state", "by", "sentence"),
+        table=lambda: Table.from_records(job.steps, "at", "state", "by", "sentence"),
     )
 
 

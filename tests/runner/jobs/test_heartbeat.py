@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress, Where
+from runner.contract.job import (
+    Backend,
+    BisectQuestion,
+    Claim,
+    Finish,
+    Instruction,
+    Job,
+    Lease,
+    Orders,
+    Outcome,
+    Progress,
+    Where,
+)
 from runner.contract.job import State as JobState
 from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
 from runner.jobs.heartbeat import Heartbeat, JobStopped
@@ -16,7 +28,7 @@ from tests.runner import sample_reports
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def job(most_runs: int | None = None) -> Job:
+def job(max_runs: int | None = None) -> Job:
     nothing: dict[str, Any] = dict.fromkeys(
         ("github", "started_at", "finished_at", "deadline_at", "host", "runs_left", "seconds_left", "result")
     )
@@ -30,12 +42,12 @@ def job(most_runs: int | None = None) -> Job:
         thread="",
         created_at=NOW,
         changed_at=NOW,
-        most_runs=most_runs,
+        max_runs=max_runs,
         attempts=1,
         runs=(),
         sentence="",
         log_url="",
-        course=(),
+        steps=(),
         **nothing,
     )
 
@@ -54,7 +66,7 @@ class Service:
         return self
 
     def report_progress(self, job_id: int, told: Progress) -> Orders:
-        answer = self.answers.pop(0) if self.answers else Orders(go=Go.ON)
+        answer = self.answers.pop(0) if self.answers else Orders(instruction=Instruction.CONTINUE)
         if isinstance(answer, FaultwatchError):
             raise answer
         self.told.append(told)
@@ -76,13 +88,13 @@ def service() -> Service:
     return Service()
 
 
-def heartbeat(service: Service, most_runs: int | None = None) -> Heartbeat:
-    lease = Lease(job=job(most_runs), lease="first", heartbeat_seconds=60)
+def heartbeat(service: Service, max_runs: int | None = None) -> Heartbeat:
+    lease = Lease(job=job(max_runs), lease="first", heartbeat_seconds=60)
     return Heartbeat(service, lease, Claim(host="box"), lambda _: None)  # type: ignore[arg-type]
 
 
 def test_a_run_is_counted_once_and_before_it_is_sent(service: Service) -> None:
-    beat = heartbeat(service, most_runs=2)
+    beat = heartbeat(service, max_runs=2)
     first, second = sample_reports.report(1), sample_reports.report(2)
     for document in (first, first, sample_reports.profile(), second):
         beat.count_run(document)
@@ -92,10 +104,12 @@ def test_a_run_is_counted_once_and_before_it_is_sent(service: Service) -> None:
     beat.check_orders(0)
 
 
-@pytest.mark.parametrize(("go", "said"), [(Go.PAUSE, "paused: the host is needed"), (Go.STOP, "stopped: ")])
-def test_who_is_told_to_stop_does_before_the_next_run(go: Go, said: str, service: Service) -> None:
+@pytest.mark.parametrize(
+    ("instruction", "said"), [(Instruction.PAUSE, "paused: the host is needed"), (Instruction.STOP, "stopped: ")]
+)
+def test_who_is_told_to_stop_does_before_the_next_run(instruction: Instruction, said: str, service: Service) -> None:
     beat = heartbeat(service)
-    service.answers = [Orders(go=go, why="the host is needed")]
+    service.answers = [Orders(instruction=instruction, reason="the host is needed")]
     beat.report_progress("one of five", 4)
     with pytest.raises(JobStopped, match=said):
         beat.check_orders(1)

@@ -26,7 +26,7 @@ FAILED = PROOF.model_copy(update={"state": ProofState.FAILS, "sentence": HOSTILE
 def job(answer: Any = None, state: State = State.DONE, sentence: str = "", case: str = "copy[mib=8]") -> Job:
     search = None if answer is None else Search(commits=9, stored_runs=6, answer=answer)
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    none = dict.fromkeys(("github", "started_at", "finished_at", "deadline_at", "most_runs", "host", "runs_left"))
+    none = dict.fromkeys(("github", "started_at", "finished_at", "deadline_at", "max_runs", "host", "runs_left"))
     return Job(
         id=7,
         question=BisectQuestion(subject="copyd", case=case, good="v1", bad="v2"),
@@ -43,7 +43,7 @@ def job(answer: Any = None, state: State = State.DONE, sentence: str = "", case:
         sentence=sentence,
         log_url="",
         result=search.model_dump(mode="json") if search else None,
-        course=(),
+        steps=(),
         **none,
     )
 

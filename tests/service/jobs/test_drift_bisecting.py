@@ -159,7 +159,7 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     work(app)
     work(app)
     (job,) = bisects(client)
-    assert (job["asked_by"], job["most_runs"], job["question"]["host"]) == ("service", MAX_RUNS, "lab-1")
+    assert (job["asked_by"], job["max_runs"], job["question"]["host"]) == ("service", MAX_RUNS, "lab-1")
     assert job["question"]["good"] == history.commit(GAP[0] - 1)
     assert event(client)["blamed"].startswith("one of 3 commits")
 
@@ -267,7 +267,7 @@ def test_it_gives_way_to_what_a_person_orders_and_goes_on_afterwards(app: APIFla
         "paused",
         "A job that somebody ordered for the host comes first.",
     )
-    assert client.post(f"/api/v1/jobs/{own['id']}/progress", json={"lease": lease}).json["go"] == "pause"
+    assert client.post(f"/api/v1/jobs/{own['id']}/progress", json={"lease": lease}).json["instruction"] == "pause"
     work(app)
     assert len(bisects(client)) == 1, "it orders no other one meanwhile"
     client.post(f"/api/v1/jobs/{asked['id']}/cancel", json={"author": "ann"})
@@ -309,7 +309,7 @@ def test_the_runs_of_a_day_bound_what_it_orders(app: APIFlask, client: FlaskClie
     choose(client, "do")
     DriftBisector(find_scheduler(app), runs_a_day=17).work()
     (own,) = bisects(client)
-    assert own["most_runs"] == 17
+    assert own["max_runs"] == 17
     client.post(f"/api/v1/jobs/{own['id']}/cancel", json={"author": "ann"})
 
 

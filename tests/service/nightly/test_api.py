@@ -58,7 +58,7 @@ def test_each_case_says_what_came_of_it(api: Api) -> None:
     api.send(reports.failed_build(3))
     (told,) = put(api, carried_out(host=host))["cells"]
     assert [case["state"] for case in told["cases"]] == ["failed", "missing"]
-    assert told["cases"][0]["why"]
+    assert told["cases"][0]["reason"]
     api.send(reports.report(3, 100, at=99), reports.report(3, 100, case=OTHER_CASE))
     nightly_run = put(api, carried_out(host=host, attempts=2))
     assert [case["state"] for case in nightly_run["cells"][0]["cases"]] == ["measured", "measured"]

@@ -36,8 +36,8 @@ QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0
         (replace(QUEUED, state=State.LOST, backend=Backend.CALLER, fruitless=9), 0, None),
         (replace(QUEUED, state=State.PAUSED), 10_000, None),
         (replace(QUEUED, state=State.PAUSED, deadline_at=NOW + MINUTE), 1, Action.FAIL),
-        (replace(QUEUED, most_runs=5, runs=5), 0, Action.DISPATCH),
-        (replace(QUEUED, most_runs=5, runs=6), 0, Action.FAIL),
+        (replace(QUEUED, max_runs=5, runs=5), 0, Action.DISPATCH),
+        (replace(QUEUED, max_runs=5, runs=6), 0, Action.FAIL),
         (replace(QUEUED, state=State.DONE, deadline_at=NOW), 1, None),
     ],
 )

@@ -48,8 +48,8 @@ def test_a_job_is_ordered_taken_on_told_of_and_done(jobs: Jobs) -> None:
     lease = jobs.claim(job)
     assert (lease["job"]["state"], lease["job"]["host"]) == ("running", "box")
     told = {"lease": lease["lease"], "measured": RUNS[:2], "runs_left": 3, "seconds_left": 40, "sentence": "2 of 5"}
-    assert jobs.post(f"/{job['id']}/progress", **told) == {"go": "on", "why": ""}
-    assert jobs.post(f"/{job['id']}/progress", **told)["go"] == "on"
+    assert jobs.post(f"/{job['id']}/progress", **told) == {"instruction": "continue", "reason": ""}
+    assert jobs.post(f"/{job['id']}/progress", **told)["instruction"] == "continue"
     found = jobs.get(job)
     assert (found["runs"], found["runs_left"], found["seconds_left"], found["sentence"]) == (RUNS[:2], 3, 40, "2 of 5")
     end = {"lease": lease["lease"], "outcome": "done", "sentence": "It was 00007.", "result": {"kind": "found"}}
@@ -88,7 +88,7 @@ def test_a_runner_hears_of_a_pause_and_the_job_goes_on_later(jobs: Jobs) -> None
     job = jobs.order()
     first = jobs.claim(job)["lease"]
     jobs.post(f"/{job['id']}/pause", author="mara", reason="the host is needed")
-    assert jobs.post(f"/{job['id']}/progress", lease=first) == {"go": "pause", "why": "the host is needed"}
+    assert jobs.post(f"/{job['id']}/progress", lease=first) == {"instruction": "pause", "reason": "the host is needed"}
     jobs.post(f"/{job['id']}/finish", lease=first, outcome="stopped", sentence="told to", measured=RUNS[:1])
     assert jobs.get(job)["state"] == "paused"
     assert "cannot be claimed" in jobs.claim(job, 409)["detail"]
@@ -104,7 +104,7 @@ def test_a_runner_hears_that_its_job_was_cancelled(jobs: Jobs) -> None:
     job = jobs.order()
     lease = jobs.claim(job)["lease"]
     jobs.post(f"/{job['id']}/cancel", reason="fixed by hand")
-    assert jobs.post(f"/{job['id']}/progress", lease=lease) == {"go": "stop", "why": "fixed by hand"}
+    assert jobs.post(f"/{job['id']}/progress", lease=lease) == {"instruction": "stop", "reason": "fixed by hand"}
     jobs.post(f"/{job['id']}/finish", lease=lease, outcome="stopped", sentence="told to")
     assert jobs.get(job)["state"] == "cancelled"
     assert "cannot be resumed" in jobs.post(f"/{job['id']}/resume", 409)["detail"]
