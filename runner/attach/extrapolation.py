@@ -9,7 +9,7 @@ from runner.profile.stack_folding import divide_by_weights
 Entry = TypeVar("Entry", Site, FaultKind)
 _TOUCHES_OF_COMPLETE_RECORDINGS = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
 """The touches of pages that were not given back: only a recording of all faults tells them apart."""
-_ELSEWHERE = -1
+_OTHER_SITES = -1
 """The key of the faults that belong to no site, among the indices of the sites."""
 
 
@@ -19,14 +19,18 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
         return anatomy
     factor = n_faults / anatomy.counted
     faults_by_site = divide_by_weights(
-        {_ELSEWHERE: anatomy.elsewhere, **{index: site.faults for index, site in enumerate(anatomy.sites)}}, n_faults
+        {
+            _OTHER_SITES: anatomy.faults_at_other_sites,
+            **{index: site.faults for index, site in enumerate(anatomy.sites)},
+        },
+        n_faults,
     )
     kinds = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
     return anatomy.model_copy(
         update={
             "counted": n_faults,
             "recorded": n_faults,
-            "unplaced": 0,
+            "unrecorded": 0,
             "pages": round(anatomy.pages * factor),
             "forks": round(anatomy.forks * factor),
             "threads": round(anatomy.threads * factor),
@@ -41,7 +45,7 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
             "sites": tuple(
                 site.model_copy(update={"faults": faults_by_site[index]}) for index, site in enumerate(anatomy.sites)
             ),
-            "elsewhere": faults_by_site[_ELSEWHERE],
+            "faults_at_other_sites": faults_by_site[_OTHER_SITES],
             "areas": tuple(area.model_copy(update={"faults": round(area.faults * factor)}) for area in anatomy.areas),
         }
     )

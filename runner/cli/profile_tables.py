@@ -91,8 +91,8 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     console.print(
         f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
     )
-    if anatomy.lost or anatomy.unplaced:
-        console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
+    if anatomy.lost or anatomy.unrecorded:
+        console.print(f"  {anatomy.unrecorded:,} of them unrecorded, {anatomy.lost:,} records lost", style="yellow")
     console.print(f"  memory: {_list_kinds(anatomy.by_memory)}", highlight=False)
     console.print(f"  touched: {_list_kinds(anatomy.by_touch)}", highlight=False)
     console.print(f"  access: {_list_kinds(anatomy.by_access)}", highlight=False)

@@ -55,5 +55,5 @@ class Mismatch(Strict):
 
     name: Annotated[str, StringConstraints(max_length=200)]
     declared: Annotated[str, StringConstraints(max_length=4000)]
-    held: Annotated[str, StringConstraints(max_length=4000)] | None
+    actual: Annotated[str, StringConstraints(max_length=4000)] | None
     """The value during the run; None if this machine has no such setting."""

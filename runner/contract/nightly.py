@@ -114,7 +114,7 @@ class NightlyDigest(Strict):
     complete: bool
     """Whether all planned cells are measured."""
     sentence: str
-    absent: tuple[str, ...]
+    absent_hosts: tuple[str, ...]
     """Hosts that did not report."""
     cells: tuple[CellDigest, ...]
     drifts: tuple[NightlyDrift, ...]

@@ -168,7 +168,7 @@ class Anatomy(Strict):
     period: int = Field(default=1, ge=1)
     lost: Count = 0
     """Records that perf lost for lack of space."""
-    unplaced: int = 0
+    unrecorded: int = 0
     """Counted minus recorded faults. Nothing else is known about these faults; the tables list them as other or
     unknown."""
     major: Count = 0
@@ -189,8 +189,8 @@ class Anatomy(Strict):
     shared_pages: Count = 0
     """Number of distinct pages of shared memory that faulted. Each process that touches one faults on it."""
     sites: tuple[Site, ...] = Field(default=(), max_length=1000)
-    """The places with the most faults; the rest is ``elsewhere``."""
-    elsewhere: Count = 0
+    """The places with the most faults; the rest is ``faults_at_other_sites``."""
+    faults_at_other_sites: Count = 0
     areas: tuple[Area, ...] = Field(default=(), max_length=100)
     """The ranges of memory with the most faults."""
     seconds: float = Field(default=0, ge=0, allow_inf_nan=False)
@@ -206,7 +206,7 @@ class Anatomy(Strict):
         for name in ("by_memory", "by_touch", "by_access"):
             if sum(getattr(self, name).values()) != self.counted:
                 raise ValueError(f"{name} does not add up to the counted faults")
-        if sum(site.faults for site in self.sites) + self.elsewhere != self.counted:
+        if sum(site.faults for site in self.sites) + self.faults_at_other_sites != self.counted:
             raise ValueError("the sites do not add up to the counted faults")
         if self.kinds and sum(kind.faults for kind in self.kinds) != self.counted:
             raise ValueError("the kinds do not add up to the counted faults")

@@ -30,7 +30,7 @@ class Declaration(Struct, frozen=True):
     def list_mismatches(self, environment: Environment) -> tuple[Mismatch, ...]:
         """Return the declared settings that have another value, sorted by name."""
         return tuple(
-            Mismatch(name=name, declared=value, held=environment.settings.get(name))
+            Mismatch(name=name, declared=value, actual=environment.settings.get(name))
             for name, value in sorted(self.settings.items())
             if environment.settings.get(name) != value
         )

@@ -26,7 +26,7 @@ class HostTrust(Struct, frozen=True):
                 f"doctor`)"
             )
         for setting in self.declared.list_mismatches(environment):
-            yield f"{setting.name} is declared as {setting.declared!r} but is {setting.held or 'not set'!r}"
+            yield f"{setting.name} is declared as {setting.declared!r} but is {setting.actual or 'not set'!r}"
         yield from self.remarks
 
 

@@ -14,7 +14,10 @@ def list_gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
     """Yield each incomplete cell with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:
-            yield cell, "the host has not reported" if cell.host in digest.absent else "the host has not run it yet"
+            yield (
+                cell,
+                "the host has not reported" if cell.host in digest.absent_hosts else "the host has not run it yet",
+            )
         elif cell.problem:
             yield cell, cell.problem
         for case in cell.cases:

@@ -189,10 +189,14 @@ class AnatomyBuilder(Struct):
     def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
         """Build the anatomy, whose tables add up to the counted faults."""
         counted = max(counted, self.recorded)
-        unplaced = counted - self.recorded
-        memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
-        access[Access.UNKNOWN] = unplaced
-        kinds = Counter({(Memory.OTHER, Touch.UNKNOWN, ""): unplaced})
+        unrecorded = counted - self.recorded
+        memory, touch, access = (
+            Counter({Memory.OTHER: unrecorded}),
+            Counter({Touch.UNKNOWN: unrecorded}),
+            Counter[Access](),
+        )
+        access[Access.UNKNOWN] = unrecorded
+        kinds = Counter({(Memory.OTHER, Touch.UNKNOWN, ""): unrecorded})
         for (pid, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file), faults in self._faults.items():
             memory[Memory(memory_kind)] += faults
             kinds[Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
@@ -205,7 +209,7 @@ class AnatomyBuilder(Struct):
             recorded=self.recorded,
             period=self.period,
             lost=self.lost,
-            unplaced=unplaced,
+            unrecorded=unrecorded,
             major=self._major.total(),
             pages=sum(len(pages) for pages in self._pages.values()),
             by_memory=dict((+memory).most_common()),
@@ -218,7 +222,7 @@ class AnatomyBuilder(Struct):
             threads=self.threads,
             shared_pages=len(self._shared_pages),
             sites=sites,
-            elsewhere=counted - sum(site.faults for site in sites),
+            faults_at_other_sites=counted - sum(site.faults for site in sites),
             areas=self._build_areas(),
             seconds=max(0.0, self._time_range[1] - self._time_range[0]),
         )

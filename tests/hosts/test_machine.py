@@ -123,7 +123,7 @@ def test_a_setting_that_is_changed_by_hand_is_a_mismatch_in_the_next_run(estate:
     estate.runner.run("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
     measure(estate.runner)
     report = estate.api.get(f"runs/{estate.runs(SUBJECT)[0]['run_id']}")
-    assert report["mismatches"] == [{"name": "thp.enabled", "declared": "always", "held": "madvise"}]
+    assert report["mismatches"] == [{"name": "thp.enabled", "declared": "always", "actual": "madvise"}]
     shown = estate.api.shown("hosts/bench-1.json")["host"]
     assert [setting["name"] for setting in shown["mismatches"]] == ["thp.enabled"]
     verified = play("verify.yml", estate.hosts, matrix_configuration="huge")

@@ -115,7 +115,7 @@ def test_a_host_that_does_not_run_is_named_in_the_digest(subject: Subject, servi
     assert done.returncode != 0
     assert "bench-old has not reported" in done.summary
     told = digest(done)
-    assert (told["absent"], told["complete"]) == (["bench-old"], False)
+    assert (told["absent_hosts"], told["complete"]) == (["bench-old"], False)
     assert {cell["host"] for cell in told["cells"] if cell["carried_out"]} == {"bench-new"}
 
 
@@ -126,7 +126,7 @@ def test_hosts_for_which_there_is_no_runner_are_named_in_the_digest(
     assert "Skipping unsupported platform" in done.log
     assert done.returncode != 0
     assert "bench-new, bench-old have not reported" in done.summary
-    assert digest(done)["absent"] == ["bench-new", "bench-old"]
+    assert digest(done)["absent_hosts"] == ["bench-new", "bench-old"]
 
 
 def test_without_a_service_nothing_runs(subject: Subject, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def make_digest(
         started_at=started_at,
         complete=n_complete == len(digests),
         sentence=_describe_digest(n_complete, len(digests), absent_hosts, len(drifts)),
-        absent=absent_hosts,
+        absent_hosts=absent_hosts,
         cells=digests,
         drifts=tuple(drifts),
     )
@@ -85,7 +85,7 @@ def list_missed(digest: NightlyDigest) -> list[Missed]:
         cell_key = cell.host, cell.configuration, cell.workload
         if not cell.carried_out:
             host = cell.host
-            reason = f"{host} has not reported" if host in digest.absent else f"{host} has not run this cell"
+            reason = f"{host} has not reported" if host in digest.absent_hosts else f"{host} has not run this cell"
             misses.append(Missed(*cell_key, case="", reason=cell.problem or reason))
         elif cell.problem:
             misses.append(Missed(*cell_key, case="", reason=cell.problem))

@@ -14,7 +14,7 @@ DIGEST = NightlyDigest(
     started_at=datetime(2026, 1, 1, tzinfo=UTC),
     complete=True,
     sentence="All is measured.",
-    absent=(),
+    absent_hosts=(),
     cells=(),
     drifts=(),
 )

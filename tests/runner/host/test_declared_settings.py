@@ -15,8 +15,8 @@ HELD = Environment(settings={"vm.swappiness": "60", "thp.enabled": "madvise", "k
 def test_what_does_not_hold_is_a_mismatch_and_what_nobody_declared_is_free() -> None:
     declared = Declaration({"vm.swappiness": "1", "thp.enabled": "madvise", "ksm.run": "0"})
     assert declared.list_mismatches(HELD) == (
-        Mismatch(name="ksm.run", declared="0", held=None),
-        Mismatch(name="vm.swappiness", declared="1", held="60"),
+        Mismatch(name="ksm.run", declared="0", actual=None),
+        Mismatch(name="vm.swappiness", declared="1", actual="60"),
     )
 
 

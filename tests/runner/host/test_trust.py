@@ -57,7 +57,7 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
     )
     assert report.canary == WRONG
     assert report.quarantine
-    assert [(setting.name, setting.held) for setting in report.mismatches] == [
+    assert [(setting.name, setting.actual) for setting in report.mismatches] == [
         ("process.nice", ProcessState().read_settings()["process.nice"])
     ]
     assert report.remarks[0] == "a remark"

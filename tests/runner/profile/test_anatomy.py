@@ -79,7 +79,7 @@ def test_a_real_recording_comes_to_its_faults(host: RecordedHost) -> None:
     # Three rounds of eight pages: touched, advised away, touched again, unmapped.
     assert anatomy.by_touch[Touch.AFTER_MADVISE] == 24
     assert anatomy.by_touch[Touch.AFTER_MUNMAP] == host.after_munmap
-    assert anatomy.unplaced == 0
+    assert anatomy.unrecorded == 0
     assert host.kinds <= anatomy.by_memory.keys()
     assert Access.UNKNOWN not in anatomy.by_access
     assert anatomy.by_access[Access.WRITE] >= 48
@@ -209,9 +209,9 @@ def test_advice_is_counted_by_its_name() -> None:
 
 def test_what_was_lost_is_stated_and_the_tables_still_come_to_the_count() -> None:
     anatomy = dissected([mapped(0x10000, 4), fault(0x10000), Lost(9)]).build_anatomy(10, named)
-    assert (anatomy.counted, anatomy.recorded, anatomy.unplaced, anatomy.lost) == (10, 1, 9, 9)
+    assert (anatomy.counted, anatomy.recorded, anatomy.unrecorded, anatomy.lost) == (10, 1, 9, 9)
     assert anatomy.by_touch == {Touch.UNKNOWN: 9, Touch.FIRST: 1}
-    assert anatomy.elsewhere == 9
+    assert anatomy.faults_at_other_sites == 9
 
 
 def test_one_fault_in_many_says_nothing_of_first_touches() -> None:
@@ -253,7 +253,7 @@ steps = st.one_of(
 def test_sums_are_exact_whatever_happened(events: list[Event], more: int) -> None:
     faults = sum(isinstance(event, Fault) for event in events)
     anatomy = dissected(events).build_anatomy(faults + more, named)  # the contract refuses tables that do not add up
-    assert anatomy.unplaced == more
+    assert anatomy.unrecorded == more
     assert anatomy.pages == len({event.address // PAGE for event in events if isinstance(event, Fault)})
 
 

@@ -40,7 +40,7 @@ def test_a_host_that_was_never_at_it_did_not_show_up(api: Api) -> None:
     api.send(reports.report(3, 100), reports.report(3, 100, case=OTHER_CASE))
     put(api, cell(host), cell("elsewhere"))
     nightly_run = put(api, carried_out(host=host))
-    assert nightly_run["absent"] == ["elsewhere"]
+    assert nightly_run["absent_hosts"] == ["elsewhere"]
     assert not nightly_run["complete"]
     assert nightly_run["sentence"] == "1 of 2 cells are complete; elsewhere has not reported; no drift is new."
 
@@ -49,7 +49,7 @@ def test_what_is_planned_again_does_not_undo_what_was_carried_out(api: Api) -> N
     put(api, cell("here", carried_out=True, problem="no such workload"))
     nightly_run = put(api, cell("here"), cell("here", "jemalloc"))
     assert [one["problem"] for one in nightly_run["cells"]] == ["no such workload", ""]
-    assert not nightly_run["absent"]
+    assert not nightly_run["absent_hosts"]
 
 
 def test_each_case_says_what_came_of_it(api: Api) -> None:

@@ -99,7 +99,7 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         assert "2 planned but not measured" in text
         assert "lab-1 plain scan no such workload" in text
         assert "lab-2 plain copy lab-2 has not reported" in text
-        assert client.get("/matrix.json").json["nightly_run"]["absent"] == ["lab-2"]
+        assert client.get("/matrix.json").json["nightly_run"]["absent_hosts"] == ["lab-2"]
         cells[0] = done | {"revision": history.commit(history.BROKEN)}
         client.put("/api/v1/nightly-runs/2025-05-02", json={"cells": cells[:1]})
         text = read(client, "/matrix")

@@ -115,7 +115,9 @@ def test_pages_of_a_file_that_madvise_dropped_are_no_returned_memory() -> None:
 
     def dropped(file: str) -> Profile:
         sites = (Site(frame=frame, memory=Memory.FILE_DATA, touch=Touch.AFTER_MADVISE, file=file, faults=9_900),)
-        return profile(anatomy(AGAIN, Memory.FILE_DATA, sites=sites, elsewhere=100), cost=0.3, calls={"madvise": 9})
+        return profile(
+            anatomy(AGAIN, Memory.FILE_DATA, sites=sites, faults_at_other_sites=100), cost=0.3, calls={"madvise": 9}
+        )
 
     (finding,) = findings(dropped("/srv/index.db"))
     assert finding.rule == "dropped-file"

@@ -36,12 +36,12 @@ FRAMES = (GROW, READ, MEMSET)
 Row = tuple[Memory, Touch, str, Frame, int]
 
 
-def profiled(*rows: Row, stacks: dict[tuple[int, ...], int] | None = None, unplaced: int = 0) -> Profile:
+def profiled(*rows: Row, stacks: dict[tuple[int, ...], int] | None = None, unrecorded: int = 0) -> Profile:
     """Return a profile whose faults are those of some rows: memory, touch, file, place and number."""
-    counted = sum(row[4] for row in rows) + unplaced
+    counted = sum(row[4] for row in rows) + unrecorded
     kinds = [FaultKind(memory=m, touch=t, file=f, faults=n) for m, t, f, _, n in rows]
-    if unplaced:
-        kinds.append(FaultKind(memory=Memory.OTHER, touch=Touch.UNKNOWN, faults=unplaced))
+    if unrecorded:
+        kinds.append(FaultKind(memory=Memory.OTHER, touch=Touch.UNKNOWN, faults=unrecorded))
     by_memory: dict[Memory, int] = {}
     by_touch: dict[Touch, int] = {}
     for kind in kinds:
@@ -49,14 +49,14 @@ def profiled(*rows: Row, stacks: dict[tuple[int, ...], int] | None = None, unpla
         by_touch[kind.touch] = by_touch.get(kind.touch, 0) + kind.faults
     anatomy = Anatomy(
         counted=counted,
-        recorded=counted - unplaced,
+        recorded=counted - unrecorded,
         pages=max(1, counted),
         by_memory=by_memory,
         by_touch=by_touch,
         by_access={Access.WRITE: counted},
         kinds=tuple(kinds),
         sites=tuple(Site(frame=p, memory=m, touch=t, file=f, faults=n) for m, t, f, p, n in rows),
-        elsewhere=unplaced,
+        faults_at_other_sites=unrecorded,
     )
     weights = stacks or {}
     faults = StackProfile(
@@ -218,7 +218,7 @@ def test_parts_that_do_not_add_up_are_refused() -> None:
 
 @st.composite
 def random_sides(draw: Any) -> Profile:
-    """Draw a profile with many kinds of faults, files and places, some of them unplaced."""
+    """Draw a profile with many kinds of faults, files and places, some of them unrecorded."""
     rows = draw(
         st.lists(
             st.tuples(
@@ -232,8 +232,8 @@ def random_sides(draw: Any) -> Profile:
         )
     )
     weights = draw(st.dictionaries(st.sampled_from([(0, 2), (1, 2), (2,), (0,)]), st.integers(1, 10**6)))
-    unplaced = draw(st.integers(1 if not rows else 0, 10**6))
-    return profiled(*rows, stacks=weights, unplaced=unplaced)
+    unrecorded = draw(st.integers(1 if not rows else 0, 10**6))
+    return profiled(*rows, stacks=weights, unrecorded=unrecorded)
 
 
 @settings(max_examples=100)

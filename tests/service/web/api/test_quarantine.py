@@ -79,7 +79,7 @@ def test_a_comparison_in_quarantine_is_refused_with_the_reason(api: Api, wrong: 
 
 
 def test_pages_say_why(api: Api, client: FlaskClient) -> None:
-    mismatch = Mismatch(name="vm.swappiness", declared="1", held="60")
+    mismatch = Mismatch(name="vm.swappiness", declared="1", actual="60")
     report = reports.report(1, 100, canary=WRONG, mismatches=(mismatch,), remarks=("process.aslr is on, not off",))
     api.send(report)
     run = client.get(f"/runs/{report.run_id}").text
