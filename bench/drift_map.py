@@ -112,8 +112,9 @@ def _add_drift(session: Session, number: int, commit: int, random: Random, *, co
         title = f"Change {commit}"
         session.add(
             Event(id=name, subject_id=1, number=commit, cause=Cause.CONFIG if config else Cause.COMMIT,
-                  state=State.NEW, found=True, confirmed=True, committed_at=at, position=commit, first_seen_at=at,
-                  changed_at=at, found_at=at, direction=Direction.REGRESSION, importance=random.uniform(0, 500),
+                  state=State.NEW, still_detected=True, confirmed=True, committed_at=at, position=commit,
+                  first_seen_at=at, changed_at=at, found_at=at, direction=Direction.REGRESSION,
+                  importance=random.uniform(0, 500),
                   document={"headline": f"+4,096 minor faults ({percent:+.1f} %) in workload_{number % WORKLOADS}",
                             "blamed": title, "author": "Ada", "n_series": 1, "settings": settings})
         )  # fmt: skip
@@ -124,7 +125,7 @@ def _add_drift(session: Session, number: int, commit: int, random: Random, *, co
                       cause=Cause.CONFIG if config else Cause.COMMIT, detail="", first_revision_id=commit,
                       last_revision_id=commit, since=at, until=at, before=before, after=after, spread=0,
                       worse=worse, revision=f"{commit:040x}", rule="exact", run_after=None,
-                      unsure=random.random() < 0.1, returned=False, found=True, found_at=at)
+                      unsure=random.random() < 0.1, returned=False, still_detected=True, found_at=at)
     )  # fmt: skip
 
 

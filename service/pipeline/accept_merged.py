@@ -52,10 +52,10 @@ def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
     events_at_merge = (
         select(EventDriftRow.event_id)
         .join(Revision, EventDriftRow.last_revision_id == Revision.id)
-        .where(EventDriftRow.found, Revision.commit.in_([gate.merged_as, gate.head]))
+        .where(EventDriftRow.still_detected, Revision.commit.in_([gate.merged_as, gate.head]))
     )
     events = session.scalars(
-        select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(events_at_merge))
+        select(Event).where(Event.state == State.NEW, Event.still_detected, Event.id.in_(events_at_merge))
     ).all()
     accepted_changes = _list_accepted_changes(gate) if events else set()
     return [event for event in events if _list_series(session, event) <= accepted_changes]
@@ -69,7 +69,7 @@ def _list_series(session: Session, event: Event) -> set[SeriesKey | None]:
         .outerjoin(Series, EventDriftRow.series_id == Series.id)
         .outerjoin(Case, Series.case_id == Case.id)
         .outerjoin(Subject, Series.subject_id == Subject.id)
-        .where(EventDriftRow.event_id == event.id, EventDriftRow.found)
+        .where(EventDriftRow.event_id == event.id, EventDriftRow.still_detected)
     )
     return {(subject, key, metric) if metric else None for subject, key, metric in rows}
 

@@ -58,7 +58,7 @@ def find_next_steps(
     events_without_culprit = [
         event
         for event in summaries
-        if event.open and event.found and event.confirmed and event.merged_into is None and not event.culprits
+        if event.open and event.still_detected and event.confirmed and event.merged_into is None and not event.culprits
         if offers_bisects(policies[event.subject])
     ]
     bisected_events = {
@@ -128,13 +128,13 @@ def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     if not event.open or event.merged_into is not None:
         return f"The event is {event.state.value.replace('_', ' ')}, so its commit is no longer needed.", False
     reason = "Another bisect has narrowed down the event." if event.culprits else ""
-    return reason, not event.found
+    return reason, not event.still_detected
 
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
     """Yield the open events of a subject whose commit is so certain, the most important first."""
     filter_ = events.EventFilter(
-        subject=subject, open=True, found=True, certainty=certainty, below_floor=False, snoozed=False
+        subject=subject, open=True, still_detected=True, certainty=certainty, below_floor=False, snoozed=False
     )
     bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
@@ -148,7 +148,9 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
 
 def _list_drifts(session: Session, event_id: str) -> list[Drift]:
     """Return the drifts of an event that are still detected."""
-    ids = session.scalars(select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found))
+    ids = session.scalars(
+        select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.still_detected)
+    )
     return event_drifts.read_drifts(session, list(ids))
 
 

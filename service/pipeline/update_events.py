@@ -62,7 +62,9 @@ def _find_changed_subjects(database: Database, subjects: Collection[str] | None)
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     """Write the prices of the events of some series again: a profile has shown what a fault costs."""
     in_series = EventDriftRow.series_id.in_(list(series_ids))
-    event_ids = list(session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.found).distinct()))
+    event_ids = list(
+        session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.still_detected).distinct())
+    )
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
         if founding_drifts := _find_founding_drifts(session, event):
             event.document = {**event.document, "price": headline.describe_price(founding_drifts)}
@@ -71,7 +73,7 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
 
 def _find_founding_drifts(session: Session, event: Event) -> list[Drift]:
     """Return the drifts that made an event; where only those with which it came back are found, these."""
-    conditions = EventDriftRow.event_id == event.id, EventDriftRow.found
+    conditions = EventDriftRow.event_id == event.id, EventDriftRow.still_detected
     has_returned = dict(
         session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*conditions)).all()
     )
@@ -147,13 +149,15 @@ def _rebuild_events(
     stored_drifts = event_drifts.list_located_drifts(session, subject_id)
     current_drifts = [
         *event_drifts.locate_drifts(session, drift_update.new_rows),
-        *(drift for drift in stored_drifts if drift.found),
+        *(drift for drift in stored_drifts if drift.still_detected),
     ]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled = assemble_events(current_drifts, _read_known_events(stored_drifts, events))
     _add_new_events(session, subject_id, assembled, events, now)
     was_certain = {
-        event_id for event_id, event in events.items() if event.found and event.confirmed and not event.merged_into
+        event_id
+        for event_id, event in events.items()
+        if event.still_detected and event.confirmed and not event.merged_into
     }
     reassigned_drifts = _assign_drifts(session, assembled, new_rows, stored_drifts, events)
     is_stale = _carry_decisions(session, assembled, events)
@@ -178,7 +182,7 @@ def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[st
     for drift in stored_drifts:
         by_event[drift.event].append(drift)
     return {
-        event_id: KnownEvent(by_event[event_id], event.number, alive=event.found, state=event.state)
+        event_id: KnownEvent(by_event[event_id], event.number, alive=event.still_detected, state=event.state)
         for event_id, event in events.items()
     }
 
@@ -195,7 +199,7 @@ def _add_new_events(
             number=number,
             cause=assembled.members[event_id][0].cause,
             state=State.NEW,
-            found=True,
+            still_detected=True,
             confirmed=False,
             committed_at=now,
             position=0,
@@ -279,8 +283,8 @@ def _summarise_events(
     for name, event in events.items():
         members = assembled.members.get(name, [])
         ids = {member.drift_id for member in members}
-        if event.found != bool(members):
-            event.found, event.changed_at = bool(members), now
+        if event.still_detected != bool(members):
+            event.still_detected, event.changed_at = bool(members), now
         if not members or (event.document and ids == previous_drifts[name] and not ids & refreshed):
             continue
         drifts = event_drifts.read_drifts(session, sorted(ids))
@@ -317,7 +321,7 @@ def _decide_automatically(
 
 def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain: Set[str], now: datetime) -> None:
     """Log which events are no longer certain, with the reason, and which are certain again."""
-    is_certain = {name for name, event in events.items() if event.found and event.confirmed}
+    is_certain = {name for name, event in events.items() if event.still_detected and event.confirmed}
     candidates = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_certain - is_certain)
     candidate_events = {name: events[name] for name in sorted(candidates) if not events[name].merged_into}
     withdrawn_drifts = event_drifts.list_withdrawn(session, list(candidate_events))

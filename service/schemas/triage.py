@@ -351,7 +351,7 @@ class EventSummary(View):
     state: State
     open: bool
     """Whether the event still needs a decision."""
-    found: bool
+    still_detected: bool
     """Whether at least one drift of the event is still detected."""
     confirmed: bool
     """False while all drifts of the event wait for a rerun."""

@@ -22,7 +22,7 @@ _WHOLE_SUITE_ROW = "all cases together"
 _IDS_PER_QUERY = 500
 _MAX_CONFIG_EVENTS = 200
 _IS_SHOWN = (
-    *(Event.found.is_(True), Event.merged_into.is_(None)),
+    *(Event.still_detected.is_(True), Event.merged_into.is_(None)),
     *(Event.below_floor.is_(False), Event.state != State.FALSE_ALARM),
 )
 """Conditions of the events on the map. Unlike lists, the map shows closed events too, because they moved levels."""
@@ -74,7 +74,7 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
 
     What they share is read once and joined here, not once for each drift.
     """
-    conditions: list[ColumnElement[bool]] = [EventDriftRow.found.is_(True)]
+    conditions: list[ColumnElement[bool]] = [EventDriftRow.still_detected.is_(True)]
     if subject_id is not None:
         conditions.append(EventDriftRow.subject_id == subject_id)
     series_query = (

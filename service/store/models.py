@@ -400,7 +400,7 @@ class Event(Base):
         # All that the list of events selects and sorts by: it is read from the index alone, past no document.
         Index(
             "ix_event_importance",
-            *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
+            *("importance", "found_at", "id", "state", "still_detected", "merged_into", "below_floor", "snoozed_until"),
             *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
         ),
         Index("ix_event_assignee", "assignee", "state", sqlite_where=IS_ASSIGNED, postgresql_where=IS_ASSIGNED),
@@ -413,7 +413,7 @@ class Event(Base):
     cause: Mapped[Cause]
     state: Mapped[State]
     """The state that its decisions lead to."""
-    found: Mapped[bool]
+    still_detected: Mapped[bool]
     """Whether any of its drifts is still detected."""
     confirmed: Mapped[bool]
     merged_into: Mapped[str | None] = mapped_column(ForeignKey("event.id"))
@@ -456,7 +456,7 @@ class EventDriftRow(Base):
     __tablename__ = "event_drift"
     # Whether an event has a drift on a host is read from this index alone.
     __table_args__ = (
-        Index(None, "event_id", "found", "series_id"),
+        Index(None, "event_id", "still_detected", "series_id"),
         Index("ix_event_drift_reported_in", "reported_in", sqlite_where=_IS_REPORTED, postgresql_where=_IS_REPORTED),
     )
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -479,7 +479,7 @@ class EventDriftRow(Base):
     run_after: Mapped[UUID | None]
     unsure: Mapped[bool]
     returned: Mapped[bool]
-    found: Mapped[bool]
+    still_detected: Mapped[bool]
     """Whether the drift is still detected. One that no longer is keeps its row."""
     withdrawal: Mapped[str | None] = mapped_column(Text)
     """Why the drift is no longer certain or no longer found; None if it is certain, or has never been."""

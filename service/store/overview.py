@@ -70,7 +70,7 @@ _RANKED_DRIFTS = (
     select(EventDriftRow.event_id, EventDriftRow.drift_id, _RANK.label("place"))
     .outerjoin(Series, EventDriftRow.series_id == Series.id)
     .outerjoin(Case, Series.case_id == Case.id)
-    .where(EventDriftRow.event_id.in_(bindparam("events", expanding=True)), EventDriftRow.found)
+    .where(EventDriftRow.event_id.in_(bindparam("events", expanding=True)), EventDriftRow.still_detected)
     .subquery()
 )
 _LEADING_DRIFTS = (

@@ -18,7 +18,7 @@ MAX_EVENTS = 100
 @bp.get("/events.atom")
 def atom() -> Response:
     """Return the newest events as an Atom feed: of all subjects, or of the requested one."""
-    filter_ = EventFilter(subject=request.args.get("subject"), found=True)
+    filter_ = EventFilter(subject=request.args.get("subject"), still_detected=True)
     with get_database().reading() as session:
         newest_events = events.list_page(session, filter_, MAX_EVENTS, 0).items
     response = Response(

@@ -88,7 +88,11 @@ def test_1_no_commit_is_blamed_that_is_not_the_only_one(page: Watched, history: 
     for event in in_doubt:
         candidates = detail(history, event)["candidates"]
         row = listed[event["id"]]
-        if event["found"] and event["cause"] == "commit" and (len(candidates) > 1 or not event["candidates_known"]):
+        if (
+            event["still_detected"]
+            and event["cause"] == "commit"
+            and (len(candidates) > 1 or not event["candidates_known"])
+        ):
             cause = row["cause"].removeprefix("suspected: ")
             assert cause.startswith("one of ") or cause.endswith(" or a commit before it"), row
         if len(candidates) != 1 or not event["candidates_known"]:

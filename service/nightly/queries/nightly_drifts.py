@@ -89,7 +89,7 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
         .join(Series, EventDriftRow.series_id == Series.id)
         .join(Series.host)
         .join(Series.case)
-        .join(_OTHER_DETECTION, and_(_build_detection_condition(), _OTHER_DETECTION.found), isouter=True)
+        .join(_OTHER_DETECTION, and_(_build_detection_condition(), _OTHER_DETECTION.still_detected), isouter=True)
         .join(DriftRow, DriftRow.id == _OTHER_DETECTION.drift_id, isouter=True)
         .where(EventDriftRow.reported_in == nightly_run.name)
         .order_by(EventDriftRow.drift_id, DriftRow.id)

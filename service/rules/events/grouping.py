@@ -46,7 +46,7 @@ class LocatedDrift:
         Whether it is stored as the return of an event that was resolved.
     event
         The event that it is stored with; None for a new drift.
-    found
+    still_detected
         Whether it is still detected.
     """
 
@@ -67,7 +67,7 @@ class LocatedDrift:
     patch: str = ""
     returned: bool = False
     event: str | None = None
-    found: bool = True
+    still_detected: bool = True
 
     @property
     def key(self) -> tuple[str, str]:
@@ -134,7 +134,7 @@ def carries_same_patch(drift: LocatedDrift, former: LocatedDrift) -> bool:
 def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
     """Return whether a drift resembles a former one that is no longer detected, and has another commit."""
     return (
-        not former.found
+        not former.still_detected
         and (drift.worse, drift.cause) == (former.worse, former.cause)
         and drift.cause is Cause.COMMIT
         and drift.revision != former.revision

@@ -43,7 +43,7 @@ def list_case_events(session: Session, case_key: str, limit: int) -> tuple[list[
     Open ones come first, those below the floor after others, then the most important; at most ``limit`` ids.
     """
     event_ids = select(EventDriftRow.event_id).where(
-        EventDriftRow.series_id.in_(_select_series(case_key)), EventDriftRow.found
+        EventDriftRow.series_id.in_(_select_series(case_key)), EventDriftRow.still_detected
     )
     is_of_case = Event.id.in_(event_ids)
     total = session.scalar(select(func.count()).select_from(Event).where(is_of_case)) or 0

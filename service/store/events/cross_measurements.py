@@ -62,7 +62,7 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
 
 def list_cross_measurements(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
     """Return the cross-measurements of the series and revisions that an event is about."""
-    event_condition = EventDriftRow.event_id == event_id, EventDriftRow.found
+    event_condition = EventDriftRow.event_id == event_id, EventDriftRow.still_detected
     series_of_event = select(EventDriftRow.series_id).where(*event_condition)
     query = (
         select(CrossMeasurementRow)

@@ -51,7 +51,7 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
     """
     rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
     logged_occasions = {Occasion(*row) for row in rows}
-    sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
+    sendable = (Event.still_detected, Event.confirmed, Event.merged_into.is_(None))
     new_event_ids = session.scalars(
         select(Event.id)
         .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)

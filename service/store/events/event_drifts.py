@@ -146,7 +146,7 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
         revision=row.revision,
         returned=row.returned,
         event=row.event_id,
-        found=row.found,
+        still_detected=row.still_detected,
     )
 
 
@@ -249,13 +249,13 @@ def _mark_undetected(session: Session, subject_id: int) -> bool:
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
     is_undetected = (
         is_of_subject,
-        EventDriftRow.found,
+        EventDriftRow.still_detected,
         EventDriftRow.series_id.is_not(None),
         EventDriftRow.drift_id.not_in(drifts),
     )
     rows = list(session.scalars(select(EventDriftRow.drift_id).where(*is_undetected)))
     for chunk in bulk.split_into_chunks(rows, _IDS_PER_QUERY):
-        mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(found=False)
+        mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(still_detected=False)
         session.execute(mark_gone.execution_options(synchronize_session=False))
     return bool(rows)
 
@@ -305,7 +305,7 @@ def _fill_row(
     row.worse = drift.direction is Direction.REGRESSION
     row.revision, row.rule = drift.revision, drift.rule
     row.run_after = _find_first_run_at_new_level(session, drift, last)
-    row.unsure, row.found = drift.evidence.wants_rerun, True
+    row.unsure, row.still_detected = drift.evidence.wants_rerun, True
     if not row.unsure:
         row.withdrawal = None
 
@@ -337,7 +337,9 @@ def _build_group_key(drift: history.Drift) -> str:
 def list_series_of_events(session: Session, event_ids: Sequence[str]) -> list[int]:
     """Return the series of the drifts of some events that are found."""
     series_id = EventDriftRow.series_id
-    query = select(series_id).where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found, series_id.is_not(None))
+    query = select(series_id).where(
+        EventDriftRow.event_id.in_(event_ids), EventDriftRow.still_detected, series_id.is_not(None)
+    )
     return [series for series in session.scalars(query.distinct().order_by(series_id)) if series is not None]
 
 

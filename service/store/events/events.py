@@ -35,7 +35,7 @@ class EventFilter:
     state: State | None = None
     cause: Cause | None = None
     open: bool | None = None
-    found: bool | None = None
+    still_detected: bool | None = None
     direction: Direction | None = None
     host: str | None = None
     """The host on which at least one of its drifts was found; of the case and the metric, if they are given too."""
@@ -64,24 +64,26 @@ class EventFilter:
             (Event.direction, self.direction),
             (Event.assignee, self.assignee),
             (Event.certainty, self.certainty),
-            (Event.found, self.found),
+            (Event.still_detected, self.still_detected),
             (Event.below_floor, self.below_floor),
         )
         conditions: list[ColumnElement[bool]] = [column == value for column, value in filters if value is not None]
         conditions.append(Event.merged_into.is_(None))
-        if self.found is None:
-            conditions.append(Event.found | (Event.state != State.NEW))
+        if self.still_detected is None:
+            conditions.append(Event.still_detected | (Event.state != State.NEW))
         if self.open is not None:
             conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
         if self.subject is not None:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
         if (series_conditions := self._list_series_conditions()) is not None:
             matching = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
-            matching = matching.where(EventDriftRow.event_id == Event.id, EventDriftRow.found, *series_conditions)
+            matching = matching.where(
+                EventDriftRow.event_id == Event.id, EventDriftRow.still_detected, *series_conditions
+            )
             conditions.append(matching.exists())
         if self.min_series is not None:
             count = select(func.count(EventDriftRow.series_id.distinct()))
-            count = count.where(EventDriftRow.event_id == Event.id, EventDriftRow.found)
+            count = count.where(EventDriftRow.event_id == Event.id, EventDriftRow.still_detected)
             conditions.append(count.scalar_subquery() >= self.min_series)
         if self.since is not None:
             conditions.append(Event.found_at >= self.since)
@@ -242,7 +244,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
     subject = session.get_one(Subject, event.subject_id).name
     (summary,) = _build_summaries(session, [(event, subject)])
     query = select(EventDriftRow.drift_id, EventDriftRow.returned).where(
-        EventDriftRow.event_id == event_id, EventDriftRow.found
+        EventDriftRow.event_id == event_id, EventDriftRow.still_detected
     )
     returned_by_drift = dict(session.execute(query).all())
     found_drifts = event_drifts.read_drifts(session, list(returned_by_drift)) if drifts is None else drifts
@@ -278,7 +280,7 @@ def read_baselines(
         select(EventDriftRow)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
-        .order_by(EventDriftRow.found, EventDriftRow.drift_id)  # The one still found comes last.
+        .order_by(EventDriftRow.still_detected, EventDriftRow.drift_id)  # The one still found comes last.
     )
     by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
     for row in rows:
@@ -301,7 +303,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
             cause=event.cause,
             state=event.state,
             open=event.state in lifecycle.OPEN,
-            found=event.found,
+            still_detected=event.still_detected,
             confirmed=event.confirmed,
             silenced=event.id in silenced_events,
             committed_at=event.committed_at,
@@ -337,7 +339,7 @@ def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found)
+        .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.still_detected)
     )
     for event, subject, host, case, metric_name in rows:
         locations[event].append((subject, host, case, metric_name))

@@ -56,7 +56,7 @@ def _map_uncertain_cases(
     alike_by_key
         The environments whose levels are looked at, by the key of the case.
     """
-    in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
+    in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.still_detected)
     rows = session.execute(
         select(Series.id, Case.key, DriftRow.position, DriftRow.document)
         .join(DriftRow, DriftRow.series_id == Series.id)

@@ -33,7 +33,7 @@ class EventQuery(PageQuery):
     state: State | None = None
     cause: Cause | None = None
     open: bool | None = None
-    found: bool | None = None
+    still_detected: bool | None = None
     direction: Direction | None = None
     host: str | None = None
     """The host on which at least one of the event's drifts was found."""

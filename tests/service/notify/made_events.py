@@ -19,7 +19,7 @@ def event(name: str = "0123456789abcdef", **changes: Any) -> EventSummary:
         "cause": Cause.COMMIT,
         "state": State.NEW,
         "open": True,
-        "found": True,
+        "still_detected": True,
         "confirmed": True,
         "silenced": False,
         "direction": Direction.REGRESSION,

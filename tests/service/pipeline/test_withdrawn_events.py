@@ -64,7 +64,7 @@ def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_
     measure(api, 61, 62, 500, Judging())
     event = the_event(api)
     reason = "The workload no longer judges this metric."
-    assert (event["state"], event["open"], event["found"]) == ("withdrawn", False, False)
+    assert (event["state"], event["open"], event["still_detected"]) == ("withdrawn", False, False)
     assert (event["last_decision"]["by_service"], event["last_decision"]["reason"]) == (True, reason)
     assert [(drift["metric"], drift["reason"]) for drift in event["withdrawn"]] == [("throughput", reason)]
     assert api.get("/events", open=True)["items"] == []
@@ -74,7 +74,7 @@ def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_
 
     measure(api, 62, 63, 500)
     event = the_event(api)
-    assert (event["state"], event["found"], event["withdrawn"]) == ("reopened", True, [])
+    assert (event["state"], event["still_detected"], event["withdrawn"]) == ("reopened", True, [])
     assert send_all(database) == ["reopened"]
 
 
@@ -117,7 +117,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
         session.execute(update(Series).values(version=Series.version + 1))
     judging_schedule.judge_or_defer_series(database)
     event = the_event(api)
-    assert (event["state"], event["found"]) == ("false_alarm", False)
+    assert (event["state"], event["still_detected"]) == ("false_alarm", False)
     log = api.get(f"/events/{event['id']}/decisions")["items"]
     assert [entry["action"] for entry in log] == ["dismiss", "withdraw"]
     assert "was removed or is in quarantine" in log[-1]["reason"]

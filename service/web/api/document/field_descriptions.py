@@ -78,7 +78,7 @@ FIELD_DESCRIPTIONS = {
     "findings": "The pathologies that the profile shows.",
     "finished_at": "The end time.",
     "first_seen_at": "When the event was first detected.",
-    "found": "Whether at least one drift of the event is still detected.",
+    "still_detected": "Whether at least one drift of the event is still detected.",
     "frame": "The function and the line.",
     "frames": "The frames of the stacks.",
     "function": "The function, by name.",

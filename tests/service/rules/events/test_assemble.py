@@ -58,7 +58,7 @@ def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() ->
 def test_the_event_of_a_rewritten_commit_moves_to_the_commit_that_carries_the_same_change() -> None:
     before = located_drift("a", 1, 5, change="Ann\nGrow the table")
     (name,) = assemble_events([before], {}).members
-    gone = {name: KnownEvent([replace(before, found=False)], 0)}
+    gone = {name: KnownEvent([replace(before, still_detected=False)], 0)}
     after = located_drift("z", 1, 20, change="Ann\nGrow the table")
     assert list(assemble_events([after], gone).members) == [name]
     for other in (
@@ -72,7 +72,7 @@ def test_the_event_of_a_rewritten_commit_moves_to_the_commit_that_carries_the_sa
 def test_the_event_of_an_amended_commit_moves_by_its_patch_whatever_its_title_is() -> None:
     before = located_drift("a", 1, 5, change="Ann\nGrow", patch="1")
     (name,) = assemble_events([before], {}).members
-    gone = {name: KnownEvent([replace(before, found=False)], 0)}
+    gone = {name: KnownEvent([replace(before, still_detected=False)], 0)}
     after = located_drift("z", 1, 20, change="Ann\nGrow the table", patch="1")
     assert list(assemble_events([after], gone).members) == [name]
     for other in (replace(after, patch="2"), replace(after, patch=""), replace(after, worse=False)):
@@ -83,7 +83,8 @@ def test_the_events_of_commits_with_one_title_follow_their_patches_when_they_are
     before = [located_drift(f"a{patch}", 1, 4 + patch, change="Ann\nwip", patch=f"{patch}") for patch in (1, 2, 3)]
     names = {drift.patch: name for name, (drift,) in assemble_events(before, {}).members.items()}
     gone = {
-        names[drift.patch]: KnownEvent([replace(drift, found=False)], age) for age, drift in enumerate(reversed(before))
+        names[drift.patch]: KnownEvent([replace(drift, still_detected=False)], age)
+        for age, drift in enumerate(reversed(before))
     }
     # The first is dropped, the second is last now, and the third was squashed with a new one: its patch is another.
     after = [

@@ -32,7 +32,7 @@ def test_an_empty_service_has_no_map(empty: FlaskClient) -> None:
 def test_a_cell_leads_to_its_event_and_says_what_where_and_who(client: FlaskClient) -> None:
     events = {entry["id"]: entry for entry in client.get("/events.json?state=all&since=all").json["items"]}
     links = {link.get("href"): link for link in drawn(client).iter(f"{SVG}a") if link.get("tabindex") == "-1"}
-    assert {f"/events/{name}" for name, entry in events.items() if entry["found"]} >= set(links)
+    assert {f"/events/{name}" for name, entry in events.items() if entry["still_detected"]} >= set(links)
     link = next(link for link in links.values() if "Keep a page of statistics" in (link.findtext(f"{SVG}title") or ""))
     title = link.findtext(f"{SVG}title") or ""
     assert history.CASE.name in title
