@@ -115,7 +115,7 @@ def command(
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
-        f"{document['known']} already known, in {document['seconds']:.1f} s"
+        f"{document['already_stored']} already known, in {document['seconds']:.1f} s"
     )
     if document["conflicting"]:
         click.echo(
@@ -191,13 +191,13 @@ def _send_reports(service: Service, reports: list[Report], records: int) -> dict
             receipts = service.send_reports(batch)
             activity.advance(len(batch))
             n_created += receipts.created
-            n_already_stored += receipts.known
+            n_already_stored += receipts.already_stored
             n_conflicting += len(receipts.conflicting)
     return {
         "records": records,
         "runs": len(reports),
         "created": n_created,
-        "known": n_already_stored,
+        "already_stored": n_already_stored,
         "conflicting": n_conflicting,
         "seconds": round(time.monotonic() - start, 3),
     }

@@ -347,7 +347,7 @@ class Receipts(Strict):
     """The result of storing many reports at once."""
 
     created: int
-    known: int
+    already_stored: int
     """Ids of reports that the service already had."""
     conflicting: tuple[UUID, ...]
     """Ids under which other reports are stored. A run never changes, so these reports were refused."""

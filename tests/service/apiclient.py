@@ -30,7 +30,7 @@ class Api:
             documents = [report.model_dump(mode="json") for report in sent]
             answer = self.client.post("/api/v1/runs", json={"reports": documents})
             assert answer.status_code == 200, answer.text
-            assert answer.json == {"created": len(sent), "known": 0, "conflicting": []}
+            assert answer.json == {"created": len(sent), "already_stored": 0, "conflicting": []}
 
     def send_each(self, *sent: Report) -> list[int]:
         """Send reports in a request each, after each of which its series are judged; return the status codes."""

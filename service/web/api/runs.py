@@ -71,8 +71,10 @@ def post(json_data: Reports) -> Receipts:
     already stay as they are. A report that has the id of a different report is left out, and its id is returned.
     """
     receipt = _store_reports(json_data)
-    n_known = len(json_data) - len(receipt.created_ids) - len(receipt.conflicting_ids)
-    return Receipts(created=len(receipt.created_ids), known=n_known, conflicting=receipt.conflicting_ids)
+    n_already_stored = len(json_data) - len(receipt.created_ids) - len(receipt.conflicting_ids)
+    return Receipts(
+        created=len(receipt.created_ids), already_stored=n_already_stored, conflicting=receipt.conflicting_ids
+    )
 
 
 @bp.get("/runs/<uuid:run_id>")

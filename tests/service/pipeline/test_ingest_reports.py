@@ -51,8 +51,8 @@ def test_a_batch_is_taken_once_however_often_it_is_sent(api: Api) -> None:
     batch = [reports.report(number, 100, 101) for number in (1, 2, 3)]
     body = {"reports": [report.model_dump(mode="json") for report in batch]}
     first, second = (api.client.post("/api/v1/runs", json=body).json for _ in range(2))
-    assert (first["created"], first["known"]) == (3, 0)
-    assert (second["created"], second["known"]) == (0, 3)
+    assert (first["created"], first["already_stored"]) == (3, 0)
+    assert (second["created"], second["already_stored"]) == (0, 3)
     assert api.get("/runs")["total"] == 3
 
 
@@ -69,5 +69,5 @@ def test_another_report_of_the_same_batch_with_the_same_id_is_left_out(api: Api)
     other = second.model_copy(update={"run_id": first.run_id})
     body = {"reports": [report.model_dump(mode="json") for report in (first, other, first)]}
     told = api.client.post("/api/v1/runs", json=body).json
-    assert told == {"created": 1, "known": 1, "conflicting": [str(first.run_id)]}
+    assert told == {"created": 1, "already_stored": 1, "conflicting": [str(first.run_id)]}
     assert api.get(f"/runs/{first.run_id}")["revision"]["commit"] == reports.commit(1)

@@ -120,8 +120,8 @@ def test_many_reports_are_stored_at_once_and_once(api: Api) -> None:
         told: dict[str, object] = answer.json
         return told
 
-    assert post(*sent[:10]) == {"created": 10, "known": 0, "conflicting": []}
-    assert post(*sent, other) == {"created": 6, "known": 10, "conflicting": [str(other.run_id)]}
+    assert post(*sent[:10]) == {"created": 10, "already_stored": 0, "conflicting": []}
+    assert post(*sent, other) == {"created": 6, "already_stored": 10, "conflicting": [str(other.run_id)]}
     assert api.get("/runs")["total"] == 16
     assert [drift["revision"] for drift in api.drifts()] == [reports.commit(9)]
 
