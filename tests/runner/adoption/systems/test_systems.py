@@ -112,6 +112,13 @@ def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     assert program[1] == library[0]
 
 
+def test_a_package_may_inherit_the_version_of_rust_from_its_workspace() -> None:
+    inheriting = '[package]\nname = "x"\nrust-version.workspace = true\n[workspace.package]\nrust-version = "1.96"\n'
+    for manifest in (inheriting, '[workspace.package]\nrust-version = "1.96"\n', '[package]\nrust-version = "1.96"\n'):
+        (proposal, *_) = cargo.propose(listing({"Cargo.toml": manifest, "src/main.rs": ""}))
+        assert proposal.min_versions == {"cargo": "1.96"}
+
+
 def test_cargo_finds_a_benchmark_library_that_some_platforms_use() -> None:
     manifest = '[package]\nname = "p"\n[target."cfg(not(miri))".dev-dependencies]\ncriterion = "0.8"\n'
     manifest += '[[bench]]\nname = "bench"\nharness = false\n'
