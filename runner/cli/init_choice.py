@@ -26,6 +26,8 @@ _ONE_TARGET_HINT = (
     "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
     "its program with --run"
 )
+_MAX_REBUILD_SECONDS = 120
+"""A build that takes longer is not repeated for a larger input."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
@@ -100,6 +102,9 @@ def choose_build_and_run(
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
+    start_faults = count_start_faults(chosen_command, tried)
+    if larger := _try_larger_input(first_measurement, proposal, tree, chosen_command):
+        proposal, tree, chosen_command = larger
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
@@ -112,7 +117,33 @@ def choose_build_and_run(
             for name, value in variables.items()
         )
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
-    return BuildAndRunChoice(proposal, stable_command, tuple(failures), count_start_faults(chosen_command, tried))
+    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults)
+
+
+def _try_larger_input(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
+) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
+    """Return a build that repeats a small input, its tree and the command; None if the program does no more work."""
+    from runner.adoption.larger_input import does_more_work, propose_larger_input
+    from runner.subject.build import BuildFailure
+
+    try:
+        larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
+        # The build is in the cache, and says how long it took.
+        if larger is None or first_measurement.build(proposal)[1].seconds > _MAX_REBUILD_SECONDS:
+            return None
+        build, run = larger
+        with show_activity("building with a larger input") as show_progress:
+            larger_tree, _ = first_measurement.build(build)
+            (tried, *_) = first_measurement.try_runs(build, [run], larger_tree, show_progress)
+    except (OSError, BuildFailure, FaultwatchError):
+        return None
+    if not does_more_work(tried, small):
+        return None
+    print_message(
+        f"  {run.command}: {_format_range(tried.faults)} minor faults; the build repeats {run.file} into this file"
+    )
+    return build, larger_tree, tried
 
 
 def _may_run_more_work(

@@ -80,6 +80,24 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
 
 
+def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 16))
+    build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
+    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (700, 700)})
+    assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md"
+    host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (75, 75)})
+    assert choose(host, monkeypatch, build) == "make: ./x a.md"
+    host.counts[("make", "./x a.md")] = (7000, 7000)
+    host.built.clear()
+    choose(host, monkeypatch, build)
+    assert host.built == ["make"]
+
+
 class SlowHost(Host):
     """Takes too long for the builds of some names."""
 
