@@ -119,6 +119,11 @@ def is_given_work(tried: TriedCommand) -> bool:
     return _rank(tried) < _FIRST_WEAK_RANK
 
 
+def has_input_of_its_own(tried: TriedCommand) -> bool:
+    """Return whether a command works that has some input, be it a test's or a stand-in, and does more than start."""
+    return bool(tried.faults) and _rank(tried) <= _FIRST_WEAK_RANK
+
+
 def _rank(tried: TriedCommand) -> int:
     """Return how promising a command is, the best first.
 

@@ -62,7 +62,7 @@ def choose_build_and_run(
     """Choose how to build the project and which command to measure. A command without faults could not be executed.
 
     If no program of a build works, the next build may install what the programs need, and another build system may
-    build other programs. If the programs only print a version or their usage, another build may provide benchmarks.
+    build other programs. If the programs only start, another build may provide benchmarks or tests.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import count_start_faults
+    from runner.adoption.command_choice import count_start_faults, has_input_of_its_own
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -92,11 +92,11 @@ def choose_build_and_run(
         tried = _try_commands(first_measurement, proposal, tree, run)
         failures += [result for result in tried if not result.faults]
         programs_start = any(result.faults for result in tried)
-        working_build = (proposal, tree, tried) if programs_start and working_build is None else working_build
-        if any(result.did_work for result in tried) or (programs_start and run):
+        if programs_start and (working_build is None or _is_better(tried, working_build[2])):
             working_build = (proposal, tree, tried)
+        if any(map(has_input_of_its_own, tried)) or (programs_start and run):
             break
-        proposals = [other for other in proposals if _may_run_more_work(other, proposal, programs_start=programs_start)]
+        proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = working_build
@@ -118,6 +118,16 @@ def choose_build_and_run(
         )
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults)
+
+
+def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
+    """Return whether the commands of a build do more than those of an earlier one."""
+    from runner.adoption.command_choice import has_input_of_its_own
+
+    return any(
+        any(map(does_more, tried)) and not any(map(does_more, earlier))
+        for does_more in (has_input_of_its_own, lambda result: result.did_work)
+    )
 
 
 def _try_larger_input(
@@ -147,17 +157,20 @@ def _try_larger_input(
 
 
 def _may_run_more_work(
-    other_proposal: "BuildProposal", built_proposal: "BuildProposal", *, programs_start: bool
+    other_proposal: "BuildProposal", built_proposal: "BuildProposal", tried: "list[TriedCommand]"
 ) -> bool:
     """Return whether another build may provide a program that does more work than those of a finished build.
 
     Parameters
     ----------
-    programs_start
-        Whether the programs start, but print only a version or their usage. Otherwise they fail.
+    tried
+        The commands of the finished build: they fail, print only a version or their usage, or only start.
     """
-    if programs_start and other_proposal.runs:
-        return other_proposal.runs != built_proposal.runs and not other_proposal.runs[0].may_do_nothing
+    if any(result.faults for result in tried) and other_proposal.runs:
+        promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
+        return other_proposal.runs != built_proposal.runs and promises_work
+    if any(result.did_work for result in tried):
+        return False
     # Another variant of the same programs would only take time. Another build system may build other programs.
     return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
 

@@ -80,6 +80,21 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
 
 
+def test_a_package_that_is_only_imported_gives_way_to_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported = RunProposal('venv/bin/python -c "import x"', may_do_nothing=True)
+    tests = RunProposal("venv/bin/python -m pytest tests", may_do_nothing=True, is_test=True)
+    builds = [
+        *(BuildProposal("Python", name, runs=(imported,)) for name in ("offline", "online")),
+        BuildProposal("Make", "make"),
+        BuildProposal("Python", "tests", runs=(tests,)),
+    ]
+    host = Host({("offline", imported.command): (5, 5), ("tests", tests.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "tests: venv/bin/python -m pytest tests"
+    assert host.built == ["offline", "tests"]
+    host = Host({("offline", imported.command): (5, 5)})
+    assert choose(host, monkeypatch, *builds) == f"offline: {imported.command}", "the tests fail"
+
+
 def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -241,6 +241,27 @@ def test_python_modules_without_a_package_are_imported() -> None:
     assert commands == [f'venv/bin/python -c "import {name}"' for name in modules]
 
 
+def test_the_tests_of_a_python_package_are_run_with_what_they_require() -> None:
+    project = '[project]\nname = "p"\noptional-dependencies.test = ["hypothesis>=6"]\n'
+    files = {"pyproject.toml": project, "p/__init__.py": "", "tests/test_p.py": "", "tests/more/test_q.py": ""}
+    assert not [run for proposal in python.propose(listing(files))[:-1] for run in proposal.runs if run.is_test]
+    tests = python.propose(listing(files))[-1]
+    (run,) = tests.runs
+    assert run.command == "venv/bin/python -m pytest -q -p no:cacheprovider -o addopts= tests"
+    assert run.is_test
+    assert '--no-index -e . pytest "hypothesis>=6" || ' in tests.command
+    assert tests.environment == {"PIP_FIND_LINKS": "{home}/.cache/faultwatch/pip"}
+    del files["tests/test_p.py"], files["tests/more/test_q.py"]
+    assert not any(run.is_test for proposal in python.propose(listing(files)) for run in proposal.runs)
+
+
+def test_tests_find_the_installed_package_rather_than_sources_without_its_extension() -> None:
+    project = '[build-system]\nbuild-backend = "mesonpy"\n'
+    tests = python.propose(listing({"pyproject.toml": project, "p/__init__.py": "", "p/tests/test_p.py": ""}))[-1]
+    assert tests.runs[0].command == "venv/bin/python -P -m pytest -q -p no:cacheprovider -o addopts= p/tests"
+    assert "--no-index . pytest || " in tests.command
+
+
 def test_benchmarks_among_the_tests_are_tried_and_what_pytest_reads_is_not() -> None:
     files = {"setup.py": "", "p/__init__.py": "", "tests/benchmark.py": "run()", "vendor/bench.py": ""}
     files |= {"benchmarks/test_speed.py": "", "benchmarks/speed.py": "run()", "tests/test_benchmark.py": ""}
