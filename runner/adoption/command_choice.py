@@ -16,6 +16,8 @@ _FIRST_WEAK_RANK = 2
 """The first rank of commands that got no work of the project's own."""
 _MIN_ADDED_SHARE = 0.1
 """The smallest share of the faults of a start that an input has to add, to be more than a start."""
+_MIN_RANGE_RATIO = 10
+"""How many times wider the range of a count has to be than another one, to vary much more."""
 _SLOW_SECONDS = 2.0
 """Seconds of an execution after which it is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
@@ -96,8 +98,11 @@ def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
 
 
 def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
-    """Return whether the count of the first command repeats, and that of the second varies."""
-    return len(set(first_command.faults)) == 1 < len(set(second_command.faults))
+    """Return whether the count of the second command varies, and that of the first repeats or varies much less."""
+    first_range, second_range = (
+        max(command.faults) - min(command.faults) for command in (first_command, second_command)
+    )
+    return first_range * _MIN_RANGE_RATIO < second_range
 
 
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
