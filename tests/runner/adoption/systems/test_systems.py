@@ -16,6 +16,12 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert tests == [False, False, False, True], "this is built where programs of another only start"
 
 
+def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
+    *_, programs = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(S_DEVELOPER_MODE "t" OFF)\n'}))
+    assert "-DS_DEVELOPER_MODE=ON" in programs.command
+    assert programs.builds_tests
+
+
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
     (proposal, *_) = cmake.propose(listing({"build/cmake/CMakeLists.txt": "project(lz C)", "lib/lz.c": ""}))
     assert "-S build/cmake -B _build " in proposal.command
