@@ -18,7 +18,7 @@ _MIN_ADDED_SHARE = 0.1
 """The smallest share of the faults of a start that an input has to add, to be more than a start."""
 _MIN_RANGE_RATIO = 10
 """How many times wider the range of a count has to be than another one, to vary much more."""
-_SLOW_SECONDS = 2.0
+SLOW_SECONDS = 2.0
 """Seconds of an execution after which it is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
 """Seconds of all commands that worked, each executed once, after which no better one is looked for."""
@@ -147,7 +147,7 @@ def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
 
     The faults of a shell that only opens a file for the program would be counted too.
     """
-    return " < " in tried.run.command, tried.seconds > _SLOW_SECONDS, len(set(tried.faults)) > 1
+    return " < " in tried.run.command, tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
 
 
 def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_program: str) -> bool:

@@ -5,11 +5,12 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
+from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
 from runner.adoption.tried_command import TriedCommand
 
-_FEW_FAULTS = 1000
-"""Faults of an execution below which a start is a large part of it."""
+_FEW_FAULTS = 5000
+"""Faults of an execution below which a start is a large part of it: programs with a runtime take 3,000 to start."""
 _LARGE_BYTES = 1 << 20
 _MAX_SECONDS = 20.0
 """Seconds of all executions that a larger input replaces; fewer if a start takes most of each."""
@@ -41,9 +42,10 @@ def propose_larger_input(
 
 
 def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
-    """Return whether the larger input works, asks for much more, and does not make an exact count vary."""
+    """Return whether the larger input works, asks for much more, is quick, and does not make an exact count vary."""
     return (
         larger.did_work
+        and larger.seconds <= SLOW_SECONDS
         and min(larger.faults) >= _MIN_RATIO * min(small.faults)
         and (len(set(larger.faults)) == 1 or len(set(small.faults)) > 1)
     )

@@ -45,11 +45,12 @@ def test_nothing_is_repeated_without_a_small_input_or_where_it_takes_too_long(tr
 
 
 def test_a_larger_input_is_worth_its_step_only_if_it_takes_many_more_faults_and_they_repeat() -> None:
-    def take(*faults: int) -> TriedCommand:
-        return TriedCommand(SMALL.run, faults)
+    def take(*faults: int, seconds: float = 0.1) -> TriedCommand:
+        return TriedCommand(SMALL.run, faults, seconds=seconds)
 
     assert does_more_work(take(700, 700), SMALL)
     assert not does_more_work(take(), SMALL), "it is refused"
     assert not does_more_work(take(80, 80), SMALL)
+    assert not does_more_work(take(700, 700, seconds=5), SMALL)
     assert not does_more_work(take(700, 701), SMALL)
     assert does_more_work(take(700, 701), take(70, 71))
