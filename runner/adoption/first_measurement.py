@@ -165,7 +165,7 @@ class FirstMeasurement:
             is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
             if is_bare and any(result.faults for result in earlier_results):
                 continue
-            if run.needs_failures and any(result.did_work for result in earlier_results):
+            if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
                 continue
             if run.may_do_nothing and any(is_given_work(result) for result in earlier_results):
                 continue

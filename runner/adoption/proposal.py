@@ -62,7 +62,7 @@ class RunProposal(Struct, frozen=True):
         Whether it is in a service file of the project (a systemd unit or a Dockerfile), so that it probably does not
         end.
     needs_failures
-        Whether it is tried only where the program has failed in all other ways, or has only printed its usage.
+        Whether it is tried only where the program has failed with each file, or has only printed its usage.
     http_error
         The HTTP status with which a server refuses what its load requests; 0 if it serves that.
     """
