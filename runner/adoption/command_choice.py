@@ -119,6 +119,25 @@ def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedComman
     )
 
 
+def find_command_with_file(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> TriedCommand | None:
+    """Return a command of the chosen one's program that gets a file: itself, else one whose file is too small to show.
+
+    None if there is none that works, or if the file was not opened.
+    """
+    if chosen_command.run.file or not chosen_command.run.may_do_nothing:
+        return chosen_command
+    program = _get_program_or_script(chosen_command.run)
+    candidates = (other for other in tried if other.did_work and other.run.file)
+    return next(
+        (
+            other
+            for other in candidates
+            if _get_program_or_script(other.run) == program and _opens_other_files(other, chosen_command)
+        ),
+        None,
+    )
+
+
 def is_given_work(tried: TriedCommand) -> bool:
     """Return whether a command works that was given work by the project: a benchmark, or a program with an input."""
     return _rank(tried) < _FIRST_WEAK_RANK

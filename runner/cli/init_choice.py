@@ -76,7 +76,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import count_start_faults, has_input_of_its_own
+    from runner.adoption.command_choice import count_start_faults, find_command_with_file, has_input_of_its_own
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -103,7 +103,8 @@ def choose_build_and_run(
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     start_faults = count_start_faults(chosen_command, tried)
-    if larger := _try_larger_input(first_measurement, proposal, tree, chosen_command):
+    with_file = find_command_with_file(chosen_command, tried)
+    if with_file and (larger := _try_larger_input(first_measurement, proposal, tree, with_file)):
         proposal, tree, chosen_command = larger
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:

@@ -107,6 +107,11 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md"
     host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (75, 75)})
     assert choose(host, monkeypatch, build) == "make: ./x a.md"
+    start = RunProposal("./x", may_do_nothing=True)
+    host.counts = {("make", "./x"): (70, 70), ("make", "./x a.md"): (70, 70)}
+    host.counts[(larger, "./x faultwatch-input.md")] = (700, 700)
+    build = BuildProposal("Make", "make", runs=(start, *build.runs))
+    assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md", "the small one did not show"
     host.counts[("make", "./x a.md")] = (7000, 7000)
     host.built.clear()
     choose(host, monkeypatch, build)
