@@ -26,7 +26,7 @@ _ONE_TARGET_HINT = (
     "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
     "its program with --run"
 )
-_MAX_REBUILD_SECONDS = 120
+_MAX_REBUILD_SECONDS = 60
 """A build that takes longer is not repeated for a larger input."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
