@@ -4,12 +4,13 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.adoption.inputs import find_input_pair, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
@@ -32,6 +33,10 @@ _GENERATED_FILES = {
 """Folders of build systems that hold their own programs, or programs under a second name."""
 _OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
 """Options before an input: a compiler starts no assembler and no linker, and a program is read from a file."""
+_SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
+"""Words that a benchmark is named with, besides those that contain *bench*."""
+_ANY_EXPRESSION = "."
+"""What a program that takes an expression before its file, such as grep and jq, finds in each file."""
 BENCHMARK_TIME = "10x"
 
 
@@ -146,7 +151,11 @@ def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
         rank = _Rank.THIRD_PARTY
-    elif program.uses_google_benchmark or any("bench" in part for part in path.parts):
+    elif (
+        program.uses_google_benchmark
+        or any("bench" in part for part in path.parts)
+        or any(re.fullmatch(_SPEED_WORD, word) for word in re.split(r"[^a-z]+", path.name))
+    ):
         rank = _Rank.BENCHMARK
     elif _normalize_name(path.name) == _normalize_name(project.lower()):
         rank = _Rank.PROJECT_PROGRAM
@@ -165,7 +174,9 @@ def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name)
 
 
-def list_commands(programs: Iterable[BuiltProgram], sources: Sources) -> list[RunProposal]:
+def list_commands(
+    programs: Iterable[BuiltProgram], sources: Sources, get_size: Callable[[str], int] = lambda _: 0
+) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
     Each program is tried without arguments. A program that is not a benchmark is also tried with inputs and other files
@@ -181,18 +192,32 @@ def list_commands(programs: Iterable[BuiltProgram], sources: Sources) -> list[Ru
             continue
         rank = _rank_program(program, project)[0]
         runs.append(RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST))
-        inputs = list_inputs(sources, program.name) if _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST else []
-        runs += [
+        inputs = list_inputs(sources, program.name, get_size) if _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST else []
+        input_runs = [
             RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
             for file in inputs
         ]
+        runs += input_runs
         if pair := find_input_pair(inputs):
             # Of programs that compare or combine files, which refuse one alone.
             runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
         if rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}:
-            stand_ins = (file for file in list_stand_ins(sources) if file not in inputs)
-            runs += [RunProposal(f"{start_command} {file}", stand_in_file=file) for file in stand_ins]
+            stand_ins = [
+                RunProposal(f"{start_command} {file}", stand_in_file=file)
+                for file in list_stand_ins(sources)
+                if file not in inputs
+            ]
+            runs += [
+                *(_add_expression(start_command, run) for run in input_runs),
+                *stand_ins,
+                *(_add_expression(start_command, run) for run in stand_ins),
+            ]
             runs += [
                 RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
             ]
     return runs
+
+
+def _add_expression(start_command: str, run: RunProposal) -> RunProposal:
+    """Return a command that gives its program an expression before the file, for programs that refuse a file alone."""
+    return replace(run, command=f"{start_command} {_ANY_EXPRESSION} {run.file}", needs_failures=True)

@@ -16,7 +16,9 @@ _FIRST_WEAK_RANK = 2
 """The first rank of commands that got no work of the project's own."""
 _MIN_ADDED_SHARE = 0.1
 """The smallest share of the faults of a start that an input has to add, to be more than a start."""
-_SLOW_SECONDS = 2.0
+_MIN_RANGE_RATIO = 10
+"""How many times wider the range of a count has to be than another one, to vary much more."""
+SLOW_SECONDS = 2.0
 """Seconds of an execution after which it is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
 """Seconds of all commands that worked, each executed once, after which no better one is looked for."""
@@ -96,8 +98,11 @@ def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
 
 
 def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
-    """Return whether the count of the first command repeats, and that of the second varies."""
-    return len(set(first_command.faults)) == 1 < len(set(second_command.faults))
+    """Return whether the count of the second command varies, and that of the first repeats or varies much less."""
+    first_range, second_range = (
+        max(command.faults) - min(command.faults) for command in (first_command, second_command)
+    )
+    return first_range * _MIN_RANGE_RATIO < second_range
 
 
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
@@ -114,9 +119,33 @@ def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedComman
     )
 
 
+def find_command_with_file(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> TriedCommand | None:
+    """Return a command of the chosen one's program that gets a file: itself, else one whose file is too small to show.
+
+    None if there is none that works, or if the file was not opened.
+    """
+    if chosen_command.run.file or not chosen_command.run.may_do_nothing:
+        return chosen_command
+    program = _get_program_or_script(chosen_command.run)
+    candidates = (other for other in tried if other.did_work and other.run.file)
+    return next(
+        (
+            other
+            for other in candidates
+            if _get_program_or_script(other.run) == program and _opens_other_files(other, chosen_command)
+        ),
+        None,
+    )
+
+
 def is_given_work(tried: TriedCommand) -> bool:
     """Return whether a command works that was given work by the project: a benchmark, or a program with an input."""
     return _rank(tried) < _FIRST_WEAK_RANK
+
+
+def has_input_of_its_own(tried: TriedCommand) -> bool:
+    """Return whether a command works that has some input, be it a test's or a stand-in, and does more than start."""
+    return bool(tried.faults) and _rank(tried) <= _FIRST_WEAK_RANK
 
 
 def _rank(tried: TriedCommand) -> int:
@@ -137,7 +166,7 @@ def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
 
     The faults of a shell that only opens a file for the program would be counted too.
     """
-    return " < " in tried.run.command, tried.seconds > _SLOW_SECONDS, len(set(tried.faults)) > 1
+    return " < " in tried.run.command, tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
 
 
 def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_program: str) -> bool:

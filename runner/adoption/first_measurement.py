@@ -126,6 +126,12 @@ class FirstMeasurement:
         def find_generator(name: str) -> str:
             return _find_load_generator(name, programs)
 
+        def get_size(file: str) -> int:
+            try:
+                return (tree / file).lstat().st_size
+            except OSError:
+                return 0
+
         names = find_known_servers(tree, self.sources.files, programs)
         server_proposals = [run for name in names if (run := propose_known_server(name, find_generator))]
         server_programs = {run.program for run in server_proposals}
@@ -134,7 +140,7 @@ class FirstMeasurement:
             for run in list_service_runs(self.sources, [program.name for program in programs])
             if run.program not in server_programs
         ]
-        other_proposals = list_commands(programs, self.sources)
+        other_proposals = list_commands(programs, self.sources, get_size)
         runs = [*server_proposals, *service_proposals, *proposal.runs, *other_proposals]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
         return runs or scripts.list_run_proposals(self.sources)
@@ -159,7 +165,7 @@ class FirstMeasurement:
             is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
             if is_bare and any(result.faults for result in earlier_results):
                 continue
-            if run.needs_failures and any(result.did_work for result in earlier_results):
+            if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
                 continue
             if run.may_do_nothing and any(is_given_work(result) for result in earlier_results):
                 continue

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
 from runner.adoption.sources import Sources, is_third_party
@@ -14,9 +14,17 @@ _INPUT_FOLDERS = tuple(
     re.compile(rf"(?:^|[/_.-])(?:{names})") for names in ("bench|perf", "example|sample|demo|corpus", "test|data")
 )
 """Folders in which projects keep inputs of their programs, those that ask for the most work first."""
+_DOCUMENT_FOLDER = re.compile(
+    r"(?:^|[/_.-])(?:bench[^/]*|perf[^/]*|(?:test[_-]?)?data|samples?|inputs?|corp(?:us|ora))(?:/|$)"
+)
+"""Folders whose documents are inputs, not about the project."""
 _MIN_SUFFIX_LETTERS = 2
 _MAX_FILES_OF_KIND = 6
+_MAX_LARGE_FILES = 2
+"""Of many files of a kind, how many are chosen because they are the largest: they ask for the most work."""
 _MAX_DATA_FILES = 2
+_MAX_INPUT_BYTES = 8 << 20
+"""A larger input probably takes too long."""
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
 _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
 """Inputs that a program is to refuse."""
@@ -40,12 +48,23 @@ def list_stand_ins(sources: Sources) -> list[str]:
     return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
 
 
-def list_inputs(sources: Sources, program: str) -> list[str]:
+def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] = lambda _: 0) -> list[str]:
     """Return files that the project keeps as inputs of a program, the most promising first.
 
     Those are files of the kind that the program, or else the project, is named after, such as ``.wren`` files for
-    ``wren_cli``; then the data of its benchmarks, examples and tests. A compiler whose name ends in ``cc`` reads C.
+    ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. A compiler whose name
+    ends in ``cc`` reads C.
+
+    Parameters
+    ----------
+    get_size
+        Returns the size of a file in bytes; of equals, the largest input comes first.
     """
+
+    def rank_size(file: str) -> int:
+        size = get_size(file)
+        return -size if size <= _MAX_INPUT_BYTES else 0
+
     name = PurePosixPath(program).name.lower()
     ranked = [(_rank_folder(file), file) for file in sources.files if _may_be_input(file)]
     files_of_kind = sorted(
@@ -55,11 +74,18 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
         and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
     )
     kept_inputs = [
-        (rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS
+        (rank, file)
+        for rank, file in ranked
+        if rank < len(_INPUT_FOLDERS) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
     ]
     frequency = Counter(_get_kind(file) for _, file in kept_inputs)
-    data_files = sorted(kept_inputs, key=lambda ranked_file: (-frequency[_get_kind(ranked_file[1])], *ranked_file))
-    selected = [*_select_spread_files(files_of_kind), *data_files[:_MAX_DATA_FILES]]
+    data_files = sorted(
+        kept_inputs,
+        key=lambda ranked_file: (
+            *(-frequency[_get_kind(ranked_file[1])], ranked_file[0], rank_size(ranked_file[1]), ranked_file[1]),
+        ),
+    )
+    selected = [*_select_files_of_kind(files_of_kind, rank_size), *data_files[:_MAX_DATA_FILES]]
     return list(dict.fromkeys(file for _, file in selected))
 
 
@@ -74,12 +100,17 @@ def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
-def _select_spread_files(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return a few of many files, of the best folders: from the whole alphabet, because neighbours are alike."""
+def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[str], int]) -> list[tuple[int, str]]:
+    """Return a few of many files, of the best folders: the largest, then some from the whole alphabet.
+
+    Neighbours in the alphabet are alike.
+    """
     best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
     if len(best) <= _MAX_FILES_OF_KIND:
         return ranked[:_MAX_FILES_OF_KIND]
-    return [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
+    large_files = sorted((item for item in best if rank_size(item[1])), key=lambda item: rank_size(item[1]))
+    spread_files = [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
+    return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
 
 
 def _may_be_input(file: str) -> bool:
@@ -92,9 +123,18 @@ def _get_kind(file: str) -> str:
     return PurePosixPath(file).suffix.removeprefix(".").lower()
 
 
+def _is_kept_document(file: str) -> bool:
+    """Return whether a file is a text that the project keeps for its programs to read."""
+    return _get_kind(file) in _DOCUMENTS and bool(_DOCUMENT_FOLDER.search(_get_folder(file)))
+
+
+def _get_folder(file: str) -> str:
+    return str(PurePosixPath(file).parent).lower()
+
+
 def _rank_folder(file: str) -> int:
     """Return the rank of a file's folder among the input folders, from 0; the last rank if it is none of them."""
-    folder = str(PurePosixPath(file).parent).lower()
+    folder = _get_folder(file)
     return next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
 
 

@@ -62,7 +62,7 @@ class RunProposal(Struct, frozen=True):
         Whether it is in a service file of the project (a systemd unit or a Dockerfile), so that it probably does not
         end.
     needs_failures
-        Whether it is tried only where the program has failed in all other ways, or has only printed its usage.
+        Whether it is tried only where the program has failed with each file, or has only printed its usage.
     http_error
         The HTTP status with which a server refuses what its load requests; 0 if it serves that.
     """
@@ -147,13 +147,18 @@ def make_serial(build: BuildProposal) -> BuildProposal | None:
     """Return a build that runs one job at a time; None if it does so already."""
     if JOBS_OPTION not in build.command:
         return None
-    return replace(build, command=_remove_shell(build.command.replace(f" {JOBS_OPTION}", "")))
+    return replace(build, command=build_shell_command(_get_steps(build.command).replace(f" {JOBS_OPTION}", "")))
 
 
-def _remove_shell(command: str) -> str:
-    """Return a command without a shell that it does not need."""
+def add_build_step(build: BuildProposal, step: str) -> BuildProposal:
+    """Return a build with one more step after those that it has."""
+    return replace(build, command=build_shell_command(*filter(None, (_get_steps(build.command), step))))
+
+
+def _get_steps(command: str) -> str:
+    """Return the steps of a command, without the shell that runs them."""
     prefix = "sh -c '"
-    return build_shell_command(command[len(prefix) : -1]) if command.startswith(prefix) else command
+    return command[len(prefix) : -1] if command.startswith(prefix) else command
 
 
 def build_shell_command(*steps: str) -> str:

@@ -26,6 +26,8 @@ _ONE_TARGET_HINT = (
     "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
     "its program with --run"
 )
+_MAX_REBUILD_SECONDS = 60
+"""A build that takes longer is not repeated for a larger input."""
 _ONLY_PRINTS_USAGE = ", but it only prints its usage"
 _NO_PROGRAM = "the build produces no executable program"
 
@@ -60,7 +62,7 @@ def choose_build_and_run(
     """Choose how to build the project and which command to measure. A command without faults could not be executed.
 
     If no program of a build works, the next build may install what the programs need, and another build system may
-    build other programs. If the programs only print a version or their usage, another build may provide benchmarks.
+    build other programs. If the programs only start, another build may provide benchmarks or tests.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import count_start_faults
+    from runner.adoption.command_choice import count_start_faults, find_command_with_file, has_input_of_its_own
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -90,16 +92,20 @@ def choose_build_and_run(
         tried = _try_commands(first_measurement, proposal, tree, run)
         failures += [result for result in tried if not result.faults]
         programs_start = any(result.faults for result in tried)
-        working_build = (proposal, tree, tried) if programs_start and working_build is None else working_build
-        if any(result.did_work for result in tried) or (programs_start and run):
+        if programs_start and (working_build is None or _is_better(tried, working_build[2])):
             working_build = (proposal, tree, tried)
+        if any(map(has_input_of_its_own, tried)) or (programs_start and run):
             break
-        proposals = [other for other in proposals if _may_run_more_work(other, proposal, programs_start=programs_start)]
+        proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
+    start_faults = count_start_faults(chosen_command, tried)
+    with_file = find_command_with_file(chosen_command, tried)
+    if with_file and (larger := _try_larger_input(first_measurement, proposal, tree, with_file)):
+        proposal, tree, chosen_command = larger
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
@@ -112,21 +118,60 @@ def choose_build_and_run(
             for name, value in variables.items()
         )
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
-    return BuildAndRunChoice(proposal, stable_command, tuple(failures), count_start_faults(chosen_command, tried))
+    return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults)
+
+
+def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
+    """Return whether the commands of a build do more than those of an earlier one."""
+    from runner.adoption.command_choice import has_input_of_its_own
+
+    return any(
+        any(map(does_more, tried)) and not any(map(does_more, earlier))
+        for does_more in (has_input_of_its_own, lambda result: result.did_work)
+    )
+
+
+def _try_larger_input(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
+) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
+    """Return a build that repeats a small input, its tree and the command; None if the program does no more work."""
+    from runner.adoption.larger_input import does_more_work, propose_larger_input
+    from runner.subject.build import BuildFailure
+
+    try:
+        larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
+        # The build is in the cache, and says how long it took.
+        if larger is None or first_measurement.build(proposal)[1].seconds > _MAX_REBUILD_SECONDS:
+            return None
+        build, run = larger
+        with show_activity("building with a larger input") as show_progress:
+            larger_tree, _ = first_measurement.build(build)
+            (tried, *_) = first_measurement.try_runs(build, [run], larger_tree, show_progress)
+    except (OSError, BuildFailure, FaultwatchError):
+        return None
+    if not does_more_work(tried, small):
+        return None
+    print_message(
+        f"  {run.command}: {_format_range(tried.faults)} minor faults; the build repeats {run.file} into this file"
+    )
+    return build, larger_tree, tried
 
 
 def _may_run_more_work(
-    other_proposal: "BuildProposal", built_proposal: "BuildProposal", *, programs_start: bool
+    other_proposal: "BuildProposal", built_proposal: "BuildProposal", tried: "list[TriedCommand]"
 ) -> bool:
     """Return whether another build may provide a program that does more work than those of a finished build.
 
     Parameters
     ----------
-    programs_start
-        Whether the programs start, but print only a version or their usage. Otherwise they fail.
+    tried
+        The commands of the finished build: they fail, print only a version or their usage, or only start.
     """
-    if programs_start and other_proposal.runs:
-        return other_proposal.runs != built_proposal.runs and not other_proposal.runs[0].may_do_nothing
+    if any(result.faults for result in tried) and other_proposal.runs:
+        promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
+        return other_proposal.runs != built_proposal.runs and promises_work
+    if any(result.did_work for result in tried):
+        return False
     # Another variant of the same programs would only take time. Another build system may build other programs.
     return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
 

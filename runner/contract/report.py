@@ -214,7 +214,11 @@ class Failure(Strict):
         text = _TERMINAL_CODE.sub("", self.log) if self.stage is Stage.RUN else ""
         # A log of both streams begins with the standard error, which says why; the titles of the streams say nothing.
         parts = ([line.strip() for line in part.splitlines()] for part in text.split("--- standard output\n", 1))
-        kept_lines = ([line for line in part if line and not line.startswith("--- standard error")] for part in parts)
+        # A line without letters or digits is drawn, such as the frame around a message.
+        kept_lines = (
+            [line for line in part if re.search(r"[^\W_]", line) and not line.startswith("--- standard error")]
+            for part in parts
+        )
         lines = next(filter(None, kept_lines), [])
         return f"{self.message}: {_find_reason_line(lines)[:200]}" if lines else self.message
 

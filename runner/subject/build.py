@@ -513,9 +513,9 @@ def run_build_command(
 
 
 def _name_missing_part(log: str, tree: Path) -> str:
-    """Return what a failed build lacks on this host and how to install it; empty if no package is known for it."""
+    """Return what a failed build lacks on this host and how to install it; empty if that is not known."""
     part = find_missing_dependency(log, {entry.name for entry in walk_tree(tree)})
-    return str(part) if part and part.packages else ""
+    return str(part) if part and (part.packages or part.update) else ""
 
 
 def _explain_missing_network(log: str) -> str:

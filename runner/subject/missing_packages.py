@@ -27,10 +27,13 @@ class MissingPart(NamedTuple):
         As the build names it.
     packages
         The packages that have it; None if they are not known.
+    update
+        How to get a version of a tool that is new enough, if this host's is not; empty if it lacks the part.
     """
 
     name: str
     packages: Packages | None
+    update: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} is missing: {self.remedy}"
@@ -38,6 +41,8 @@ class MissingPart(NamedTuple):
     @property
     def remedy(self) -> str:
         """How to install it."""
+        if self.update:
+            return self.update
         if self.packages is None:
             return f"install the package that provides {self.name}"
         return f"apt install {self.packages.debian}, or dnf install {self.packages.fedora}"
@@ -173,6 +178,19 @@ _CONFIGURE_ERROR = re.compile(
     r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"\brequires rustc (\d[\w.]*)"), "Rust", "run `rustup update`, or see https://rustup.rs"),
+    (re.compile(r"\brequires go >= (\d[\w.]*)"), "Go", "install it from https://go.dev/dl"),
+    (re.compile(r"\bCMake (\d[\w.]*) or higher is required"), "CMake", "run `pipx install cmake`"),
+    (re.compile(r"\bMeson version is \S+ but project requires >= ?(\d[\w.]*)"), "Meson", "run `pipx install meson`"),
+    (re.compile(r"\bAutoconf version (\d[\w.]*) or higher is required"), "Autoconf", "install a newer release of it"),
+    (
+        re.compile(r"\brequires a different Python: \S+ not in '>=(\d[\w.]*)"),
+        "Python",
+        "install it, and put it first into PATH of [build.environment]",
+    ),
+)
+"""What build tools say if a project requires a newer version of one, its name, and how to get that version."""
 _ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}
 """Names that an error may contain without naming a package."""
 _COMPILER = re.compile(
@@ -196,6 +214,19 @@ def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPar
     files
         The files of the project. A header that is one of them is not missing on this host.
     """
+    return _find_old_tool(log) or _find_absent_part(log, files)
+
+
+def _find_old_tool(log: str) -> MissingPart | None:
+    """Return the tool of which a project requires a newer version than this host has; None if the log names none."""
+    matches = ((pattern.search(log), tool, update) for pattern, tool, update in _OLD_TOOLS)
+    return next(
+        (MissingPart(f"{tool} {match[1]} or later", None, update) for match, tool, update in matches if match), None
+    )
+
+
+def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
+    """Return the header, tool, compiler or library that a build did not find; None if the log names none."""
     if match := _HEADER.search(log):
         header = str(match[1] or match[2])
         own_names = {PurePosixPath(file).name for file in files}

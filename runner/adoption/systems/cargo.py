@@ -21,10 +21,17 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if not sources.has("Cargo.toml"):
         return []
     manifest = _read_manifest(sources)
-    package = manifest.get("package")
-    oldest_version = package.get("rust-version") if isinstance(package, dict) else None
-    min_versions = {"cargo": oldest_version} if isinstance(oldest_version, str) else {}
+    oldest_version = _find_oldest_version(manifest)
+    min_versions = {"cargo": oldest_version} if oldest_version else {}
     return [replace(proposal, min_versions=min_versions) for proposal in _list_proposals(sources, manifest)]
+
+
+def _find_oldest_version(manifest: dict[str, Any]) -> str:
+    """Return the oldest version of Rust that a package, or else its workspace, requires; empty if neither says it."""
+    workspace = manifest.get("workspace")
+    packages = manifest.get("package"), workspace.get("package") if isinstance(workspace, dict) else None
+    versions = (package.get("rust-version") for package in packages if isinstance(package, dict))
+    return next((version for version in versions if isinstance(version, str)), "")
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:

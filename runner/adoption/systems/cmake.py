@@ -10,7 +10,7 @@ _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNOREC
 _FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
 _BENCHMARKS = re.compile(r"BENCH")
 _EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
-_PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$")
+_PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
 
 
 def propose(sources: Sources) -> list[BuildProposal]:

@@ -23,6 +23,9 @@ _SCRIPTS_DEPTH = MAX_DEPTH + 1
 """Scripts without a package come after all builds: they may only help to develop a project in another language."""
 _PYTHON = "venv/bin/python"
 _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
+_TEST = re.compile(r"(?:^|/)tests?/test_[\w-]+\.py$")
+_TEST_GROUPS = ("test", "tests", "testing")
+"""Names of the packages that tests require."""
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
 _MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
@@ -57,7 +60,43 @@ def propose(sources: Sources) -> list[BuildProposal]:
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
         builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
-    return builds
+    return [*builds, *_propose_tests(sources, project, editable, [".", *required])]
+
+
+def _propose_tests(
+    sources: Sources, project: dict[str, Any], editable: str, packages: list[str]
+) -> list[BuildProposal]:
+    """Propose to run the tests of a package with pytest: of a library without benchmarks, they call most of its code.
+
+    Parameters
+    ----------
+    editable
+        The option with which pip installs the package.
+    packages
+        The package and what its build requires.
+    """
+    folders = {str(PurePosixPath(file).parent) for file in sources.files if _TEST.search(file)}
+    outer_folders = sorted(
+        (folder for folder in folders if not is_third_party(f"{folder}/x")), key=lambda path: path.count("/")
+    )
+    if not outer_folders:
+        return []
+    # A package that is installed elsewhere must not be found in its sources, where its extensions are not built.
+    python = _PYTHON if editable else f"{_PYTHON} -P"
+    run = RunProposal(
+        f"{python} -m pytest -q -p no:cacheprovider -o addopts= {outer_folders[0]}", may_do_nothing=True, is_test=True
+    )
+    required = ["pytest", *_list_test_requirements(project)]
+    *_, build = _propose_environments("", f"{editable}. {' '.join(required)}", (run,), [*packages, *required])
+    return [replace(build, builds_tests=True)]
+
+
+def _list_test_requirements(project: dict[str, Any]) -> list[str]:
+    """Return the packages that the tests of a project require, each quoted for a shell."""
+    table = project.get("project")
+    groups = table.get("optional-dependencies") if isinstance(table, dict) else None, project.get("dependency-groups")
+    lists = (group.get(name) for group in groups if isinstance(group, dict) for name in _TEST_GROUPS)
+    return _quote_requirements(next((names for names in lists if isinstance(names, list)), []))
 
 
 def _needs_git(sources: Sources) -> bool:
@@ -138,9 +177,13 @@ def _list_build_requirements(project: dict[str, Any]) -> list[str]:
     """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
     required = system.get("requires") if isinstance(system, dict) else None
-    names = required if isinstance(required, list) else ["setuptools", "wheel"]
+    return _quote_requirements(required if isinstance(required, list) else ["setuptools", "wheel"])
+
+
+def _quote_requirements(requirements: list[Any]) -> list[str]:
+    """Return packages, each quoted for a shell, without those that cannot be quoted."""
     # A marker can be written with either kind of quotes; single ones surround the whole command.
-    quoted_names = [str(name).replace("'", '"') for name in names]
+    quoted_names = [name.replace("'", '"') for name in requirements if isinstance(name, str)]
     return [
         json.dumps(name) for name in quoted_names if name.isprintable() and not any(sign in name for sign in "$`\\{}")
     ]

@@ -21,6 +21,7 @@ def tried(command: str, *faults: int) -> TriedCommand:
         ([tried("./x", 350, 360, 370), tried("./x README", 375, 380, 385)], "./x"),
         ([tried("./x", 350, 360, 370), tried("./x README", 900, 905, 910)], "./x README"),
         ([tried("./fd", 316, 345, 330), tried("./fd README", 320, 320, 320)], "./fd README"),
+        ([tried("./fd LICENSE", 2369, 2504, 2400), tried("./fd README", 2415, 2416, 2416)], "./fd README"),
         ([tried("./x"), tried("./x --help", 9, 9, 9)], "./x --help"),
         ([tried("./bench", 5, 5, 5), tried("./y README", 9, 9, 9)], "./bench"),
     ],

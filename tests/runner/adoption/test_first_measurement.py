@@ -110,6 +110,8 @@ def test_two_inputs_at_once_are_tried_only_where_one_fails(monkeypatch: pytest.M
     assert [result.run.command for result in results if result.faults] == ["./x t/a t/b"]
     results = fake_trial({"./x t/a": works, "./x t/a t/b": works}, monkeypatch)
     assert "./x t/a t/b" not in [result.run.command for result in results]
+    results = fake_trial({"./x": works, "./x t/a t/b": works}, monkeypatch)
+    assert "./x t/a t/b" in [result.run.command for result in results], "it may only start without a file"
 
 
 def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,22 @@ def test_of_many_inputs_a_few_are_tried_from_the_whole_alphabet() -> None:
     assert [file.removeprefix("bench/b")[0] for file in chosen[:6]] == [*"acegik"]
 
 
+def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() -> None:
+    files = dict.fromkeys((f"bench/b{letter}.wren" for letter in "abcdefghijkl"), "")
+    sizes = {"bench/bb.wren": 2000, "bench/bl.wren": 1000, "bench/bk.wren": 1 << 30}
+    chosen = list_inputs(listing(files, "wren"), "wren", lambda file: sizes.get(file, 0))
+    assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"blaceg"]
+    data = listing(dict.fromkeys(("bench/a.json", "bench/b.json", "bench/large.json"), ""))
+    assert list_inputs(data, "./parse", len) == ["bench/large.json", "bench/a.json"]
+
+
+def test_a_document_is_an_input_if_it_is_kept_with_the_data_of_benchmarks_or_tests() -> None:
+    files = dict.fromkeys(("bench/README.md", "bench/samples/lorem.md", "test/spec.md", "docs/guide.md"), "")
+    assert list_inputs(listing(files, "render"), "./render") == ["bench/samples/lorem.md"]
+    files = dict.fromkeys(("tests/testdata/alice.txt", "tests/CMakeLists.txt", "tests/database/notes.txt"), "")
+    assert list_inputs(listing(files, "pack"), "./pack") == ["tests/testdata/alice.txt"]
+
+
 def test_a_pair_of_inputs_is_of_one_kind_and_folder() -> None:
     assert find_input_pair(["test/a.fa", "bench/b.fa", "test/c.fq", "test/d.fa"]) == ("test/a.fa", "test/d.fa")
     assert find_input_pair(["test/a.fa", "bench/b.fa"]) is None

@@ -80,6 +80,44 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
 
 
+def test_a_package_that_is_only_imported_gives_way_to_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported = RunProposal('venv/bin/python -c "import x"', may_do_nothing=True)
+    tests = RunProposal("venv/bin/python -m pytest tests", may_do_nothing=True, is_test=True)
+    builds = [
+        *(BuildProposal("Python", name, runs=(imported,)) for name in ("offline", "online")),
+        BuildProposal("Make", "make"),
+        BuildProposal("Python", "tests", runs=(tests,)),
+    ]
+    host = Host({("offline", imported.command): (5, 5), ("tests", tests.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "tests: venv/bin/python -m pytest tests"
+    assert host.built == ["offline", "tests"]
+    host = Host({("offline", imported.command): (5, 5)})
+    assert choose(host, monkeypatch, *builds) == f"offline: {imported.command}", "the tests fail"
+
+
+def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 16))
+    build = BuildProposal("Make", "make", runs=(RunProposal("./x a.md", input_file="a.md"),))
+    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (700, 700)})
+    assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md"
+    host = Host({("make", "./x a.md"): (70, 70), (larger, "./x faultwatch-input.md"): (75, 75)})
+    assert choose(host, monkeypatch, build) == "make: ./x a.md"
+    start = RunProposal("./x", may_do_nothing=True)
+    host.counts = {("make", "./x"): (70, 70), ("make", "./x a.md"): (70, 70)}
+    host.counts[(larger, "./x faultwatch-input.md")] = (700, 700)
+    build = BuildProposal("Make", "make", runs=(start, *build.runs))
+    assert choose(host, monkeypatch, build) == f"{larger}: ./x faultwatch-input.md", "the small one did not show"
+    host.counts[("make", "./x a.md")] = (7000, 7000)
+    host.built.clear()
+    choose(host, monkeypatch, build)
+    assert host.built == ["make"]
+
+
 class SlowHost(Host):
     """Takes too long for the builds of some names."""
 

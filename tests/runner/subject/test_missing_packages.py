@@ -16,6 +16,27 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
     ("log", "sentence"),
     [
         (MAKE, "bison is missing: apt install bison, or dnf install bison"),
+        (
+            "      grep-regex@0.1.14 requires rustc 1.96\n",
+            "Rust 1.96 or later is missing: run `rustup update`, or see https://rustup.rs",
+        ),
+        (
+            "  CMake 3.31 or higher is required.  You are running version 3.25.1\n",
+            "CMake 3.31 or later is missing: run `pipx install cmake`",
+        ),
+        (
+            "go: go.mod requires go >= 1.27 (running go 1.26.8; GOTOOLCHAIN=local)\n",
+            "Go 1.27 or later is missing: install it from https://go.dev/dl",
+        ),
+        (
+            "meson.build:1:0: ERROR: Meson version is 1.0.1 but project requires >= 1.3\n",
+            "Meson 1.3 or later is missing: run `pipx install meson`",
+        ),
+        (
+            "ERROR: Package 'x' requires a different Python: 3.11.2 not in '>=3.12'\n",
+            "Python 3.12 or later is missing: install it",
+        ),
+        ("configure.ac:3: error: Autoconf version 2.72 or higher is required\n", "Autoconf 2.72 or later is missing"),
         ("sh: 1: aclocal: not found\n", "aclocal is missing: apt install automake, or dnf install automake"),
         ("./x.sh: line 3: frobnicate: command not found\n", "frobnicate is missing: install the package that provides"),
         (GCC.format("zlib.h", "zlib.h"), "zlib.h is missing: apt install zlib1g-dev, or dnf install zlib-devel"),

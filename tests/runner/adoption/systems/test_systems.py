@@ -16,6 +16,12 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert tests == [False, False, False, True], "this is built where programs of another only start"
 
 
+def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
+    *_, programs = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(S_DEVELOPER_MODE "t" OFF)\n'}))
+    assert "-DS_DEVELOPER_MODE=ON" in programs.command
+    assert programs.builds_tests
+
+
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
     (proposal, *_) = cmake.propose(listing({"build/cmake/CMakeLists.txt": "project(lz C)", "lib/lz.c": ""}))
     assert "-S build/cmake -B _build " in proposal.command
@@ -110,6 +116,13 @@ def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     program = cargo.propose(listing(files | {"src/main.rs": ""}))
     assert program[0].command == "cargo build --release --locked"
     assert program[1] == library[0]
+
+
+def test_a_package_may_inherit_the_version_of_rust_from_its_workspace() -> None:
+    inheriting = '[package]\nname = "x"\nrust-version.workspace = true\n[workspace.package]\nrust-version = "1.96"\n'
+    for manifest in (inheriting, '[workspace.package]\nrust-version = "1.96"\n', '[package]\nrust-version = "1.96"\n'):
+        (proposal, *_) = cargo.propose(listing({"Cargo.toml": manifest, "src/main.rs": ""}))
+        assert proposal.min_versions == {"cargo": "1.96"}
 
 
 def test_cargo_finds_a_benchmark_library_that_some_platforms_use() -> None:
@@ -232,6 +245,27 @@ def test_python_modules_without_a_package_are_imported() -> None:
     commands = [run.command for run in python.propose(listing(files))[0].runs]
     modules = ["fastjson", "plain", "more", "fast_json"]
     assert commands == [f'venv/bin/python -c "import {name}"' for name in modules]
+
+
+def test_the_tests_of_a_python_package_are_run_with_what_they_require() -> None:
+    project = '[project]\nname = "p"\noptional-dependencies.test = ["hypothesis>=6"]\n'
+    files = {"pyproject.toml": project, "p/__init__.py": "", "tests/test_p.py": "", "tests/more/test_q.py": ""}
+    assert not [run for proposal in python.propose(listing(files))[:-1] for run in proposal.runs if run.is_test]
+    tests = python.propose(listing(files))[-1]
+    (run,) = tests.runs
+    assert run.command == "venv/bin/python -m pytest -q -p no:cacheprovider -o addopts= tests"
+    assert run.is_test
+    assert '--no-index -e . pytest "hypothesis>=6" || ' in tests.command
+    assert tests.environment == {"PIP_FIND_LINKS": "{home}/.cache/faultwatch/pip"}
+    del files["tests/test_p.py"], files["tests/more/test_q.py"]
+    assert not any(run.is_test for proposal in python.propose(listing(files)) for run in proposal.runs)
+
+
+def test_tests_find_the_installed_package_rather_than_sources_without_its_extension() -> None:
+    project = '[build-system]\nbuild-backend = "mesonpy"\n'
+    tests = python.propose(listing({"pyproject.toml": project, "p/__init__.py": "", "p/tests/test_p.py": ""}))[-1]
+    assert tests.runs[0].command == "venv/bin/python -P -m pytest -q -p no:cacheprovider -o addopts= p/tests"
+    assert "--no-index . pytest || " in tests.command
 
 
 def test_benchmarks_among_the_tests_are_tried_and_what_pytest_reads_is_not() -> None:

@@ -1,0 +1,51 @@
+"""Makes a larger input of a small one, by repeating it, so that a program does more than start."""
+
+import re
+from pathlib import PurePosixPath
+
+from msgspec.structs import replace
+
+from runner.adoption.command_choice import SLOW_SECONDS
+from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
+from runner.adoption.tried_command import TriedCommand
+
+_FEW_FAULTS = 5000
+"""Faults of an execution below which a start is a large part of it: programs with a runtime take 3,000 to start."""
+_LARGE_BYTES = 1 << 20
+_MAX_SECONDS = 20.0
+"""Seconds of all executions that a larger input replaces; fewer if a start takes most of each."""
+_MIN_ROUNDS = 10
+_MIN_RATIO = 2
+"""How many times the faults of the small input the larger one has to take, to be worth its build step."""
+
+
+def propose_larger_input(
+    build: BuildProposal, tried: TriedCommand, size: int
+) -> tuple[BuildProposal, RunProposal] | None:
+    """Return a build that repeats the file of a command, and the command with that; None if that is of no use.
+
+    Parameters
+    ----------
+    size
+        The size of the file in bytes.
+    """
+    run = tried.run
+    if not (run.file and size and tried.did_work and min(tried.faults) < _FEW_FAULTS) or run.is_server:
+        return None
+    rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / max(tried.seconds, 0.001)))
+    larger_file = f"faultwatch-input{PurePosixPath(run.file).suffix}"
+    command, number = re.subn(rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])", larger_file, run.command)
+    if rounds < _MIN_ROUNDS or number != 1:
+        return None
+    step = f"for round in $(seq {rounds}); do cat {run.file}; done > {larger_file}"
+    return add_build_step(build, step), replace(run, command=command)
+
+
+def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
+    """Return whether the larger input works, asks for much more, is quick, and does not make an exact count vary."""
+    return (
+        larger.did_work
+        and larger.seconds <= SLOW_SECONDS
+        and min(larger.faults) >= _MIN_RATIO * min(small.faults)
+        and (len(set(larger.faults)) == 1 or len(set(small.faults)) > 1)
+    )

@@ -1,0 +1,56 @@
+import pytest
+
+from runner.adoption.larger_input import does_more_work, propose_larger_input
+from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.tried_command import TriedCommand
+
+MAKE = BuildProposal("Make", "sh -c 'make -j$(nproc)'")
+SMALL = TriedCommand(RunProposal("./x -f bench/a.md", input_file="bench/a.md"), (70, 70), seconds=0.002)
+
+
+def test_a_small_input_is_repeated_by_the_build() -> None:
+    proposed = propose_larger_input(MAKE, SMALL, 10_000)
+    assert proposed
+    build, run = proposed
+    assert build.command == (
+        "sh -c 'make -j$(nproc) && for round in $(seq 104); do cat bench/a.md; done > faultwatch-input.md'"
+    )
+    assert (run.command, run.input_file) == ("./x -f faultwatch-input.md", "bench/a.md")
+    nothing_to_build = propose_larger_input(BuildProposal("scripts", ""), SMALL, 10_000)
+    assert nothing_to_build
+    assert nothing_to_build[0].command.startswith("sh -c 'for round")
+
+
+def test_a_program_that_reads_its_standard_input_gets_the_larger_one_there() -> None:
+    reading = TriedCommand(RunProposal("sh -c 'exec ./x < t/a.json'", input_file="t/a.json"), (70, 70))
+    proposed = propose_larger_input(MAKE, reading, 10_000)
+    assert proposed
+    assert proposed[1].command == "sh -c 'exec ./x < faultwatch-input.json'"
+
+
+@pytest.mark.parametrize(
+    ("tried", "size"),
+    [
+        (TriedCommand(RunProposal("./x"), (70, 70)), 10_000),
+        (TriedCommand(SMALL.run, (7000, 7000)), 10_000),
+        (TriedCommand(SMALL.run, (70, 70), prints_usage=True), 10_000),
+        (TriedCommand(SMALL.run, (70, 70), seconds=3), 10_000),
+        (TriedCommand(RunProposal("./x t/a t/b", input_file="t/c"), (70, 70)), 10_000),
+        (SMALL, 900_000),
+        (SMALL, 0),
+    ],
+)
+def test_nothing_is_repeated_without_a_small_input_or_where_it_takes_too_long(tried: TriedCommand, size: int) -> None:
+    assert propose_larger_input(MAKE, tried, size) is None
+
+
+def test_a_larger_input_is_worth_its_step_only_if_it_takes_many_more_faults_and_they_repeat() -> None:
+    def take(*faults: int, seconds: float = 0.1) -> TriedCommand:
+        return TriedCommand(SMALL.run, faults, seconds=seconds)
+
+    assert does_more_work(take(700, 700), SMALL)
+    assert not does_more_work(take(), SMALL), "it is refused"
+    assert not does_more_work(take(80, 80), SMALL)
+    assert not does_more_work(take(700, 700, seconds=5), SMALL)
+    assert not does_more_work(take(700, 701), SMALL)
+    assert does_more_work(take(700, 701), take(70, 71))
