@@ -71,7 +71,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
 
     def make_app() -> Flask:
-        app = _make_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
+        app = _make_app_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
         with app.app_context():
             database = app_resources.get_database()
         background.append(
@@ -94,18 +94,18 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     _Server(make_app, listener, config.workers, when_ready, worker_exit).run()
 
 
-def _make_when_database_answers(config: Config) -> Flask:
-    """Make an application, and wait for its database where that is away.
+def _make_app_when_database_answers(config: Config) -> Flask:
+    """Make an application; while its database cannot be reached, wait and try again.
 
-    gunicorn ends the whole service where a new worker fails. A database that is started again must not do that.
+    gunicorn ends the whole service if a new worker fails, so a restart of the database must not make a worker fail.
     """
     is_reported = False
     while True:
         try:
-            # A machine that serves goes on when another one brings a newer version: its workers may be replaced.
+            # Another machine may have upgraded the database. This one keeps serving, also with new workers.
             return create_app(config, accepts_newer=True)
         except (ServiceError, SQLAlchemyError) as error:
-            # The upgrade explains errors of the database.
+            # The upgrade wraps an error of the database in a ServiceError: its cause tells what happened.
             if not is_unreachable(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):
                 raise
             if not is_reported:

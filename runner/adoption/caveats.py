@@ -25,7 +25,10 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
 
 
 def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
-    """Return that a command does little more than start; empty if its input, if any, adds enough faults to a start."""
+    """Return why a command does little more than start; empty if nothing shows that.
+
+    Either it has an input that adds few faults to those of a start, or it has none. A test works without an input.
+    """
     run = tried.run
     if run.input_file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults

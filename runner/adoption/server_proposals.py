@@ -298,7 +298,9 @@ def list_exposed_ports(text: str) -> list[int]:
     lines = [line.split() for line in _join_lines(text)]
     words = [word for line in lines if line and line[0].upper() == "EXPOSE" for word in line[1:]]
     return [
-        int(port) for word in words if (port := word.removesuffix("/tcp")).isdecimal() and 0 < int(port[:6]) < 65_536
+        int(port)
+        for word in words
+        if (port := word.removesuffix("/tcp")).isdecimal() and len(port) <= 5 and 0 < int(port) < 65_536
     ]
 
 

@@ -91,7 +91,7 @@ def command(
         workload, repository, base, head, name=workload_name, parameter_choices=parameter_choices, case_names=case_names
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
-        # If base lacks something, head is measured alone.
+        # Refuse a head of which the clone lacks a part. If a part of base is missing, head is measured alone.
         find_complete_revision(ends.repository, plan.files.head, ends.measured_commit)
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check()
@@ -101,7 +101,13 @@ def command(
             patient_service = service.connect_patiently(print_message, turn.pause)
             compared_commits = (ends.base, ends.measured_commit)
             results = compare_cases(
-                *(patient_service, ends.repository, judge, workbench, compared_commits, plan.case_pairs, samples),
+                patient_service,
+                ends.repository,
+                judge,
+                workbench,
+                compared_commits,
+                plan.case_pairs,
+                samples,
                 may_use_stored_base=may_use_stored_base,
                 explain=explain,
             )

@@ -130,9 +130,9 @@ def show_drifts(
         console.print(f"{len(suspected_drifts) - _MAX_SUSPECTED} more are suspected.", highlight=False)
     for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
-        # A zero baseline has no percentage.
         standing_text = "  within its budget" if drift.get("within_budget") else ""
         standing_text += f"  {describe_standing(drift)}"
+        # A zero baseline has no percentage.
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
             f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "

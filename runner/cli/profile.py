@@ -149,14 +149,16 @@ class _Steps:
     def __init__(self, activity: Activity, profiles: int) -> None:
         self._activity = activity
         self._total_steps = _STEPS_PER_PROFILE * profiles
-        self._names: list[str] = []
+        self._n_started = 0
 
     def __call__(self, text: str) -> None:
+        """Show the step that starts; if there was one before it, that has ended."""
         self._activity(text)
-        self._names.append(text)
-        if len(self._names) > 1:
+        self._n_started += 1
+        if self._n_started > 1:
             self._activity.advance()
-        self._activity.set_remaining(max(1, self._total_steps - len(self._names) + 1))
+        # The step that starts remains, even if there are more steps than expected.
+        self._activity.set_remaining(max(1, self._total_steps - self._n_started + 1))
 
 
 def _raise_if_refused(reasons: list[str]) -> None:

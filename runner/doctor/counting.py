@@ -37,7 +37,7 @@ def require_measurable() -> None:
     FaultwatchError
         It cannot; the message says what prevents it and how to allow it.
     """
-    get_counting_scope()
+    get_counting_scope()  # raises if there is none
 
 
 def get_counting_scope() -> Scope:

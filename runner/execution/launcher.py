@@ -214,7 +214,7 @@ class Launch:
             pass
 
     def describe_outlived(self) -> str:
-        """Return that processes of the program kept running, as the second half of a sentence; empty if none did."""
+        """Return which processes of the program kept running, as the second half of a sentence; empty if none did."""
         return f"ended, but processes that it started kept running: {self.outlived}" if self.outlived else ""
 
     def close(self) -> None:

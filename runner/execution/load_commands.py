@@ -21,6 +21,8 @@ from runner.execution.launcher import CREDENTIALS, GO_ON
 
 _MAX_ORDER_BYTES = 190_000
 """Bytes of a command with its variables; ``launcher.c`` has room for a little more."""
+_MAX_KILL_SECONDS = 5
+"""How long to wait for the end of a command that is killed."""
 
 
 class CommandResult(Struct, frozen=True):
@@ -123,7 +125,7 @@ class LoadCommands:
             try:
                 has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
                 if not has_ended:
-                    self._kill(program)
+                    self._kill_command(program)
                 # What it printed last is read by now, or in the next rounds.
                 program.wait_until(lambda: all(stream.is_at_end for stream in streams.outputs), time.monotonic() + 0.2)
             finally:
@@ -143,12 +145,13 @@ class LoadCommands:
         self._channel.close()
         self._launcher_end.close()
 
-    def _kill(self, program: BackgroundProgram) -> None:
+    def _kill_command(self, program: BackgroundProgram) -> None:
+        """Tell the launcher to kill the running command, and wait until it reports the command's end."""
         try:
             self._channel.send(b"kill\0")
         except OSError:
-            return
-        program.wait_until(lambda: self._end_status is not None, time.monotonic() + 5)
+            return  # The launcher has ended, so nobody reports the end.
+        program.wait_until(lambda: self._end_status is not None, time.monotonic() + _MAX_KILL_SECONDS)
 
     def __enter__(self) -> Self:
         return self

@@ -100,7 +100,7 @@ def _measure_case(trial: Trial, sampling: Sampling, progress: Callable[[], None]
 def _preload_report_models() -> None:
     """Import what reports need while a program runs in the warm-up."""
     Report.model_rebuild()
-    get_version()
+    get_version()  # remembers the version
 
 
 def _is_caused_by_revision(error: Exception) -> bool:

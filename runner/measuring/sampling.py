@@ -23,6 +23,10 @@ MIN_SAMPLES_FOR_OUTLIERS = 8
 """Number of samples below which no outliers of a noisy metric are marked."""
 _SIGMA_PER_DEVIATION = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
+_MAX_SAMPLES = 10
+"""Samples of a case at most, if its workload does not say."""
+_MAX_SAMPLES_WITH_PRECISION = 100
+"""The same for a workload that gives a noisy metric a precision."""
 
 
 class Sampling(Struct, frozen=True):
@@ -42,7 +46,7 @@ class Sampling(Struct, frozen=True):
     """
 
     min_samples: int = 2
-    max_samples: int = 10
+    max_samples: int = _MAX_SAMPLES
     precision: Mapping[str, float] = field(default_factory=dict)
     expected: Mapping[str, Number] = field(default_factory=dict)
 
@@ -50,12 +54,21 @@ class Sampling(Struct, frozen=True):
     def from_workload(
         cls, workload: Workload, sample_count: int | None = None, expected: Mapping[str, Number] | None = None
     ) -> Self:
-        """Return the sampling that a workload asks for, or a fixed number of samples."""
+        """Return the sampling that a workload asks for, or a fixed number of samples.
+
+        Parameters
+        ----------
+        sample_count
+            The fixed number; None for what the workload asks for.
+        expected
+            See :class:`Sampling`. A fixed number of samples is taken whatever is expected.
+        """
         if sample_count is not None:
             return cls(min_samples=sample_count, max_samples=sample_count)
         precision = workload.metrics.precision
         min_samples = workload.workload.samples
-        max_samples = workload.workload.max_samples or (100 if precision else 10)
+        default_max_samples = _MAX_SAMPLES_WITH_PRECISION if precision else _MAX_SAMPLES
+        max_samples = workload.workload.max_samples or default_max_samples
         return cls(min_samples, max(min_samples, max_samples), precision, expected or {})
 
     def sample_all_unless_expected(self) -> Self:

@@ -159,16 +159,13 @@ class CountedProgram:
             return outlived
         return ProgramResult(ending.status, "", "", program_result.seconds, program_result.deadline).problem
 
-    def make_program_result(self, program_result: ProgramResult) -> ProgramResult:
+    def make_program_result(self, launcher_result: ProgramResult) -> ProgramResult:
         """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
-        problem = self._guard.problem if self._guard else ""
-        ending = self.launch.ending
-        has_own_status = ending is not None and program_result.status is not None  # None: it was ended at the deadline
-        return replace(
-            program_result,
-            explanation=problem,
-            status=ending.status if ending and has_own_status else program_result.status,
-        )
+        status, ending = launcher_result.status, self.launch.ending
+        # A launcher without a status was ended at the deadline: then the program has none either.
+        if status is not None and ending is not None:
+            status = ending.status
+        return replace(launcher_result, explanation=self._guard.problem if self._guard else "", status=status)
 
     def _attach_counters(self, pid: int) -> None:
         """Attach everything that counts to a program that is about to start."""

@@ -31,12 +31,16 @@ from runner.perf.lost_programs import LostPrograms
 def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost: LostPrograms) -> str:
     """Return why the count of perf is not right, as the second half of a sentence; empty if it is.
 
+    Only ``lost`` decides that. The two counts may differ although perf lost nothing; they illustrate the sentence.
+
     Parameters
     ----------
     perf_faults
         The faults, minor and major, that perf counted.
     kernel_faults
         The faults in the larger of the kernel's own accounts.
+    lost
+        The programs of the execution that perf lost.
     """
     counts = f"perf counted {perf_faults:,} faults, the kernel's account has {kernel_faults:,}"
     if lost.names:

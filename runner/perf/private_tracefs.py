@@ -15,17 +15,20 @@ _TIMEOUT_SECONDS = 10.0
 
 def build_tracefs_prefix() -> tuple[str, ...]:
     """Return the words before a perf that records tracepoints: none if tracefs is mounted, or cannot be."""
-    return _PREFIX if _list_own_tracepoints() else ()
+    return _PREFIX if _list_private_tracepoints() else ()
 
 
 def has_private_tracepoint(name: str) -> bool:
     """Return whether a tracepoint, ``syscalls:sys_enter_mmap``, can be read once tracefs is mounted for perf alone."""
-    return name.replace(":", "/", 1) in _list_own_tracepoints()
+    return name.replace(":", "/", 1) in _list_private_tracepoints()
 
 
 @lru_cache
-def _list_own_tracepoints() -> frozenset[str]:
-    """Return the tracepoints of system calls and exceptions in a tracefs of perf's own; none where it has no need."""
+def _list_private_tracepoints() -> frozenset[str]:
+    """Return the tracepoints of system calls and exceptions in a tracefs that is mounted for perf alone.
+
+    There are none if the host has mounted tracefs, so that perf needs no other, or if this user cannot mount it.
+    """
     if os.geteuid() != 0 or any(folder.is_dir() for folder in _TRACEFS_FOLDERS):
         return frozenset()
     list_names = "cd /sys/kernel/tracing/events && ls -d syscalls/sys_enter_* exceptions/*"

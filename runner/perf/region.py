@@ -128,13 +128,10 @@ class Region:
     ) -> None:
         if self._perf is not None:
             self._perf.close()
-        for descriptor in (
-            *(self._commands, self._program_control, self._program_ack, self._acks),
-            *(CONTROL_FD, ACK_FD),
-        ):
+        pipe_ends = (self._commands, self._program_control, self._program_ack, self._acks)
+        for descriptor in (*pipe_ends, CONTROL_FD, ACK_FD):
             with suppress(OSError):
-                if descriptor >= 0:
-                    os.close(descriptor)
+                os.close(descriptor)
 
     def _attach(self, pid: int) -> AttachedPerf:
         """Attach perf and its recorders to the program at its first command."""

@@ -306,7 +306,7 @@ class AnatomyBuilder(Struct):
             try:
                 arguments = parse_arguments(event.text)
                 if name == "brk" and self.attached_late and event.pid not in self._heap_ends:
-                    self._find_heap_end(event.pid)
+                    self._record_heap_end(event.pid)
                 byte_count = self._get_pages(event.pid).record_call(name, arguments)
                 if name == "mremap":
                     self._open_mremaps[event.tid] = arguments
@@ -338,7 +338,7 @@ class AnatomyBuilder(Struct):
         mappings.add(mapping.move(old_start, new_start, new_size))
         self._get_pages(event.pid).move_pages(old_start, min(old_size, new_size), new_start)
 
-    def _find_heap_end(self, pid: int) -> None:
+    def _record_heap_end(self, pid: int) -> None:
         """Record the end of the heap from its mapping, because the calls that moved it came before the recording."""
         end = max((mapping.end for mapping in self._get_mappings(pid) if mapping.memory is Memory.HEAP), default=0)
         if end:

@@ -46,6 +46,7 @@ class LineFolder:
 
 
 def _read_file(folder: int, name: str, max_bytes: int) -> bytes:
+    """Return the start of a regular file; empty if it is none, or cannot be read. Links are not followed."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:

@@ -59,6 +59,7 @@ class LineCounter:
         return self._trace_line
 
     def _trace_line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Move to each line of a function and, when it returns, to the nearest caller of the program's own."""
         if event == "line":
             self._move_to(frame)
         elif event == "return":

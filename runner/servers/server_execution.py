@@ -297,6 +297,7 @@ class ServerExecution:
         return self._make_sample()
 
     def _looks_ready(self) -> bool:
+        """Return whether the server has printed its ready line or, without one, listens on its port and socket."""
         process = self._counted_program.launch.program
         if process is None or not self._counted_program.launch.is_started:
             return False
@@ -308,6 +309,7 @@ class ServerExecution:
         )
 
     def _describe_unready(self) -> str:
+        """Return which sign of being ready is missing, as a clause."""
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
         placeholders = list_server_placeholders(self._server)
@@ -316,6 +318,7 @@ class ServerExecution:
         )
 
     def _wait_for_ready_command(self, deadline: float) -> None:
+        """Repeat the ready command until it succeeds; kill the server at the deadline."""
         while True:
             result = self._run_until_end(self._bound_server.ready_command, deadline)
             self._require_alive("before it was ready")
@@ -457,6 +460,7 @@ class ServerExecution:
         return status in {0, -signal_number, 128 + signal_number}
 
     def _make_sample(self) -> Sample:
+        """Return the sample of the measured windows; refuse it if perf lost a part of the server."""
         whole_life, _ = self._counted_program.read_readings()
         ending = self._counted_program.launch.ending
         assert ending is not None
@@ -494,6 +498,7 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
 
 
 def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
+    """Return the mean rate of a throughput, the median of a ratio or a latency, and the sum of other metrics."""
     if name == "throughput":
         # A load that only says its rate does the same in each window.
         operations = [window.operations or 1 for window in windows]

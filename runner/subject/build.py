@@ -519,7 +519,7 @@ def _name_missing_part(log: str, tree: Path) -> str:
 
 
 def _explain_missing_network(log: str) -> str:
-    """Return that a build lacked a network, and how CMake can work without one; empty if it did not lack it."""
+    """Return the error of a build that lacked a network, and how CMake works without one; empty if it had one."""
     line = hide_password(find_network_error(log))
     remedy = describe_offline_remedy(log)
     return f"{line}{f'. {remedy}' if remedy else ''}" if line else ""

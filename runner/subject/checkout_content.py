@@ -163,7 +163,7 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
             small_paths = [entry.path for entry in entries if _may_be_pointer(entry)]
             write(_list_lfs_paths(repository, small_paths, checkout))
             for path, (digest, size) in _list_pointers(entries, checkout.tree):
-                _find_large_file(repository, path, digest, size)
+                _find_large_file(repository, path, digest, size)  # raises if the clone lacks it
 
 
 def _set_times(tree: Path) -> None:
@@ -277,7 +277,7 @@ def _find_large_file(repository: Repository, path: str, digest: str, size: int, 
 
     Parameters
     ----------
-    refuse_incomplete
+    verify_digest
         Whether to read all of it and compare its digest.
 
     Raises

@@ -175,6 +175,7 @@ class TreeRestorer:
                 os.chown(target, state.st_uid, state.st_gid, follow_symlinks=False)
 
     def _put_folder_state_back(self, path: str, *, has_new_owner: bool) -> None:
+        """Give a folder the permissions and times of its kept copy, and the owner if that has changed."""
         assert self._kept_copy is not None
         folder, state = self._tree / path, (self._kept_copy.folder / path).lstat()
         if has_new_owner:

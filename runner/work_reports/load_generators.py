@@ -37,7 +37,7 @@ class _Benchmark(Struct):
 def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
     """Read redis-benchmark: its report, its lines with ``-q``, or its table with ``--csv``."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})  # of a table without a summary: not yielded
+    benchmark = _Benchmark(None, 1.0, {})  # takes a table that follows no summary, and is not yielded
     columns: list[str] = ["test", "rps"]
     is_table_next = False
     # Carriage returns overwrite the progress, so a line may hold many.
@@ -151,7 +151,7 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
 def _read_ab(text: str) -> Iterator[_Benchmark]:
     """Read ApacheBench, whose latencies are whole milliseconds."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})  # of a text without a rate: not yielded
+    benchmark = _Benchmark(None, 1.0, {})  # takes percentiles that follow no rate, and is not yielded
     for line in text.splitlines():
         words = line.split()
         if words[:2] == ["Complete", "requests:"]:
@@ -161,6 +161,7 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
             operations = None
             yield benchmark
         elif match := re.fullmatch(r" +([0-9]+)% +([0-9]+)", line):
+            # The percentiles follow the rate: they belong to the benchmark that was yielded last.
             benchmark.latencies |= _name_latencies([(match[1], match[2])], 1e-3)
 
 

@@ -424,10 +424,12 @@ def load_workload(path: Path) -> Workload:
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)
-    is_own_folder_ambiguous = workload.uses_own_folder and workload.build.directory == "subject"
-    is_repository = is_own_folder_ambiguous and (workload.path.parent / ".git").exists()
+    # Only a build that runs in the workload's own folder may have a whole repository there.
+    has_separate_folder = workload.uses_own_folder and workload.build.directory == "subject"
+    is_repository = has_separate_folder and (workload.path.parent / ".git").exists()
     refuse_ambiguous_folder(workload.matrix, file, is_repository=is_repository)
     refuse_unknown_placeholders(workload.run.list_texts(), workload.matrix, file)
+    # A server's placeholders get their values when it starts: here any text stands for them.
     server_values: dict[str, tuple[Parameter, ...]] = dict.fromkeys(SERVER_PLACEHOLDERS, ("",))
     refuse_unknown_placeholders(workload.list_server_texts(), workload.matrix | server_values, file)
     _require_readiness(workload.server, file)

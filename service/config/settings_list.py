@@ -98,10 +98,11 @@ def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> 
 
 
 def _find_source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
-    """Return where the value of a setting comes from: a variable, a file, its default, or an option of the command."""
+    """Return where the value of a setting comes from: the text of :attr:`Setting.source`."""
     if environment.get(variable):
-        is_file = find_secret_file(type(settings).model_fields[name]) is not None
-        return environment[variable] if is_file else ENVIRONMENT
+        # The variable of a secret holds the path of a file.
+        names_secret_file = find_secret_file(type(settings).model_fields[name]) is not None
+        return environment[variable] if names_secret_file else ENVIRONMENT
     return DEFAULT if settings.has_default(name) else COMMAND_LINE
 
 

@@ -81,10 +81,11 @@ def _is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
 
 
 def _read_requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """Return how long the forge asks to wait, at most :data:`_MAX_WAIT`."""
+    """Return how long the forge asks to wait, at most :data:`_MAX_WAIT`; None if it does not ask."""
     retry_after, reset_at = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
+    # A header can hold more seconds than a timedelta, or a later time than a datetime: both would overflow.
     if retry_after.isdecimal():
-        return min(_MAX_WAIT, timedelta(seconds=min(int(retry_after), 10**6)))
+        return timedelta(seconds=min(int(retry_after), int(_MAX_WAIT.total_seconds())))
     if headers.get("x-ratelimit-remaining") == "0" and reset_at.isdecimal() and len(reset_at) < 12:
         return min(_MAX_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset_at), UTC) - now))
     return None

@@ -38,6 +38,7 @@ class ChartPacker:
         return f"globalThis.commitsOfCharts = {_write_json(dict(zip(_COMMIT_FIELDS, columns, strict=True)))};\n"
 
     def _pack_runs(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the runs of a chart by column, and their commits as numbers in the list that all charts share."""
         commit_numbers = [
             self._commits.setdefault(tuple(run[name] for name in _COMMIT_FIELDS), len(self._commits)) for run in runs
         ]

@@ -19,7 +19,7 @@ import requests
 
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.serving import _make_when_database_answers
+from service.serving import _make_app_when_database_answers
 from service.web import app_resources
 from tests.service import postgres, reports
 from tests.service.web.application import empty_database
@@ -170,7 +170,7 @@ def test_a_worker_that_starts_while_postgresql_is_away_waits_for_it(tmp_path: Pa
     with postgres.running() as server, ThreadPoolExecutor(1) as pool:
         config = Config(home=tmp_path, database_url=server.url(server.create()))
         server.kill()
-        made = pool.submit(_make_when_database_answers, config)
+        made = pool.submit(_make_app_when_database_answers, config)
         time.sleep(1)
         assert not made.done()
         server.start()
@@ -181,4 +181,4 @@ def test_a_worker_that_starts_while_postgresql_is_away_waits_for_it(tmp_path: Pa
 def test_a_worker_whose_database_is_none_fails_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no database, and long enough for SQLite to see that" * 20)
     with pytest.raises(ServiceError, match="not a database"):
-        _make_when_database_answers(Config(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'file'}"))
+        _make_app_when_database_answers(Config(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'file'}"))

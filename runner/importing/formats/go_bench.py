@@ -47,7 +47,11 @@ def parse(source: Source) -> list[Result]:
         columns.setdefault(key, (result, []))[1].extend(result.values)
     return [
         Result(
-            *(first_result.case, first_result.metric, first_result.unit, first_result.better, tuple(values)),
+            first_result.case,
+            first_result.metric,
+            first_result.unit,
+            first_result.better,
+            tuple(values),
             revision=first_result.revision,
             time=first_result.time,
             settings=first_result.settings,

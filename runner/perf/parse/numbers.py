@@ -20,7 +20,7 @@ def parse_whole(line: Line, text: str) -> int:
     """Parse plain digits: no sign, no leading zero, no fraction."""
     if not _WHOLE_NUMBER.fullmatch(text):
         raise line.make_error(f"{text!r} is not a whole number")
-    value = int(text) if len(text) <= 20 else _MAX_COUNT + 1
+    value = int(text) if len(text) <= 20 else _MAX_COUNT + 1  # 64 bits have 20 digits at most
     if value > _MAX_COUNT:
         raise line.make_error(f"{text} is more than a 64-bit counter can hold")
     return value

@@ -57,7 +57,7 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
 
 
 def refuse_variation(question: Question, observations: Sequence[Observation], reason: str) -> Refused:
-    """Return that a search proves nothing: how far the metric varies, why that is too much, and what helps.
+    """Refuse a search that proves nothing: say how far the metric varies, why that is too much, and what helps.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number]
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The suspects of a gap in order, and by measurable suspect how many of them its level would test."""
+    """The suspects of a gap in order, and by measurable suspect how many of them its measurement would test."""
 
     suspects: tuple[str, ...]
     n_tested_by_commit: Mapping[str, int]
@@ -555,7 +555,11 @@ class _ExactSearch:
         )
 
     def _count_tested_by_commit(self, new_end: str, suspects: int, references: BranchReferences) -> dict[str, int]:
-        """Return by commit how many suspects its level would test: those that its reference commit does not contain."""
+        """Return by commit how many suspects its measurement would test: those that its reference does not contain.
+
+        Commits that failed are left out, and so are those whose reference has no level to compare with. The newer end
+        of the gap has a level already.
+        """
         n_tested_by_commit: dict[str, int] = {}
         has_level: dict[str, bool] = {}
         for commit in self.graph.list_members(suspects):
@@ -570,7 +574,7 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _count_tested_on_line(self, old_end: str, new_end: str, suspects: int) -> dict[str, int]:
-        """Return the tests of the commits on one line between two commits, which are cheap to count."""
+        """Return the same if the commits between two lie on one line, where it is cheap to count; else nothing."""
         graph, line = self.graph, self.graph.find_line_between(old_end, new_end) or ()
         n_tested_by_commit: dict[str, int] = {}
         counted_commits: set[str] = set()

@@ -249,22 +249,24 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
 def _find_certain_culprits(
     measurements: _Measurements, representatives: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
-    """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
+    """Return the certain culprits, and the belief about one more; None if the search has to look for no more.
+
+    The culprits are found one by one, each given those before it. A new one may put an earlier one in doubt: then that
+    one is the uncertain culprit.
+    """
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
         belief, probabilities, n_waves = measurements.compute_belief_with_waves(culprits)
         if culprits and belief.no_step_probability > 0.5:
+            # There is probably none. Chance may still hide a step, so one as large as those found must be excluded.
             belief_in_equal_step = measurements.compute_belief_in_equal_step(culprits, n_waves)
-            return (
-                culprits,
-                None
-                if belief_in_equal_step.no_step_probability > SURE_NO_FURTHER_PROBABILITY
-                else belief_in_equal_step,
-            )
+            is_excluded = belief_in_equal_step.no_step_probability > SURE_NO_FURTHER_PROBABILITY
+            return culprits, None if is_excluded else belief_in_equal_step
         best = _find_certain_hypothesis(probabilities, representatives, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
+        # Is each earlier culprit still certain, given all others?
         for earlier_culprit in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier_culprit]
             belief_without, probabilities, _ = measurements.compute_belief_with_waves(other_culprits)
@@ -334,7 +336,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     """Return how many runs the remaining entropy takes, given the size of the step so far."""
     probabilities = belief.probabilities[belief.probabilities > 0]
     bits = float(-(probabilities * np.log2(probabilities)).sum()) + CONFIRMATION_BITS
-    after_step = belief.compute_probabilities_after_step(measurements.after_step) > 0.5
+    after_step = belief.compute_probabilities_after_step(measurements.after_step) > 0.5  # probably after it
     data = measurements.data
     counts = np.array([data.counts[~after_step].sum(), data.counts[after_step].sum()])
     if counts.min() < MIN_RUNS_PER_END:
@@ -397,7 +399,7 @@ def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> 
 def _describe_doubt(
     question: Question, measurements: _Measurements, good: int, bad: int, no_step_probability: float
 ) -> str:
-    """Return that the ends may not differ: their mean levels, the standard errors, and the probability of no step."""
+    """Return why the ends may not differ: their mean levels, the standard errors, and the probability of no step."""
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(

@@ -299,13 +299,14 @@ class NoisySeries:
         return change
 
     def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
-        """Return whether a change among the newest points explains the runs before and after it better than wander."""
-        if is_jump(abs(change.after - change.before), self.noise):
-            return True
+        """Return whether a change among the newest points explains the runs around it better than a wandering host."""
+        size = abs(change.after - change.before)
+        if is_jump(size, self.noise):
+            return True  # No host wanders that far.
         index = change.index
         start = max(0, index - POINTS_BEFORE)
         runs = self._values[start : self.n]
-        if reruns:
+        if reruns:  # They are all measurements of the newest point, so they replace it.
             runs = np.concatenate([runs[:-1], reruns])
         other_shapes = [
             Shape(change_before.position, change_before.position)
@@ -315,8 +316,8 @@ class NoisySeries:
         margin = wander.compute_margin_over_wander(
             runs / self.noise.sigma, start, Shape(index, index), self.noise, other_shapes
         )
-        # How few the newest runs are was judged when they were found.
-        size, small_steps = abs(change.after - change.before), self._list_small_steps(index, start, index)
+        # Only the runs before the change are counted: find_newest_change has allowed for how few come after it.
+        small_steps = self._list_small_steps(index, start, index)
         return margin >= find_needed_margin(size, index - start, self.noise, small_steps)
 
     def _get_outlier_distance(self) -> float:

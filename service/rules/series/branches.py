@@ -56,8 +56,9 @@ class Branches:
         return self._histories[key]
 
     def _find_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
-        """Return the commits of the newest measured branch, then those of each other living branch."""
+        """Return what :meth:`list_histories` returns; ``measured_commits`` is not empty."""
         last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
+        # The commit that was measured last is on the newest measured branch.
         tips = sorted(self._find_tips(last_measurement), key=lambda commit: -last_measurement[commit])
         main_history = collect_with_ancestors(self._parents, [tips[0]])
         living_commits = main_history | collect_with_ancestors(self._parents, self._refs)
@@ -67,7 +68,7 @@ class Branches:
             ancestors = collect_with_ancestors(self._parents, [tip])
             if not ancestors & main_history:
                 main_branch |= ancestors  # a part of the history between them is unknown
-            elif tip in living_commits or not self._refs:
+            elif tip in living_commits or not self._refs:  # without refs, nothing shows that a branch is gone
                 branches.append(ancestors)
         return (main_branch, *branches)
 

@@ -67,7 +67,7 @@ def explain_withdrawals(
 
 
 def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
-    """Return that the branch was rewritten, and where the same change lies now."""
+    """Return the reason if the branch was rewritten, and where the same change lies now, if it is found."""
     moved_drift = _find_moved_drift(drift, new_drifts)
     moved_clause = (
         "" if moved_drift is None else f" The same change is now found at commit {moved_drift.revision[:12]}."

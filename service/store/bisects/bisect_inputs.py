@@ -79,9 +79,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
     """
     # The runs of the case in the environment.
     runs = session.execute(
-        select_joined(
-            *(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary),
-        )
+        select_joined(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary)
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,

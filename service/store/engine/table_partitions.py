@@ -31,7 +31,7 @@ _MAX_ATTEMPTS = 100
 _PAUSE_SECONDS = 1.0
 """Seconds between attempts: a page with many queries then waits for one attempt at most."""
 _MAX_NEIGHBOURS_PER_RUN = 10
-"""The range of run numbers in one query is at most this many times the number of requested runs."""
+"""The range of run numbers in one query is at most this many times the largest number of requested runs."""
 _MIN_FREE_SHARE = 0.1
 """The share of a partition that must be free before it is rewritten."""
 _PARTITIONS_QUERY = text(
@@ -109,11 +109,11 @@ def build_partition_conditions(session: Session, numbers: Sequence[int]) -> list
     return [Point.run_number.between(min(numbers), max(numbers))]
 
 
-def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list[int]]:
-    """Split numbers of runs into lists of at most ``max_distance`` runs that were stored soon after each other."""
+def group_neighbours(numbers: Iterable[int], max_runs: int) -> Iterator[list[int]]:
+    """Split numbers of runs into lists of at most ``max_runs`` runs that were stored soon after each other."""
     group: list[int] = []
     for number in sorted(numbers):
-        if group and (len(group) == max_distance or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_distance):
+        if group and (len(group) == max_runs or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_runs):
             yield group
             group = []
         group.append(number)

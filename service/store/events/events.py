@@ -53,7 +53,9 @@ class EventFilter:
     committed_since: datetime | None = None
     """Its newest commit was committed at or after this time."""
     below_floor: bool | None = None
+    """Whether its drifts are below the floor of their series; None for both."""
     snoozed: bool | None = None
+    """Whether it is snoozed now; None for both."""
     ids: Sequence[str] | None = None
 
     def list_conditions(self, now: datetime) -> list[ColumnElement[bool]]:

@@ -240,8 +240,15 @@ def read_points_on_trend(
             if window is not None and position < window.position:
                 continue
             point = point_order.PathPoint(
-                *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
-                *(program_bytes, is_reused),
+                run_id,
+                revision,
+                position,
+                environment,
+                measured_at,
+                value,
+                decode_samples(value, n, samples),
+                program_bytes,
+                is_reused,
             )
             by_series[series_id].append(point)
     return by_series

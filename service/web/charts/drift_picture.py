@@ -14,6 +14,8 @@ _RUNS_PER_SIDE = 40
 """Runs that are drawn on each side of the drift."""
 _MARGIN_SHARE = 0.16
 """Share of the height above and below the data, which the marks need."""
+_LEVEL_OVERHANG = 0.4
+"""How far the line of a level goes on beyond its outermost run, as a share of the distance between two runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,12 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     index_of = {point.run_id: index for index, point in enumerate(path)}
     if drift.run_after not in index_of:
         return None
-    after = index_of[drift.run_after]
-    before = index_of.get(drift.run_before, after - 1)
-    start = max(0, min(before, after) - _RUNS_PER_SIDE)
-    points = path[start : max(before, after) + _RUNS_PER_SIDE]
+    index_after = index_of[drift.run_after]
+    # If the run before the drift is not on the path, the one that precedes the drift there stands for it.
+    index_before = index_of.get(drift.run_before, index_after - 1)
+    start = max(0, min(index_before, index_after) - _RUNS_PER_SIDE)
+    points = path[start : max(index_before, index_after) + _RUNS_PER_SIDE]
+    end = start + len(points)
     # Scales.
     values = [*_list_values(points), drift.before, drift.after]
     low, high = min(values), max(values)
@@ -84,24 +88,19 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         return round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
 
     dots = tuple((x(start + index), y(value)) for index, value in enumerate(_list_values(points)))
-    middle = (before + after) / 2
+    middle = (index_before + index_after) / 2
+    level_start = _find_end_of_level(series.drifts, index_of, index_before, start, -1) - _LEVEL_OVERHANG
+    level_end = _find_end_of_level(series.drifts, index_of, index_after, end - 1, 1) + _LEVEL_OVERHANG
     return DriftPicture(
-        path="M" + " ".join(f"{x_:g},{top:g}" for x_, top in dots),
+        path="M" + " ".join(f"{left:g},{top:g}" for left, top in dots),
         dots=dots,
-        levels=(
-            (x(_find_end_of_level(series.drifts, index_of, before, start, -1) - 0.4), x(middle), y(drift.before)),
-            (
-                x(middle),
-                x(_find_end_of_level(series.drifts, index_of, after, start + len(points) - 1, 1) + 0.4),
-                y(drift.after),
-            ),
-        ),
-        band=(x(min(before, after)), x(max(before, after))),
-        own=_mark_drift(drift, x(after), y(drift.after)),
+        levels=((x(level_start), x(middle), y(drift.before)), (x(middle), x(level_end), y(drift.after))),
+        band=(x(min(index_before, index_after)), x(max(index_before, index_after))),
+        own=_mark_drift(drift, x(index_after), y(drift.after)),
         others=tuple(
             _mark_drift(other, x(index_of[other.run_after]), y(_get_value(path[index_of[other.run_after]])))
             for other in series.drifts
-            if other.id != drift.id and start <= index_of.get(other.run_after, -1) < start + len(points)
+            if other.id != drift.id and start <= index_of.get(other.run_after, -1) < end
         ),
         runs=len(points),
         first=points[0].revision,

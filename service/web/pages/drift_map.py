@@ -165,6 +165,7 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
 
 
 def _find_subject(session: Session, name: str | None) -> int | None:
+    """Return the id of a subject; None for all subjects. Refuse a name that no subject has."""
     if name is None:
         return None
     row = shared_rows.find_subject(session, name)

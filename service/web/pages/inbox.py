@@ -163,7 +163,7 @@ class Inbox:
 
 
 def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:
-    """Return the list that an address asks for.
+    """Return the list of events that an address asks for.
 
     Parameters
     ----------
@@ -173,13 +173,15 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         The address of the page without its query.
     since
         The filter by time if the query has none.
+    limit
+        The most events on one page.
 
     Raises
     ------
     ProblemError
         If the query has an invalid value.
     """
-    # Since when.
+    # Since when; for a reader without an earlier visit, since FIRST_VISIT_SINCE.
     query, now = _read_query(args, path, since), datetime.now(UTC)
     visit = reader_visit.find_current_visit(now) if since == VISIT else None
     since_choice = query.since
@@ -194,7 +196,8 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
         if nothing_new:
             filter_, counts = query.build_filter(None, committed_since), counts_at_any_time
-        # The events of this page, and those below the floor where they are unfolded.
+        # The events of this page. Those below the floor are listed separately, if the reader unfolds them; only
+        # the list of snoozed events has them among the others (None selects both).
         shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
@@ -280,7 +283,8 @@ def _read_metric(args: Mapping[str, str]) -> str:
 def _read_min_series(args: Mapping[str, str]) -> str:
     """Return the least number of series of an event, as the address states it."""
     value = args.get("series", "")
-    if value and not (value.isascii() and value.isdigit() and 0 < int(value[:10]) <= _MAX_SERIES):
+    is_number = value.isascii() and value.isdigit() and len(value) <= len(str(_MAX_SERIES))
+    if value and not (is_number and 0 < int(value) <= _MAX_SERIES):
         raise make_unprocessable("series", f"must be a number from 1 to {_MAX_SERIES:,}")
     return value
 

@@ -236,7 +236,9 @@ def test_many_files_are_not_all_read() -> None:
 
 
 def test_the_ports_of_a_container_are_numbers() -> None:
-    assert list_exposed_ports("expose 80 443/tcp 53/udp $PORT 99999 0 8000-8100\n" + "EXPOSE " + "9" * 5000) == [
+    assert list_exposed_ports(
+        "expose 80 443/tcp 53/udp $PORT 99999 00008099999 0 8000-8100\n" + "EXPOSE " + "9" * 5000
+    ) == [
         80,
         443,
     ]

@@ -18,7 +18,7 @@ from sqlalchemy import inspect, text
 
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.serving import _make_when_database_answers
+from service.serving import _make_app_when_database_answers
 from service.store.engine.database import Database
 from service.store.engine.upgrade import MIGRATIONS, find_newest_schema, list_known_schemas, upgrade_database
 from service.store.models import Base
@@ -101,7 +101,7 @@ def test_a_machine_that_serves_goes_on_when_another_one_brings_a_newer_version(
 ) -> None:
     with database.writing() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    client = _make_when_database_answers(config).test_client()
+    client = _make_app_when_database_answers(config).test_client()
     assert Api(client).send_each(reports.report(1, 100, 100)) == [201]
     assert client.get("/runs").status_code == 200
     with client.application.app_context():
