@@ -82,7 +82,10 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     data_files = sorted(
         kept_inputs,
         key=lambda ranked_file: (
-            *(-frequency[_get_kind(ranked_file[1])], ranked_file[0], rank_size(ranked_file[1]), ranked_file[1]),
+            -frequency[_get_kind(ranked_file[1])],
+            ranked_file[0],
+            rank_size(ranked_file[1]),
+            ranked_file[1],
         ),
     )
     selected = [*_select_files_of_kind(files_of_kind, rank_size), *data_files[:_MAX_DATA_FILES]]

@@ -172,7 +172,7 @@ def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
 
 
 def _classify_kind(site: Site, facts: Facts) -> _Kind:
-    return _Kind(_classify_cause(site, facts), site.memory in OWN_MEMORY, site.touch is Touch.AFTER_FORK)
+    return _Kind(_classify_cause(site, facts), site.memory in OWN_MEMORY, _is_copy(site))
 
 
 def _sum_sides(before: Facts, after: Facts) -> list[_Side]:
@@ -296,17 +296,8 @@ def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_exce
     """Yield the calling lines with their faults: the excess by their excess, and the others by what they share."""
     excesses = Counter({caller.frame: caller.excess for caller in callers})
     shared = Counter({caller.frame: caller.shared for caller in callers})
-    yield from _distribute_by_weights(n_excess, excesses)
-    yield from _distribute_by_weights(n_shared, shared if shared.total() else excesses)
-
-
-def _distribute_by_weights(faults: int, weights: Counter[Frame]) -> Iterable[tuple[Frame, int]]:
-    """Yield frames with their parts of some faults, the largest first; rounding is at the expense of the smallest."""
-    total, remaining = weights.total(), faults
-    for frame, weight in weights.most_common() if total else ():
-        n_faults = min(remaining, round(faults * weight / total))
-        remaining -= n_faults
-        yield frame, n_faults
+    for n_faults, weights in ((n_excess, excesses), (n_shared, shared if shared.total() else excesses)):
+        yield from _distribute(n_faults, dict(weights.most_common()), max(1, weights.total()))
 
 
 def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]]:
@@ -328,8 +319,8 @@ def _find_lines_in_runtime(facts: Facts) -> tuple[Counter[Frame], Counter[Frame]
     return _convert_to_shares(others_of_line, others), _convert_to_shares(copies_of_line, copies)
 
 
-def _is_copy(kind: FaultKind) -> bool:
-    return kind.memory in OWN_MEMORY and kind.touch is Touch.AFTER_FORK
+def _is_copy(entry: FaultKind | Site) -> bool:
+    return entry.memory in OWN_MEMORY and entry.touch is Touch.AFTER_FORK
 
 
 def _build_line_frame(line: PythonLine | AllocatingLine) -> Frame:
@@ -350,12 +341,18 @@ def _distribute_by_shares(
     faults: int, shares: Mapping[Frame, int], remaining_frame: Frame
 ) -> Iterable[tuple[Frame, int]]:
     """Yield the lines to which faults belong by their shares in parts per million, and where the rest belongs."""
+    distributed = list(_distribute(faults, shares, _MILLION))
+    yield from distributed
+    yield remaining_frame, faults - sum(n_faults for _, n_faults in distributed)
+
+
+def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterable[tuple[Frame, int]]:
+    """Yield frames with their parts of some faults, by their weights; rounding is at the expense of the last ones."""
     remaining = faults
-    for frame, share in shares.items():
-        n_faults = min(remaining, round(faults * share / _MILLION))
+    for frame, weight in weights.items():
+        n_faults = min(remaining, round(faults * weight / total))
         remaining -= n_faults
         yield frame, n_faults
-    yield remaining_frame, remaining
 
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
