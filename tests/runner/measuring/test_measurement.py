@@ -49,9 +49,8 @@ def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -
 
 def test_the_first_execution_is_not_a_sample(tmp_path: Path) -> None:
     report = report_of("echo x >>runs; wc -l <runs >&2", tmp_path, output="none")
-    assert len(report.samples) == 2
-    # One more where the first one showed files that lay in memory otherwise than they should.
-    assert len((tmp_path / "runs").read_text().split()) in {3, 4}
+    # Two warm-ups where the first one showed files that lay in memory otherwise than they should.
+    assert len((tmp_path / "runs").read_text().split()) - len(report.samples) in {1, 2}
 
 
 @pytest.mark.parametrize(
