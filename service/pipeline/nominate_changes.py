@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -12,11 +12,11 @@ from runner.contract import Case
 from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
 from service.rules.relative_change import compute_percent_change
+from service.rules.series.describe_drift import REPEATING_RULES
 from service.rules.series.find_drifts import nominate_newest
 from service.rules.series.point_order import Points, Trend
 from service.rules.series.proofs import Proof, is_covered, unify_proofs
-from service.schemas.history import Drift, SeriesHead
-from service.store.models import Series
+from service.schemas.history import Drift, SeriesDetail, SeriesHead, Standing
 from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
 
@@ -36,42 +36,46 @@ class _RankedNomination(NamedTuple):
 
 def list_nominations(session: Session, series_filter: SeriesFilter) -> NominationList:
     """Return the nominations of the judged series that a filter selects, the most likely and largest first."""
-    rows = series.list_judged(session, series_filter)
-    ranked, paths = _rank_nominations(session, rows, points.arrange_trends(session, [row.id for row in rows]))
+    heads = [series.read_head(row) for row in series.list_judged(session, series_filter)]
+    ids = [head.id for head in heads]
+    stored_drifts = {
+        series_id: [Drift.model_validate(row.document) for row in drift_rows]
+        for series_id, drift_rows in drifts.map_rows_by_series(session, ids).items()
+    }
+    ranked, paths = _rank_nominations(session, heads, points.arrange_trends(session, ids), stored_drifts)
     items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
-def list_likely_changes(session: Session, series_filter: SeriesFilter) -> NominationList:
-    """Return those nominations that are likelier than not, among the newest points of each series; and its power."""
-    rows = series.list_judged(session, series_filter)
-    trends: dict[int, Trend] = {}
-    for row in rows:
-        trends |= points.arrange_trends(
-            session, [row.id], points.find_newest_window(session, row.id, MAX_LIKELY_POINTS)
-        )
-    ranked, paths = _rank_nominations(session, rows, trends)
+def list_likely_changes(session: Session, judged_series: SeriesDetail) -> NominationList:
+    """Return those nominations that are likelier than not, among the newest points of a series; and its power."""
+    window = points.find_newest_window(session, judged_series.id, MAX_LIKELY_POINTS)
+    ranked, paths = _rank_nominations(
+        session,
+        [judged_series],
+        points.arrange_trends(session, [judged_series.id], window),
+        {judged_series.id: judged_series.drifts},
+    )
     likely = tuple(entry.nomination for entry in ranked if entry.nomination.likely)
     return NominationList(items=likely, powers=tuple(read_powers(session, paths)))
 
 
 def _rank_nominations(
-    session: Session, rows: Sequence[Series], trends: Mapping[int, Trend]
+    session: Session,
+    heads: Sequence[SeriesHead],
+    trends: Mapping[int, Trend],
+    stored_drifts: Mapping[int, Sequence[Drift]],
 ) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
     """Return all nominations by rank, and the measured points of each series."""
-    ids = [row.id for row in rows]
-    proofs_of_series = proofs.map_by_series(session, ids)
-    stored_rows = drifts.map_rows_by_series(session, ids)
+    proofs_of_series = proofs.map_by_series(session, [head.id for head in heads])
     ranked_nominations: list[_RankedNomination] = []
     paths: list[tuple[SeriesHead, Points]] = []
-    for row in rows:
-        head = series.read_head(row)
-        stored_drifts = [Drift.model_validate(drift.document) for drift in stored_rows[row.id]]
-        measured_points = tuple(point for point in trends[row.id].path if not point.is_reused)
-        ranked_nominations += _list_suspected_drifts(head, stored_drifts)
-        ranked_nominations += _list_worthwhile_changes(
-            head, stored_drifts, measured_points, unify_proofs(proofs_of_series[row.id], trends[row.id].stand_ins)
-        )
+    for head in heads:
+        measured_points = tuple(point for point in trends[head.id].path if not point.is_reused)
+        known_proofs = unify_proofs(proofs_of_series[head.id], trends[head.id].stand_ins)
+        ranked_nominations += _list_suspected_drifts(head, stored_drifts[head.id])
+        ranked_nominations += _list_unproven_drifts(head, stored_drifts[head.id], known_proofs)
+        ranked_nominations += _list_worthwhile_changes(head, stored_drifts[head.id], measured_points, known_proofs)
         paths.append((head, measured_points))
     ranked_nominations.sort(key=lambda entry: entry.rank)
     return ranked_nominations, paths
@@ -96,7 +100,7 @@ def _build_case(head: SeriesHead) -> Case:
     return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
 
-def _list_suspected_drifts(head: SeriesHead, drifts: list[Drift]) -> Iterator[_RankedNomination]:
+def _list_suspected_drifts(head: SeriesHead, drifts: Iterable[Drift]) -> Iterator[_RankedNomination]:
     """Yield the drifts of a series that are not certain, and those that more than one commit can have caused."""
     for drift in drifts:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
@@ -105,8 +109,25 @@ def _list_suspected_drifts(head: SeriesHead, drifts: list[Drift]) -> Iterator[_R
             yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=True)
 
 
+def _list_unproven_drifts(
+    head: SeriesHead, drifts: Iterable[Drift], known_proofs: Iterable[Proof]
+) -> Iterator[_RankedNomination]:
+    """Yield the drifts of a noisy series that are certain by their runs alone, and that one commit has caused.
+
+    Pairs prove that it was the commit and not the host. A count that repeats needs no pairs.
+    """
+    compared_commits = {(proof.base, proof.head) for proof in known_proofs}
+    for drift in drifts:
+        if drift.environment_before != drift.environment_after or drift.rule in REPEATING_RULES:
+            continue
+        if drift.evidence.standing is not Standing.CERTAIN or len(drift.candidates) > 1:
+            continue
+        if (drift.good, drift.bad) not in compared_commits:
+            yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=False)
+
+
 def _list_worthwhile_changes(
-    head: SeriesHead, drifts: list[Drift], measured_points: Points, known_proofs: list[Proof]
+    head: SeriesHead, drifts: Iterable[Drift], measured_points: Points, known_proofs: list[Proof]
 ) -> Iterator[_RankedNomination]:
     """Yield the pairs of commits on the newest level of a noisy series that are worth an interleaved comparison.
 

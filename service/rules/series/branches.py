@@ -39,6 +39,12 @@ class Branches:
             parents_so_far.update(parents)
         return True
 
+    @property
+    def is_single_line(self) -> bool:
+        """Whether all known commits but the oldest follow each other, so that no history before them matters."""
+        n_roots = sum(1 for parents in self._parents.values() if not any(parent in self._parents for parent in parents))
+        return n_roots == 1 and self.is_linear
+
     def list_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
         """Return the commits of each living branch that has measured commits, those of the newest measured one first.
 

@@ -54,7 +54,7 @@ class DriftContext:
     costs: FaultCosts = field(default_factory=FaultCosts)
 
 
-_REPEATING_RULES = frozenset({"exact", "repeat"})
+REPEATING_RULES = frozenset({"exact", "repeat"})
 """The rules of series whose runs repeat a count: samples off it are outliers, not noise."""
 
 
@@ -146,7 +146,7 @@ def _describe_drift(
             fault_price.Side(after, _compute_medians(context.levels_after), context.settings_after),
             context.costs,
             # Counts that repeat have no noise for which the price would have to allow.
-            0 if drift.change.rule in _REPEATING_RULES else drift.spread,
+            0 if drift.change.rule in REPEATING_RULES else drift.spread,
         ),
         floor=floor,
     )

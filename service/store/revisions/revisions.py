@@ -105,9 +105,12 @@ def count_commits(session: Session, subject_id: int) -> int:
     return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
 
 
-def map_parents(session: Session, subject_id: int) -> dict[str, list[str]]:
-    """Return the parents of each commit of a subject, in the order of the history."""
-    return _read_parents(session, Revision.subject_id == subject_id)
+def map_parents(session: Session, subject_id: int, first_position: int | None = None) -> dict[str, list[str]]:
+    """Return the parents of each commit of a subject in the order of the history, or those from a position on."""
+    conditions = [Revision.subject_id == subject_id]
+    if first_position is not None:
+        conditions.append(Revision.position >= first_position)
+    return _read_parents(session, *conditions)
 
 
 def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, list[str]]:

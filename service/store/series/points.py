@@ -202,7 +202,7 @@ def arrange_trends(
     by_series = read_points_on_trend(session, series_ids, window)
     stand_ins = pool_environments.map_stand_ins(session, by_series)
     subjects = _find_subjects(session, series_ids)
-    branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
+    branches = {subject_id: find_branches(session, subject_id, window) for subject_id in set(subjects.values())}
     return {
         series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
         for series_id, points in by_series.items()
@@ -254,8 +254,19 @@ def read_points_on_trend(
     return by_series
 
 
-def find_branches(session: Session, subject_id: int) -> Branches:
-    """Return the branches of a subject."""
+def find_branches(session: Session, subject_id: int, window: HistoryWindow | None = None) -> Branches:
+    """Return the branches of a subject.
+
+    Parameters
+    ----------
+    window
+        The part of the history whose points are arranged; None for all of it. Nothing before it is read if its commits
+        are a single line.
+    """
+    if window is not None:
+        branches = Branches(revisions.map_parents(session, subject_id, window.position), ())
+        if branches.is_single_line:
+            return branches
     rows = session.execute(select(RefRow.commit, RefRow.left).where(RefRow.subject_id == subject_id))
     commits = {commit for row in rows for commit in row if commit is not None}
     return Branches(revisions.map_parents(session, subject_id), commits)

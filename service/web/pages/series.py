@@ -15,7 +15,6 @@ from service.pipeline.nominate_changes import list_likely_changes
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
-from service.store.series.series import SeriesFilter
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.app_resources import get_database, is_published
@@ -104,9 +103,8 @@ def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
     """
     if not series.judged:
         return [], ""
-    series_filter = SeriesFilter(series.subject, series.case, series.metric, series.host, series.definition)
     with get_database().reading() as session:
-        likely_changes = list_likely_changes(session, series_filter)
+        likely_changes = list_likely_changes(session, series)
     flagged = {drift.revision for drift in series.drifts}
     suspected_changes = [nomination for nomination in likely_changes.items if nomination.head not in flagged]
     return suspected_changes, next((power.sentence for power in likely_changes.powers), "")

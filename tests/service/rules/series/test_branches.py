@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 from service.rules.series.branches import Branches, arrange_branches
 from service.rules.series.find_drifts import find_drifts
 from tests.service.rules.series.test_find_drifts import points
@@ -54,6 +56,31 @@ def test_a_part_of_the_history_that_is_not_known_hides_nothing() -> None:
 def test_commits_without_parents_are_one_line() -> None:
     trend = arrange_branches(points("A0=1", "A1=1", "A2=2"), graph("r0", "r1", "r2"))
     assert [point.revision for point in trend.path] == ["r0", "r1", "r2"]
+
+
+def test_the_newest_commits_of_a_single_line_are_arranged_without_the_history_before() -> None:
+    chance = random.Random(7)
+    n_single_lines = 0
+    for _ in range(500):
+        edges = ["r0"]
+        for number in range(1, 10):
+            parents = {
+                f"r{max(0, number - chance.choice((1, 1, 1, 1, 2, 3)))}" for _ in range(chance.choice((1, 1, 2)))
+            }
+            edges.append(f"r{number}<{','.join(sorted(parents))}")
+        oldest = chance.randrange(1, 9)
+        newest_commits = graph(*edges[oldest:])
+        if newest_commits.is_single_line:
+            measured = points(*(f"A{chance.randrange(oldest, 10)}={chance.randrange(9)}" for _ in range(8)))
+            refs = tuple(f"r{number}" for number in range(10) if not chance.randrange(3))
+            assert arrange_branches(measured, newest_commits) == arrange_branches(measured, graph(*edges, refs=refs))
+            n_single_lines += 1
+    assert n_single_lines > 50
+
+
+def test_two_lines_that_join_before_the_newest_commits_are_not_a_single_line() -> None:
+    assert not graph("r2<r1", "r3<r1", "r4<r2").is_single_line
+    assert graph("r2<r1", "r3<r2").is_single_line
 
 
 def test_both_sides_of_a_merge_lead_to_it() -> None:

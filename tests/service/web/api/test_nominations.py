@@ -96,3 +96,19 @@ def test_each_commit_of_a_staircase_of_exact_counts_is_likely_to_have_moved_them
 
 def test_a_count_that_returns_is_an_outlier_and_no_likely_change(api: Api) -> None:
     assert list_likely(api, 563, 564, 563, 565, 563) == []
+
+
+def test_a_step_of_a_noisy_count_that_is_certain_by_its_runs_is_worth_a_proof(api: Api) -> None:
+    chance = random.Random(3)
+    levels = [1000] * 12 + [1500] * 12
+    api.send(
+        *(
+            reports.report(number, *(level + chance.randrange(20) for _ in range(4)))
+            for number, level in enumerate(levels, 1)
+        )
+    )
+    (drift,) = api.get("/drifts", metric="minor-faults")["items"]
+    assert drift["evidence"]["standing"] == "certain"
+    items = api.get("/nominations", subject="demo", host="box")["items"]
+    assert (drift["previous_revision"], drift["revision"]) in {(item["base"], item["head"]) for item in items}
+    assert not any(item["likely"] for item in items)
