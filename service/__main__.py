@@ -105,7 +105,7 @@ def main() -> None:
         click.echo(f"  → `{path} -h` shows its arguments and options", err=True)
         sys.exit(error.exit_code)
     except click.Abort:
-        sys.exit(130)
+        sys.exit(128 + signal.SIGINT)
     except ServiceError as error:
         click.echo(f"faultwatch-service: {error}", err=True)
         sys.exit(_ERROR_STATUS)

@@ -30,6 +30,8 @@ from service.store.engine.upgrade import upgrade_database
 from service.web import app_resources
 
 THREADS = 8
+_MAX_WAITING_CONNECTIONS = 128
+"""Connections that the kernel accepts while all workers are busy or start."""
 _SYSTEMD_SOCKET = 3
 """The first descriptor that systemd passes (sd_listen_fds(3)); the service's unit has one socket."""
 STOP_SECONDS = 5
@@ -57,9 +59,9 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     if port_file is not None:
         _refuse_unwritable(port_file)
     listener = listen(host, config.port)
-    database = Database(config.database_url, BUSY_SECONDS_AT_START)
-    upgrade_database(database)
-    database.close()
+    startup_database = Database(config.database_url, BUSY_SECONDS_AT_START)
+    upgrade_database(startup_database)
+    startup_database.close()
 
     address, port = listener.getsockname()[:2]
 
@@ -71,6 +73,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
 
     def make_app() -> Flask:
+        """Make the application of a worker process, and start its background tasks."""
         app = _make_app_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
         with app.app_context():
             database = app_resources.get_database()
@@ -106,7 +109,10 @@ def _make_app_when_database_answers(config: Config) -> Flask:
             return create_app(config, accepts_newer=True)
         except (ServiceError, SQLAlchemyError) as error:
             # The upgrade wraps an error of the database in a ServiceError: its cause tells what happened.
-            if not is_unreachable(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):
+            database_error: BaseException = error
+            if isinstance(error, ServiceError) and error.__cause__ is not None:
+                database_error = error.__cause__
+            if not is_unreachable(database_error):
                 raise
             if not is_reported:
                 log.warning("waiting for the database: %s", error)
@@ -122,11 +128,13 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.socket(fileno=_SYSTEMD_SOCKET)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=128)
+        return socket.create_server((host, port), family=family, backlog=_MAX_WAITING_CONNECTIONS)
     except OSError as error:
+        # An error of the name resolution has a negative number, which is not one of the kernel's.
+        reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
         raise ServiceError(
             "The service cannot listen",
-            f"{host} port {port} ({os.strerror(error.errno) if error.errno and error.errno > 0 else error})",
+            f"{host} port {port} ({reason})",
             "Stop the program that uses the port, or choose another port with FAULTWATCH_PORT or --port (0: any free "
             "one).",
         ) from error

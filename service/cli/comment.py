@@ -60,6 +60,7 @@ def comment(report: Path) -> None:
 
 
 def _read_variable(name: str) -> str:
+    """Return a variable that GitHub Actions sets for each job; refuse to go on without it."""
     value = os.environ.get(name, "")
     if not value:
         raise ServiceError(f"{name} is not set", "this is not a GitHub Actions job", "Set it, or run this in a job.")
@@ -67,18 +68,26 @@ def _read_variable(name: str) -> str:
 
 
 def _read_event_file() -> dict[str, Any]:
+    """Return the payload of the event that started this job."""
     file = Path(_read_variable("GITHUB_EVENT_PATH"))
     remedy = "GitHub Actions writes it for each job."
     try:
         payload = json.loads(_read_file(file, remedy))
     except ValueError:
-        payload = None
+        payload = None  # which is no object, either
     if not isinstance(payload, dict):
         raise ServiceError("GITHUB_EVENT_PATH does not name an event", str(file), remedy)
     return payload
 
 
 def _read_file(file: Path, remedy: str) -> bytes:
+    """Return the content of a file; refuse one that cannot be read, or is too large.
+
+    Parameters
+    ----------
+    remedy
+        What to do about it, for the message.
+    """
     try:
         with file.open("rb") as stream:
             content = stream.read(_MAX_REPORT_BYTES + 1)

@@ -33,7 +33,9 @@ def config(as_json: bool) -> None:
         click.echo(json.dumps([group.model_dump() for group in groups], indent=2))
         return
     for number, group in enumerate(groups):
-        click.echo(f"{chr(10) if number else ''}{group.title}")
+        if number:
+            click.echo()
+        click.echo(group.title)
         width = max((len(setting.variable or setting.name) for setting in group.settings), default=0)
         for setting in group.settings:
             click.echo(f"  {setting.variable or setting.name:{width}}  {setting.value}  ({setting.source})")

@@ -151,10 +151,13 @@ def retain(
     from service.store.maintenance.retention import RetentionRule, apply_rule, estimate_rule
 
     now = datetime.now(UTC)
-    thin_before, reduce_before, delete_profiles_before = (
-        None if age is None else now - timedelta(days=age) for age in (days, samples_days, profiles_days)
+
+    def compute_limit(max_days: int | None) -> datetime | None:
+        return None if max_days is None else now - timedelta(days=max_days)
+
+    rule = RetentionRule(
+        now - timedelta(days=days), compute_limit(samples_days), compute_limit(profiles_days), subjects
     )
-    rule = RetentionRule(thin_before, reduce_before, delete_profiles_before, subjects)
     with open_database(may_be_new=False) as database:
         _refuse_unknown_subjects(database, subjects)
         if dry_run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from service.errors import ServiceError
 from service.rules.access.scope import Scope
 from service.rules.access.token_limits import TokenLimits
 from service.schemas.audit import AuditAction
+
+if TYPE_CHECKING:
+    from service.store.models import Token
 
 
 @click.group(short_help="Create, list and revoke tokens.")
@@ -96,7 +100,7 @@ def list_all_tokens(as_json: bool) -> None:
         rows: list[dict[str, str]] = [
             {
                 "id": row.id,
-                "state": "revoked" if row.revoked_at else "valid" if row.is_valid(now) else "expired",
+                "state": _describe_state(row, now),
                 "until": f"{row.expires_at:%Y-%m-%d}",
                 "scopes": ",".join(row.scopes),
                 "name": row.name,
@@ -110,6 +114,13 @@ def list_all_tokens(as_json: bool) -> None:
         click.echo("There are no tokens.")
     for row in rows:
         click.echo(f"{row['id']}  {row['state']:8} until {row['until']}  {row['scopes']:20}  {row['name']}")
+
+
+def _describe_state(row: Token, now: datetime) -> str:
+    """Return whether a stored token is valid, or why it is not."""
+    if row.revoked_at:
+        return "revoked"
+    return "valid" if row.is_valid(now) else "expired"
 
 
 @token.command()

@@ -50,6 +50,7 @@ def hide_password(url: URL) -> str:
 
 
 def _parse_address(address: str) -> URL:
+    """Read an address in SQLAlchemy's form, or one of several servers; raise ValueError or ArgumentError for others."""
     try:
         return make_url(address)
     except ValueError:
@@ -71,5 +72,5 @@ def _parse_several_servers(address: str) -> URL:
         }
     except Error as error:
         raise ValueError(str(error).strip()) from error
-    user, password, name = (options.pop(key, None) for key in ("user", "password", "dbname"))
+    user, password, name = options.pop("user", None), options.pop("password", None), options.pop("dbname", None)
     return URL.create(scheme, user, password, database=name, query=options)

@@ -344,5 +344,6 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
 def _describe_first_problem(error: ValidationError) -> str:
     """Return the first mistake in the file as one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
+    # Pydantic puts the kind of a channel into the path of its fields; it is no key of the file.
     location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "chat", "webhook"})
     return f"{location}: {problem['msg']}" if location else problem["msg"]

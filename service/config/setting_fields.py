@@ -145,6 +145,8 @@ def declare_setting(
         The environment variable that sets it.
     title
         A word or two for the page of settings.
+    default, default_factory
+        The value if the variable is not set, or what makes it; without both, the variable is required.
     default_text
         The default in words, where it is not a value.
     unit
@@ -152,7 +154,9 @@ def declare_setting(
     unset_text
         Shown where the value is None or empty.
     format_shown
-        Returns the text that is shown instead of the value of the field.
+        Returns the text that is shown instead of the value of the field, given all settings of its class.
+    repr
+        Whether the text of all settings contains the value; False for a secret.
     """
     extra: dict[str, Any] = {
         "default_text": default_text,

@@ -121,6 +121,7 @@ def _build_notification_group(
 
 def _list_channels(file: str, environment: Mapping[str, str], settings: NotificationSettings) -> Iterator[Setting]:
     """Yield the channels of the notifications file as settings."""
+    # Without a file, all settings have their defaults.
     source = file if settings != NotificationSettings() else DEFAULT
 
     def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
@@ -133,8 +134,11 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
 
 def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
     """Describe where a channel sends. The path of a webhook is its secret."""
-    limits = [] if channel.subject == "*" else [f"only {channel.subject}"]
-    limits += [] if channel.only == "all" else [f"only {channel.only}"]
+    limits = []
+    if channel.subject != "*":
+        limits.append(f"only {channel.subject}")
+    if channel.only != "all":
+        limits.append(f"only {channel.only}")
     if channel.digest is not None:
         limits.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
     if channel.quiet is not None:

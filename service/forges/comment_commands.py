@@ -49,9 +49,10 @@ Only people with write access to this repository can run them.
 def parse_commands(comment: str) -> tuple[Command, ...]:
     """Return the first few commands of a comment: lines that start with ``/faultwatch``, outside of code and quotes."""
     commands: list[Command] = []
-    fence = ""
+    fence = ""  # that opened the block of code which the line is in; empty outside of code
     for line in comment.splitlines():
         fence_match = _CODE_FENCE.match(line.lstrip(" "))
+        # As in CommonMark, a block ends at a fence of the same characters that is at least as long.
         if fence_match and (not fence or fence_match[1].startswith(fence)):
             fence = "" if fence else fence_match[1]
         elif not fence and (match := _COMMAND_LINE.fullmatch(line.rstrip())):
@@ -61,8 +62,9 @@ def parse_commands(comment: str) -> tuple[Command, ...]:
 
 def _parse_command(words: str) -> Command:
     """Return the command in one line; an unknown or incomplete one asks for help."""
-    word, *remaining_words = words.split(maxsplit=1)[:2] or [""]
-    text = remaining_words[0][:_MAX_COMMAND_CHARACTERS] if remaining_words else ""
+    parts = words.split(maxsplit=1)
+    word = parts[0] if parts else ""
+    text = parts[1][:_MAX_COMMAND_CHARACTERS] if len(parts) > 1 else ""
     try:
         verb = Verb(word.lower() or Verb.HELP)
     except ValueError:

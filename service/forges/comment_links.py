@@ -52,7 +52,8 @@ def build_links(
     """
     query = urlencode({"base": report.base, "head": report.head})
     log = log_url or report.log_url
-    compare, definitions = (f"{address}/compare?{query}", f"{address}/definitions") if address else ("", "")
+    compare = f"{address}/compare?{query}" if address else ""
+    definitions = f"{address}/definitions" if address else ""
     return Links(compare, log, definitions, _find_commits(report, log), accept=accept, merge=merge)
 
 
@@ -61,7 +62,7 @@ def format_last_line(outcome: GateOutcome, links: Links) -> str:
     definitions = links.definitions if has_counts(outcome) else ""
     addresses = (("Compare", links.compare), ("Log", links.log), ("What a page fault is", definitions))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
-    base, head = (_format_commit(commit, links) for commit in (outcome.base, outcome.head))
+    base, head = _format_commit(outcome.base, links), _format_commit(outcome.head, links)
     parts += [f"{base} → {head}", *_describe_host_and_settings(outcome.cases)]
     return f"{' · '.join(parts)}\n"
 
@@ -90,14 +91,11 @@ def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
     hosts = list(dict.fromkeys(head.host.name for head in measured_heads))
     environment_names = list(dict.fromkeys(name_environment(head.environment.settings) for head in measured_heads))
     further_hosts = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
-    other_environments = (
-        f", and {len(environment_names) - 1} other environment{'s' if len(environment_names) > 2 else ''}"
-        if len(environment_names) > 1
-        else ""
-    )
-    host_part = [f"host {format_code(hosts[0])}{further_hosts}"]
-    return (
-        [*host_part, f"{format_code(environment_names[0], _MAX_NAME)}{other_environments}"]
-        if environment_names[0]
-        else host_part
-    )
+    parts = [f"host {format_code(hosts[0])}{further_hosts}"]
+    if environment_names[0]:  # Imported runs may have no settings that name their environment.
+        environment_part = format_code(environment_names[0], _MAX_NAME)
+        n_others = len(environment_names) - 1
+        if n_others:
+            environment_part += f", and {n_others} other environment{'s' if n_others > 1 else ''}"
+        parts.append(environment_part)
+    return parts

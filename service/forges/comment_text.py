@@ -36,6 +36,9 @@ _MAX_CAVEAT_CHARACTERS = 300
 _MAX_REASONS = 3
 _MAX_LOG_CHARACTERS = 3_000
 _MAX_EXPLANATIONS = 5
+_MAX_MESSAGE_CHARACTERS = 300
+_LINE_BREAK_BYTES = 2
+"""Room for the empty line below a table."""
 _TABLE_HEAD = (
     "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
 )
@@ -107,16 +110,16 @@ def _describe_judge(outcome: GateOutcome) -> str:
 
 def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
     """Return for each case which metrics changed beyond doubt although they are not judged."""
-    sentences = [
-        (case.name, sentence)
-        for case in cases
-        if case.comparison is not None
-        and (sentence := metric_verdict_text.describe_clear_moves(case.comparison.metrics, format_code))
-    ]
-    names = [f"{format_code(name)}: " if len(cases) > 1 else "" for name, _ in sentences[:_MAX_REASONS]]
-    paragraphs = [f"{name}{sentence}\n\n" for name, (_, sentence) in zip(names, sentences, strict=False)]
-    if len(sentences) > _MAX_REASONS:
-        n_more = len(sentences) - _MAX_REASONS
+    all_paragraphs = []
+    for case in cases:
+        metrics = case.comparison.metrics if case.comparison is not None else ()
+        sentence = metric_verdict_text.describe_clear_moves(metrics, format_code)
+        if sentence:
+            name = f"{format_code(case.name)}: " if len(cases) > 1 else ""
+            all_paragraphs.append(f"{name}{sentence}\n\n")
+    paragraphs = all_paragraphs[:_MAX_REASONS]
+    n_more = len(all_paragraphs) - len(paragraphs)
+    if n_more:
         paragraphs.append(f"… and {n_more} more case{'s' if n_more > 1 else ''} with such metrics.\n\n")
     return "".join(paragraphs)
 
@@ -142,7 +145,8 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
 
 def _fit_into_limit(lines: Sequence[str], max_bytes: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    remaining_bytes = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
+    remaining_bytes = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines)))
+    remaining_bytes -= _LINE_BREAK_BYTES
     n_lines = 0
     for line in lines:
         remaining_bytes -= _count_bytes(line)
@@ -221,7 +225,8 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
     failures = [(case, side, failure) for case in cases for side, failure in case.failures]
     parts = []
     for case, side, failure in failures[:_MAX_FAILURES]:
-        parts.append(f"{format_code(case.name)}, {side}, {failure.stage}: {format_code(failure.message, 300)}\n\n")
+        message = format_code(failure.message, _MAX_MESSAGE_CHARACTERS)
+        parts.append(f"{format_code(case.name)}, {side}, {failure.stage}: {message}\n\n")
         if failure.log.strip():
             section_start, section_end = _FOLDED_SECTION
             log = format_block(failure.log, _MAX_LOG_CHARACTERS)
@@ -240,7 +245,9 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
     parts = []
     for sentence, rows_of_reason in list(reasons.items())[:_MAX_REASONS]:
         metrics, cases = describe_rows(rows_of_reason, format_code)
-        parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {format_code(sentence, 300)}\n\n")
+        parts.append(
+            f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {format_code(sentence, _MAX_MESSAGE_CHARACTERS)}\n\n"
+        )
     if len(reasons) > _MAX_REASONS:
         n_more = len(reasons) - _MAX_REASONS
         parts.append(f"… and {n_more} more reason{'s' if n_more > 1 else ''} why a side has no value.\n\n")
@@ -268,16 +275,15 @@ def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
 
 def _describe_environments(cases: Iterable[CaseOutcome]) -> str:
     """Return a table of the settings in which the environments of base and head differ. There should be none."""
-    settings: dict[tuple[str, str, str], None] = {}
+    differences: list[tuple[str, str, str]] = []
     for case in cases:
         base, head = case.case.base.environment.settings, case.case.head.environment.settings
-        for name in case.comparison.settings if case.comparison else ():
-            settings[name, base.get(name, ""), head.get(name, "")] = None
+        names = case.comparison.settings if case.comparison else ()
+        differences += [(name, base.get(name, ""), head.get(name, "")) for name in names]
+    settings = list(dict.fromkeys(differences))  # Most cases differ in the same settings: each is listed once.
     if not settings:
         return ""
-    cells = [
-        [format_code(cell, _MAX_SETTING_CHARACTERS) for cell in setting] for setting in list(settings)[:_MAX_SETTINGS]
-    ]
+    cells = [[format_code(cell, _MAX_SETTING_CHARACTERS) for cell in setting] for setting in settings[:_MAX_SETTINGS]]
     rows = [f"| {' | '.join(row)} |\n" for row in cells]
     further_rows = _describe_left_out(len(settings) - _MAX_SETTINGS) if len(settings) > _MAX_SETTINGS else ""
     heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"

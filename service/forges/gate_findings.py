@@ -76,7 +76,7 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
     """Return the finding that a case was not measured."""
-    _, failure = case.first_failure or ("", None)
+    failure = case.first_failure[1] if case.first_failure else None
     is_failing = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
@@ -107,15 +107,13 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
         return
     formatted_change = describe_baseline_change(row) if rule is FindingRule.STEP_BY_STEP else format_change(verdict)
     change_clause = "" if verdict.change is None else f"{formatted_change}, budget {verdict.budget}. "
-    explanation_clause = (
-        f" {describe_explanation(case.case.explanation, make_plain)}"
-        if case.case.explanation and verdict.over_budget
-        else ""
-    )
-    file, line = (explanation_clause and _find_source_line(case)) or (
-        case.case.file,
-        case.case.lines.get(verdict.metric, 1),
-    )
+    # A budget that is exceeded is annotated at the line that faults more, if that is known; everything else at the line
+    # of the workload file that sets the budget.
+    explanation_clause = ""
+    file, line = case.case.file, case.case.lines.get(verdict.metric, 1)
+    if case.case.explanation and verdict.over_budget:
+        explanation_clause = f" {describe_explanation(case.case.explanation, make_plain)}"
+        file, line = _find_source_line(case) or (file, line)
     yield GateFinding(
         rule=rule,
         level=level,

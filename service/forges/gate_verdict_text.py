@@ -42,16 +42,17 @@ def describe_gate_verdict(outcome: GateOutcome, escape: Escape) -> str:
 
 def describe_explanations(outcome: GateOutcome, escape: Escape) -> list[tuple[str, str]]:
     """Return why cases got worse, as names and sentences, the largest relative growth first."""
-    explained_cases = [
-        (case, explanation)
-        for case in outcome.cases
-        if (explanation := case.case.explanation) is not None and describe_explanation(explanation, escape)
-    ]
-    explained_cases.sort(key=lambda entry: -_measure_growth(entry[1]))
-    return [(case.name, describe_explanation(explanation, escape)) for case, explanation in explained_cases]
+    entries = []
+    for case in outcome.cases:
+        explanation = case.case.explanation
+        if explanation is not None:
+            entries.append((_measure_growth(explanation), case.name, describe_explanation(explanation, escape)))
+    entries.sort(key=lambda entry: -entry[0])
+    return [(name, sentence) for _, name, sentence in entries if sentence]
 
 
 def _measure_growth(explanation: Explanation) -> float:
+    """Return by what share of its faults before a case has grown; 0 if the explanation has no numbers."""
     difference = explanation.difference
     return (difference.after - difference.before) / max(1, difference.before) if difference else 0.0
 
@@ -97,8 +98,9 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
         subject = f"{metric_table} of {escape(name)}"
     else:
         subject = escape(key if table in {"workload", "metrics"} else f"[{table}] {key}")
-    missing_value = "0" if metric_table == "budget" else "none"
-    before, after = (" ".join(map(_group_digits, items)) or missing_value for items in (change.before, change.after))
+    missing_value = "0" if metric_table == "budget" else "none"  # A metric without a budget may not get worse at all.
+    before = " ".join(map(_group_digits, change.before)) or missing_value
+    after = " ".join(map(_group_digits, change.after)) or missing_value
     return f"{subject} {escape(before)} → {escape(after)}"
 
 
@@ -118,8 +120,8 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
         return _describe_undecided(outcome, escape)
     if state in {GateState.SAME, GateState.ADDED}:
         return _describe_unchanged(outcome, escape)
-    row = next(outcome.list_changed_metrics())
     if state is GateState.CREPT:
+        row = next(outcome.list_changed_metrics())
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
         metric_name = f"{escape(row.case)} ({format_metric_name(row.metric_verdict, escape)})"
         total = describe_baseline_change(row)
@@ -156,8 +158,9 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
 
 def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
     """Return which case was not measured, and which side of it failed."""
-    states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
-    cases = [case for case in outcome.cases if case.state in states]
+    # NOTHING is the state of a gate whose cases are all unmeasured, not that of a case.
+    case_state = GateState.UNMEASURED if outcome.state is GateState.NOTHING else outcome.state
+    cases = [case for case in outcome.cases if case.state is case_state]
     worst_case, others_clause = cases[0], _describe_others(len(cases) - 1, "case")
     case_names = f"{escape(worst_case.name)}{others_clause}"
     is_nothing_measured = outcome.state is GateState.NOTHING
@@ -176,8 +179,9 @@ def describe_failures(case: CaseOutcome) -> str:
     """Return which sides of a case failed, and at what, as a clause; empty if both sides were measured."""
     if not case.failures:
         return ""
-    skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
-    stages = [None if skipped else failure.stage for _, failure in case.failures]
+    # A case that is skipped on both sides did not fail at any stage: it "was not measured".
+    is_skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
+    stages = [None if is_skipped else failure.stage for _, failure in case.failures]
     if len(stages) == 2 and stages[0] == stages[1]:
         return f"neither the base nor the head {_STAGE_SUCCESSES.get(stages[0], 'was measured')}"
     parts = (
@@ -190,13 +194,12 @@ def describe_failures(case: CaseOutcome) -> str:
 def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
     """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
-    faults_open = any(row.is_count for row in open_rows)
-    first_changed = next(outcome.list_changed_metrics(), None)
-    if first_changed is not None:
+    if any(outcome.list_changed_metrics()):
         opening = _describe_changes(outcome, escape)
     else:
-        has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
-        opening = "Not decided" if faults_open or not has_count else "No change in faults"
+        are_faults_open = any(row.is_count for row in open_rows)
+        are_faults_judged = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
+        opening = "No change in faults" if are_faults_judged and not are_faults_open else "Not decided"
     sentence = _describe_open(open_rows, escape)
     return f"{opening}. {sentence[:1].upper()}{sentence[1:]}."
 
@@ -204,16 +207,16 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
 def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing_rows = [row for row in rows if row.metric_verdict.rule == "absent"]
-    head_lacks = [row for row in rows if row.lacks_head_samples]
-    metrics = missing_rows or head_lacks or rows
-    titles, case_names = describe_rows(metrics, escape)
+    rows_without_head_samples = [row for row in rows if row.lacks_head_samples]
+    described_rows = missing_rows or rows_without_head_samples or rows
+    titles, case_names = describe_rows(described_rows, escape)
     if missing_rows:
         clauses = {_describe_side_without_value(row.metric_verdict) for row in missing_rows}
         return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {case_names}"
-    if head_lacks:
+    if rows_without_head_samples:
         return f"some executions of head lack {titles} in {case_names}"
-    if all(row.metric_verdict.may_exceed for row in metrics):
-        if len(metrics) == 1:
+    if all(row.metric_verdict.may_exceed for row in described_rows):
+        if len(described_rows) == 1:
             return "more runs are needed to decide whether the change exceeds the budget"
         return (
             f"more runs are needed to decide whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget "
@@ -230,6 +233,7 @@ def describe_rows(rows: Sequence[MetricOutcome], escape: Escape) -> tuple[str, s
 
 
 def _choose_verb(titles: str, singular: str, plural: str) -> str:
+    """Return the form of a verb after titles of metrics: only those of faults, and several together, are plural."""
     return plural if titles.endswith("faults") or " and " in titles else singular
 
 
@@ -259,6 +263,7 @@ def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
 
 
 def _list_names(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence: at most three; of more, two and the number of the others."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -14,6 +14,7 @@ from service.store.jobs import Requester
 from service.text.markdown import format_code
 
 _VARIABLE_PREFIX = "variable."
+_HIDDEN_VALUE = "(hidden)"
 _MAX_NAMED = 10
 
 
@@ -48,16 +49,18 @@ def build_question(command: Command, report: GateReport) -> Question | str:
         names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
         return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
+    # The runner replaces secret values in its reports: the job cannot set such variables.
+    variables = {
+        name.removeprefix(_VARIABLE_PREFIX): value
+        for name, value in head.environment.settings.items()
+        if name.startswith(_VARIABLE_PREFIX) and _HIDDEN_VALUE not in value
+    }
     common_fields = {
         "subject": head.subject,
         "case": outcome.name,
         "host": head.host.name,
         "workload": outcome.case.file,
-        "variables": {
-            name.removeprefix(_VARIABLE_PREFIX): value
-            for name, value in head.environment.settings.items()
-            if name.startswith(_VARIABLE_PREFIX) and "(hidden)" not in value
-        },
+        "variables": variables,
     }
     if command.verb is Verb.PROFILE:
         return ProfileQuestion.model_validate(common_fields | {"revision": report.head, "against": report.base})

@@ -20,6 +20,7 @@ _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
 _MAX_CULPRITS = 8
 """Culprits that are listed."""
+_STATE_VERBS = {State.DONE: "is done", State.FAILED: "has failed", State.CANCELLED: "was cancelled"}
 _PROOF_SENTENCES = {
     ProofState.STANDS: "Proven",
     ProofState.FAILS: "**Not proven**",
@@ -29,16 +30,16 @@ _PROOF_SENTENCES = {
 
 def render_reply(job: Job, address: str) -> str:
     """Return the reply, as Markdown."""
-    verb = {State.DONE: "is done", State.FAILED: "has failed", State.CANCELLED: "was cancelled"}.get(
-        job.state, f"is {job.state}"
-    )
+    verb = _STATE_VERBS.get(job.state, f"is {job.state}")
     page = "bisects" if isinstance(job.question, BisectQuestion) else "jobs"
     link = f"[Job {job.id}]({address}/{page}/{job.id})" if address else f"Job {job.id}"
-    lines = [f"{link}, the {job.question.kind} of {format_code(job.question.case)}, {verb}."]
+    paragraphs = [f"{link}, the {job.question.kind} of {format_code(job.question.case)}, {verb}."]
     result = _describe_result(job)
-    return "\n\n".join(
-        [*lines, *(result or ([format_code(job.sentence, _MAX_TEXT_CHARACTERS)] if job.sentence else []))]
-    )
+    if result:
+        paragraphs += result
+    elif job.sentence:
+        paragraphs.append(format_code(job.sentence, _MAX_TEXT_CHARACTERS))
+    return "\n\n".join(paragraphs)
 
 
 def _describe_result(job: Job) -> list[str]:
@@ -53,20 +54,17 @@ def _describe_result(job: Job) -> list[str]:
         return [f"No commit was found: {format_code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
     culprit_lines = [_describe_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
-    return (
-        [*culprit_lines, f"And {len(culprits) - _MAX_CULPRITS} more."]
-        if len(culprits) > _MAX_CULPRITS
-        else culprit_lines
-    )
+    if len(culprits) > _MAX_CULPRITS:
+        culprit_lines.append(f"And {len(culprits) - _MAX_CULPRITS} more.")
+    return culprit_lines
 
 
 def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
     """Return what a culprit does to the metric, and whether that is proven."""
     unit = metric(metric_name).unit
-    before, after = (
-        format_quantity(culprit.before, unit, culprit.after),
-        format_quantity(culprit.after, unit, culprit.before),
-    )
+    # Each level is written so that it differs from the other one.
+    before = format_quantity(culprit.before, unit, culprit.after)
+    after = format_quantity(culprit.after, unit, culprit.before)
     is_proven = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if is_proven else "may move"
     sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(metric_name)} from {before} to {after}."

@@ -164,6 +164,6 @@ class NoteForge(ABC):
                 raise
 
     def _is_deleted(self, error: Exception) -> bool:
-        """Return whether a call failed because the note does not exist any more."""
+        """Return whether a call failed because the note or the commit does not exist any more."""
         refusal = self.client.find_refusal(error)
         return refusal is not None and refusal.status in _GONE_STATUSES

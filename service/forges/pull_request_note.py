@@ -18,6 +18,7 @@ CONTEXT = "Faultwatch"
 """Name of the commit status."""
 MAX_DESCRIPTION_CHARACTERS = 140
 """The largest length of a status description: what both forges show in full."""
+_MAX_REASON_CHARACTERS = 500
 _GITHUB_ONLY_REPLY = "This command works on GitHub only. Start the job of your CI system again, or use the dashboard."
 
 
@@ -86,5 +87,5 @@ def _run_command(command: Command, head: str, handlers: Handlers) -> str:
     if command.verb is not Verb.ACCEPT:
         return _GITHUB_ONLY_REPLY
     if handlers.accept(head, command.text):
-        return f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
+        return f"Accepted for {head[:10]}: {format_code(command.text, _MAX_REASON_CHARACTERS)}"
     return f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."

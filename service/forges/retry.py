@@ -14,6 +14,8 @@ _MAX_WAIT = timedelta(hours=3)
 _FIRST_WAIT = timedelta(seconds=5)
 _RATE_LIMIT_WAIT = timedelta(minutes=1)
 """GitHub's own advice for a rate limit that comes without a time."""
+_MAX_TIME_DIGITS = 11
+"""Of a time in seconds since 1970: the largest is in the year 5138, which a datetime can hold."""
 _PERMANENT_STATUSES = frozenset({404, 410, 422})
 """Statuses that another attempt will not change: the target is gone, or the forge rejects the request as such."""
 
@@ -63,12 +65,12 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     now
         The time.
     """
-    # The power is limited so that it does not overflow; the wait reaches its maximum long before.
-    wait = min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
+    # The number of doublings is limited so that the wait does not overflow; it reaches its maximum long before.
+    n_doublings = min(attempts - 1, MAX_ATTEMPTS)
+    wait = min(_MAX_WAIT, _FIRST_WAIT * 2**n_doublings)
     if status == 429 or (status == 403 and _is_rate_limited(headers, message)):
-        return Retry(
-            now + max(_read_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True
-        )
+        rate_limit_wait = _read_requested_wait(headers, now) or _RATE_LIMIT_WAIT
+        return Retry(now + max(rate_limit_wait, timedelta(seconds=1)), pause_all=True)
     if status in _PERMANENT_STATUSES or attempts >= MAX_ATTEMPTS:
         return Retry(None)
     requested_wait = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
@@ -86,6 +88,7 @@ def _read_requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta
     # A header can hold more seconds than a timedelta, or a later time than a datetime: both would overflow.
     if retry_after.isdecimal():
         return timedelta(seconds=min(int(retry_after), int(_MAX_WAIT.total_seconds())))
-    if headers.get("x-ratelimit-remaining") == "0" and reset_at.isdecimal() and len(reset_at) < 12:
-        return min(_MAX_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset_at), UTC) - now))
+    if headers.get("x-ratelimit-remaining") == "0" and reset_at.isdecimal() and len(reset_at) <= _MAX_TIME_DIGITS:
+        wait = datetime.fromtimestamp(int(reset_at), UTC) - now
+        return min(max(wait, timedelta(0)), _MAX_WAIT)
     return None

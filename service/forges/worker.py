@@ -72,19 +72,15 @@ class ForgeWorker:
             delivery = store.take_delivery(session, self.now())
             if delivery is None:
                 return False
-            delivery_id, qualified_event, payload, attempts = (
-                delivery.id,
-                delivery.event,
-                delivery.payload,
-                delivery.attempts,
-            )
+            delivery_id, payload, attempts = delivery.id, delivery.payload, delivery.attempts
+            qualified_event = delivery.event
         kind, event = split_name(qualified_event)
         retry, error = self._try_call(kind, lambda forge: self._run_actions(forge, event, payload), attempts)
         with self.database.writing() as session:
             row = session.get_one(ForgeDelivery, delivery_id)
             row.error, row.due_at = error, retry.retry_at if retry else None
             if row.due_at is None:
-                row.payload = None
+                row.payload = None  # Nobody needs it any more: it was acted on, or is given up.
             self._pause_if_limited(session, kind, retry)
         return True
 
@@ -95,19 +91,21 @@ class ForgeWorker:
             if gate is None:
                 return False
             gate_id, wanted_version, attempts = gate.id, gate.wanted, gate.attempts
-            kind, publication = split_name(gate.pull.repository)[0], self._build_publication(gate)
+            kind, _ = split_name(gate.pull.repository)
+            publication = self._build_publication(gate)
         with self.database.reading() as session:
             publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
             publication = replace(publication, bisect_policies=_list_policies(session, publication))
-        comment_id: list[int | None] = [publication.comment_id]
+        comment_id = publication.comment_id
 
         def publish_now(forge: Forge) -> None:
-            comment_id[0] = forge.publish(publication)
+            nonlocal comment_id
+            comment_id = forge.publish(publication)
 
         retry, error = self._try_call(kind, publish_now, attempts)
         with self.database.writing() as session:
             row = session.get_one(ForgeGate, gate_id, options=[store.WITH_PULL])
-            row.pull.comment_id, row.pull.busy_until = comment_id[0], None
+            row.pull.comment_id, row.pull.busy_until = comment_id, None
             row.error = error
             if retry is None:
                 row.told = wanted_version
@@ -168,19 +166,20 @@ class ForgeWorker:
             return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason)
 
         def order_job(command: Command, head: str) -> tuple[bool, str]:
+            """Order a job and record it; return whether that succeeded, and the reply."""
             assert isinstance(comment, CommandComment)
             if self.jobs is None:
                 return False, "This service is not configured to start jobs."
             url = self._find_address(split_name(comment.repository)[0])
-            reply = job_order.order_job(self.jobs, comment, command, head, url)
-            if reply[0]:
+            is_ordered, reply = job_order.order_job(self.jobs, comment, command, head, url)
+            if is_ordered:
                 target = f"{comment.repository}#{comment.number}"
                 detail = {"kind": command.verb.value, "case": command.text, "head": head}
                 with self.database.writing() as session:
                     audit.record_entry(
                         session, Actor(comment.author), AuditAction.JOB_ORDERED, target, detail, now=self.now()
                     )
-            return reply
+            return is_ordered, reply
 
         return Handlers(accept, order_job)
 

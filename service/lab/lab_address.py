@@ -18,7 +18,7 @@ from service.rules.jobs import job_settings
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
 _AXIS_PREFIX = "place."
-_MAX_PAIRS = 1000
+_MIN_PAIRS, _MAX_PAIRS = 2, 1000
 _MAX_ADDED_VALUES = 100
 
 
@@ -54,23 +54,24 @@ class LabAddress:
         axis_of_setting = {
             name.removeprefix(_AXIS_PREFIX): axis for name, axis in arguments.items() if name.startswith(_AXIS_PREFIX)
         }
-        for axis in ("rows", "columns") if axis_of_setting else ():
-            texts[axis] = " ".join(name for name, chosen_axis in axis_of_setting.items() if chosen_axis == axis)
+        if axis_of_setting:
+            texts["rows"] = " ".join(name for name, axis in axis_of_setting.items() if axis == "rows")
+            texts["columns"] = " ".join(name for name, axis in axis_of_setting.items() if axis == "columns")
         address = cls(**texts)
-        name = arguments.get("name", "").strip()
-        values = arguments.get("values", "").strip()
-        return (
-            address.add_values(setting_names.find_canonical_name(name), _parse_values(name, values))
-            if name
-            else address
-        )
+        added_name = arguments.get("name", "").strip()
+        if not added_name:
+            return address
+        values = _parse_values(added_name, arguments.get("values", "").strip())
+        return address.add_values(setting_names.find_canonical_name(added_name), values)
 
     def add_values(self, name: str, values: Iterable[str]) -> LabAddress:
         """Return the address with more values of a setting, which becomes one of the rows or of the columns."""
         entries = [*filter(None, self.set.split(SEPARATOR)), *(f"{name}={value}" for value in values)]
         rows, columns = self.rows.split(), self.columns.split()
+        # Without rows and columns, the lab chooses them itself. A lab with rows alone gets its first column.
         if (rows or columns) and name not in {*rows, *columns}:
-            (rows if columns else columns).append(name)
+            axis = rows if columns else columns
+            axis.append(name)
         return replace(self, set=SEPARATOR.join(dict.fromkeys(entries)), rows=" ".join(rows), columns=" ".join(columns))
 
     def remove_setting(self, name: str) -> LabAddress:
@@ -80,9 +81,8 @@ class LabAddress:
             for entry in self.set.split(SEPARATOR)
             if entry and setting_names.find_canonical_name(entry.partition("=")[0].strip()) != name
         ]
-        rows, columns = (
-            " ".join(value for value in text.split() if value != name) for text in (self.rows, self.columns)
-        )
+        rows = " ".join(row for row in self.rows.split() if row != name)
+        columns = " ".join(column for column in self.columns.split() if column != name)
         return replace(self, set=SEPARATOR.join(entries), rows=rows, columns=columns)
 
     @property
@@ -124,18 +124,19 @@ class LabAddress:
         LabProblem
             A part of the address means nothing.
         """
-        if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MAX_PAIRS):
-            raise LabProblem("pairs", f"The number of pairs must be from 2 to {_MAX_PAIRS}.")
-        rows, columns = (
-            [setting_names.find_canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
-        )
+        if self.pairs and not (self.pairs.isdecimal() and _MIN_PAIRS <= int(self.pairs) <= _MAX_PAIRS):
+            raise LabProblem("pairs", f"The number of pairs must be from {_MIN_PAIRS} to {_MAX_PAIRS}.")
+        rows = [setting_names.find_canonical_name(name) for name in self.rows.split()]
+        columns = [setting_names.find_canonical_name(name) for name in self.columns.split()]
         return LabQuery(rows, columns, self.list_added(), self.environment, int(self.pairs) if self.pairs else None)
 
 
 def _parse_values(name: str, text: str) -> list[str]:
     """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
     is_listed = setting_names.find_canonical_name(name) in setting_names.LISTED_SETTINGS
-    return [value.strip() for value in re.split(r"[|,\s]+" if is_listed else r"\|", text) if value.strip()] or [""]
+    separators = r"[|,\s]+" if is_listed else r"\|"
+    values = [value.strip() for value in re.split(separators, text) if value.strip()]
+    return values or [""]  # An empty box is the empty value, which a variable can have.
 
 
 def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:

@@ -153,7 +153,7 @@ def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
     try:
         added_values = address.list_added()
     except LabProblem:
-        return {}
+        return {}  # The page shows the problem.
     full_address = _build_address(address, lab)
     return {name: url_for("lab.show", **full_address.remove_setting(name).arguments) for name in added_values}  # type: ignore[arg-type]
 
@@ -183,24 +183,14 @@ def _build_table(lab: SettingsLab | None) -> Table:
     rows: list[tuple[object, ...]] = []
     for cell in _list_cells(lab):
         values = tuple(cell.values.get(name) for name in names)
-        cell_fields = (cell.state.value, cell.default, cell.run_id, cell.session)
+        cell_fields = (*values, cell.state.value, cell.default, cell.run_id, cell.session)
         if not cell.metrics:
-            rows.append((*values, *cell_fields, *(None,) * 10, cell.sentence))
+            # Only the last of the other columns, the sentence, has a value.
+            n_empty = len(names) + len(columns) - len(cell_fields) - 1
+            rows.append((*cell_fields, *[None] * n_empty, cell.sentence))
         for entry in cell.metrics:
             bounds = entry.bounds or (None, None)
             certainty = entry.certainty.value if entry.certainty else None
-            rows.append(
-                (
-                    *(
-                        *values,
-                        *cell_fields,
-                        entry.metric,
-                        metric(entry.metric).unit,
-                        entry.level,
-                        entry.n,
-                        entry.change,
-                    ),
-                    *(entry.percent, certainty, *bounds, entry.effect.value, entry.sentence),
-                )
-            )
+            metric_fields = (entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change, entry.percent)
+            rows.append((*cell_fields, *metric_fields, certainty, *bounds, entry.effect.value, entry.sentence))
     return Table((*names, *columns), rows)

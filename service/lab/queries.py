@@ -58,7 +58,12 @@ def find_newest_target(
 ) -> LabTarget | None:
     """Return the case, host and commit of the newest run of a history that fits the given names; None without one."""
     run_filter = RunFilter(
-        subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False
+        subject=subject or None,
+        case=case or None,
+        revision=commit or None,
+        outcome=Outcome.MEASURED,
+        host=host or None,
+        quarantined=False,
     )
     imported_environments = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
     number = session.scalar(
@@ -70,8 +75,9 @@ def find_newest_target(
         .limit(1)
     )
     columns = (Subject.name, Case.name, Case.key, Case.workload, Case.definition, Host.name, Revision.commit)
-    row = None if number is None else session.execute(select_joined(*columns).where(Run.number == number)).one()
-    return None if row is None else LabTarget(*row)
+    if number is None:
+        return None
+    return LabTarget(*session.execute(select_joined(*columns).where(Run.number == number)).one())
 
 
 def list_commit_runs(session: Session, target: LabTarget) -> list[LabRun]:
@@ -161,14 +167,19 @@ def _read_settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, 
 
 
 def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
-    """Return the values of some metrics and the seconds of the build, from a report as JSON."""
+    """Return the values of some metrics and the seconds of the build, from a report as JSON.
+
+    A build from the cache takes no time.
+    """
     samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
     readings: dict[str, Readings] = {}
     for name in metrics:
         readings_of_metric = [sample["readings"].get(name, {}) for sample in samples]
         values = [reading.get("value") for reading in readings_of_metric]
         if any(value is not None for value in values):
+            # A report leaves the status out where a value was counted.
             are_counted = all(reading.get("status", "counted") == "counted" for reading in readings_of_metric)
             readings[name] = Readings(values, are_counted)  # type: ignore[arg-type]
     build: Mapping[str, float] = document.get("build") or {}  # type: ignore[assignment]
-    return LabReport(readings, 0.0 if build.get("cached") else float(build.get("seconds", 0.0)))
+    build_seconds = 0.0 if build.get("cached") else float(build.get("seconds", 0.0))
+    return LabReport(readings, build_seconds)

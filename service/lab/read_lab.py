@@ -39,6 +39,7 @@ DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
 _WARM_UP_PAIRS = 2
 """Executions of each side that are no samples."""
+_MAX_LISTED_NAMES = 3
 _OVERHEAD_SECONDS = 3.0
 """What a job takes besides its executions: the checks of the host, the canary."""
 
@@ -127,11 +128,12 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     """
     # The default cell.
     runs = queries.list_commit_runs(session, target)
-    default = choose_default_run(runs, target.case_key, query.environment) or next(
-        iter(queries.find_history_run(session, target)), None
-    )
+    default = choose_default_run(runs, target.case_key, query.environment)
     if default is None:
-        return None
+        history_runs = queries.find_history_run(session, target)  # at another commit
+        if not history_runs:
+            return None
+        default = history_runs[0]
     # The grid of settings with its runs.
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
@@ -223,17 +225,20 @@ class _Cells:
         return ", ".join(changed_texts) or "default"
 
     def estimate_cost(self, n_cells: int) -> LabCost:
-        """Return what it costs to measure some cells, each interleaved with the default."""
+        """Return what it costs to measure some cells, each interleaved with the default.
+
+        All cells share one build, and their executions are taken to last as long as those of the default.
+        """
         report = self.reports.get(self.default.number)
-        executions = n_cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
-        execution_seconds = (
-            compute_median(report.readings[ELAPSED].present_values) if report and ELAPSED in report.readings else None
-        )
+        n_pairs = (self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS
+        executions = n_cells * 2 * n_pairs
+        execution_seconds = None
+        if report is not None and ELAPSED in report.readings:
+            execution_seconds = compute_median(report.readings[ELAPSED].present_values)
         seconds = None
         if report is not None and execution_seconds is not None:
-            seconds = (
-                executions * execution_seconds + n_cells * _OVERHEAD_SECONDS + (report.build_seconds if n_cells else 0)
-            )
+            build_seconds = report.build_seconds if n_cells else 0
+            seconds = executions * execution_seconds + n_cells * _OVERHEAD_SECONDS + build_seconds
         return LabCost(cells=n_cells, runs=2 * n_cells, executions=executions, seconds=seconds)
 
     def _find_state(
@@ -246,24 +251,14 @@ class _Cells:
         if cell.run is not None:
             return CellState.MEASURED, failure, cell.run
         if job is not None and job.state is State.FAILED:
-            return CellState.FAILED, f"Failed: {job.sentence}", cell.failed
+            failure = f"Failed: {job.sentence}"
         if failure:
             return CellState.FAILED, failure, cell.failed
-        setting_names_clause = ", ".join(cell.other_differences[:3]) + (
-            f" and {len(cell.other_differences) - 3} more" if len(cell.other_differences) > 3 else ""
-        )
-        not_comparable_sentence = (
-            f"Measured with a different {setting_names_clause}, so the cell is not comparable."
-            if setting_names_clause
-            else ""
-        )
         if cell.default:
             return CellState.EMPTY, objection, None
-        return (
-            (CellState.IMPOSSIBLE, objection, None)
-            if question is None
-            else (CellState.EMPTY, not_comparable_sentence, None)
-        )
+        if question is None:
+            return CellState.IMPOSSIBLE, objection, None
+        return CellState.EMPTY, _describe_other_differences(cell.other_differences), None
 
     def _build_question(self, cell: GridCell) -> tuple[RemedyQuestion | None, str]:
         """Return what to order for a cell, or why that is impossible. The default is measured with any other cell."""
@@ -273,12 +268,13 @@ class _Cells:
             return None, "The default is measured together with every other cell."
         defaults = self.default.settings
         changed_settings = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
-        objection = next(
-            filter(None, (job_settings.explain_objection(name, value) for name, value in changed_settings.items())), ""
-        )
-        if objection:
-            return None, f"{objection[:1].upper()}{objection[1:]}."
-        variables = {name[len(VARIABLE) :]: value for name, value in defaults.items() if name.startswith(VARIABLE)}
+        for name, value in changed_settings.items():
+            objection = job_settings.explain_objection(name, value)
+            if objection:
+                return None, f"{objection[:1].upper()}{objection[1:]}."
+        variables = {
+            name.removeprefix(VARIABLE): value for name, value in defaults.items() if name.startswith(VARIABLE)
+        }
         try:
             return (
                 RemedyQuestion(
@@ -307,7 +303,7 @@ class _Cells:
         )
         objection = _explain_objection(default_run, cell.run, cell.values)
         is_interleaved = cell.interleaved_default is not None
-        n_compared = max(1, len(self.grid.all_cells) - 1)
+        n_compared = max(1, len(self.grid.all_cells) - 1)  # all cells but the default
         return tuple(
             compare_metric(
                 name,
@@ -326,12 +322,25 @@ class _Cells:
 
 
 def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
-    """Return why a run does not compare with the default although its other settings are the same."""
+    """Return why a run does not compare with the default although its other settings are the same; empty if it does.
+
+    A different build is no objection if the cell differs from the default in a parameter, or in how it is built.
+    """
     if default is None or any(name.startswith((job_settings.PARAMETER, "build.")) for name in values):
         return ""
     if default.own_bytes and run.own_bytes and default.own_bytes != run.own_bytes:
         return "The build differs from the default's build."
     return ""
+
+
+def _describe_other_differences(names: Sequence[str]) -> str:
+    """Return why the only runs with a cell's values are not shown in it: they differ in other settings, too."""
+    if not names:
+        return ""
+    listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
+    n_more = len(names) - _MAX_LISTED_NAMES
+    names_clause = f"{listed_names} and {n_more} more" if n_more > 0 else listed_names
+    return f"Measured with a different {names_clause}, so the cell is not comparable."
 
 
 def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
@@ -340,8 +349,11 @@ def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
     for cell in cells:
         for entry in cell.metrics:
             levels.setdefault(entry.metric, []).append(entry.level or 0)
-    omitted_metrics = {"major-faults"} if not any(levels.get("major-faults", ())) else set()
-    omitted_metrics |= {ELAPSED} if THROUGHPUT in levels else set()
+    omitted_metrics = set()
+    if not any(levels.get("major-faults", ())):
+        omitted_metrics.add("major-faults")
+    if THROUGHPUT in levels:
+        omitted_metrics.add(ELAPSED)
     return tuple(name for name in METRICS if name in levels and name not in omitted_metrics)
 
 

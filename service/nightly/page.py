@@ -37,6 +37,8 @@ bp = make_page_blueprint("matrix")
 _EFFICIENCY_METRIC = "scaling-efficiency"
 _MAX_ROWS = 100
 _MAX_SHADE = 4
+_MIN_SHADED_PERCENT = 0.01
+"""Smaller changes have the same colour, and the logarithm of zero does not exist."""
 _MAX_DRAWN_COLUMNS = 3
 """Columns of a table whose cells have room for a sparkline."""
 
@@ -56,8 +58,12 @@ class MatrixQuery:
     @classmethod
     def from_query(cls) -> MatrixQuery:
         """Read the query."""
-        subject, workload = (request.args.get(name, "").strip() for name in ("subject", "workload"))
-        return cls(request.args.get("metric") or "minor-faults", subject, workload, "one-commit" in request.args)
+        return cls(
+            metric=request.args.get("metric") or "minor-faults",
+            subject=request.args.get("subject", "").strip(),
+            workload=request.args.get("workload", "").strip(),
+            one_commit="one-commit" in request.args,
+        )
 
 
 @page(bp, "/matrix")
@@ -204,33 +210,39 @@ def _label_columns(grid: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
     """Return for each column of a grid how it differs from the other columns of the same host."""
     labels: list[ColumnLabel] = []
     for _, columns_of_host in groupby(grid.columns, key=lambda column: column.host):
-        columns = [[settings.get(environment, {}) for environment in column.environments] for column in columns_of_host]
+        environments_of_columns = [
+            [settings.get(environment, {}) for environment in column.environments] for column in columns_of_host
+        ]
         # A setting that varies within a column distinguishes its cases, not the columns.
-        varying_settings = {
-            name
-            for environments in columns
-            for name in set(chain(*environments))
-            if _differs_within_column(name, environments)
-        }
-        settings_per_column = (
-            {name: value for name, value in environments[0].items() if name not in varying_settings}
-            for environments in columns
-        )
-        labels += label_columns(list(settings_per_column))
+        varying_settings: set[str] = set()
+        for environments_of_column in environments_of_columns:
+            varying_settings |= _find_varying_settings(environments_of_column)
+        common_settings = []
+        for first_environment, *_ in environments_of_columns:
+            common_settings.append(
+                {name: value for name, value in first_environment.items() if name not in varying_settings}
+            )
+        labels += label_columns(common_settings)
     return labels
 
 
-def _differs_within_column(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
-    return len({environment.get(name) for environment in environments_of_column}) > 1
+def _find_varying_settings(environments_of_column: Sequence[dict[str, str]]) -> set[str]:
+    """Return the settings that do not have the same value in all environments of a column."""
+    names = set(chain(*environments_of_column))
+    return {name for name in names if len({environment.get(name) for environment in environments_of_column}) > 1}
 
 
 def _choose_shade(cell: GridCell) -> int:
-    """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise."""
+    """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise.
+
+    The steps from 2 to 4 begin at 0.3, 3 and 30 %: in the middle between two powers of ten.
+    """
     if not cell.change or not cell.flagged:
         return 0
     if cell.percent is None:
         return _MAX_SHADE  # from zero
-    return max(1, min(_MAX_SHADE, 2 + floor(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+    power_of_ten = floor(log10(max(abs(cell.percent), _MIN_SHADED_PERCENT)) + 0.5)
+    return max(1, min(_MAX_SHADE, 2 + power_of_ten))
 
 
 def _build_table(grid: NightlyGrid, unit: str) -> Table:
@@ -241,17 +253,8 @@ def _build_table(grid: NightlyGrid, unit: str) -> Table:
         (
             (
                 *(row.subject, row.case, column.host, cell.environment or column.environment),
-                *(cell.value, cell.before, cell.since),
-                *(
-                    cell.change,
-                    cell.percent,
-                    cell.flagged,
-                    cell.provisional,
-                    cell.revision,
-                    cell.efficiency,
-                    cell.why or None,
-                    cell.missed or None,
-                ),
+                *(cell.value, cell.before, cell.since, cell.change, cell.percent, cell.flagged, cell.provisional),
+                *(cell.revision, cell.efficiency, cell.why or None, cell.missed or None),
             )
             for row in grid.rows
             for column, cell in zip(grid.columns, row.cells, strict=True)

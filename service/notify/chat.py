@@ -73,11 +73,10 @@ def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Itera
     line_end = "  \n" if chat.format == "markdown" else "\n"
     part = ""
     for line in (message.subject, *message.lines):
-        formatted_line = (
-            chat.link.format(line)
-            if line in message.links
-            else neutralise_line(line, markdown=chat.format == "markdown")
-        )
+        if line in message.links:
+            formatted_line = chat.link.format(line)
+        else:
+            formatted_line = neutralise_line(line, markdown=chat.format == "markdown")
         formatted_line = _cut_line(formatted_line, max_characters)
         if part and _count_characters(part + line_end + formatted_line) > max_characters:
             yield part.strip()
@@ -134,6 +133,7 @@ def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBas
 
 
 def _count_characters(text: str) -> int:
+    """Return the length of a text after Apprise has escaped it for HTML."""
     return len(escape(text))
 
 
@@ -141,9 +141,9 @@ def _cut_line(line: str, max_characters: int) -> str:
     """Return a line that fits, and shows where it was cut."""
     if _count_characters(line) <= max_characters:
         return line
-    while _count_characters(line) >= max_characters:
+    while _count_characters(line) >= max_characters:  # the ellipsis needs one character
         line = line[:-1]
-    return line.rstrip("\\") + "…"
+    return line.rstrip("\\") + "…"  # a backslash would escape the ellipsis
 
 
 def _find_reason(result: AppriseResult) -> str:

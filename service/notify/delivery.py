@@ -47,15 +47,16 @@ def run_round(
     """
     result = RoundResult()
     for channel in settings.channel:
-        problem = None
+        problem: str | None = None
         for key in _claim_messages(database, channel, now):
-            # After one failure a receiver is not called again in this round.
-            problem = problem or _send_message(
-                _build_message(database, key, settings.url, now), channel, environment, now
-            )
+            # After one failure, a receiver is not called again in this round: its other messages fail with it.
+            if problem is None:
+                message = _build_message(database, key, settings.url, now)
+                problem = _send_message(message, channel, environment, now)
             with database.writing() as session:
                 deliveries.record_attempt(session, key, problem, now)
-            result.n_sent += problem is None
+            if problem is None:
+                result.n_sent += 1
         if problem is not None:
             log.warning("not sent: %s: %s", channel.name, problem)
             result.failures.append(f"{channel.name}: {problem}")
@@ -67,6 +68,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
     with database.writing() as session:
         row = deliveries.get_or_create_channel(session, channel.name, now)
         since = row.since
+        # A channel that has sent no digest yet counts from when it was set up.
         if not delivery_schedule.may_send(channel, now, row.digest_at or since):
             return []
         if channel.digest is not None:

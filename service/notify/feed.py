@@ -13,6 +13,7 @@ from service.schemas.triage import EventSummary
 ATOM = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE = "application/atom+xml"
 NAMESPACE = uuid.UUID("6a1c2d1e-6f5b-5d0e-9f38-2f0f3f6f9b1c")
+_MAX_AUTHOR_CHARACTERS = 100
 _TIME_OF_EMPTY_FEED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,7 +50,7 @@ def _add_entry(feed: Element, event: EventSummary, base_url: str) -> None:
     _add_text(entry, "updated", _format_time(event.changed_at))
     _add_link(entry, "alternate", build_link(base_url, event), "text/html")
     author = SubElement(entry, f"{{{ATOM}}}author")
-    _add_text(author, "name", make_single_line(event.author, 100) or "unknown")
+    _add_text(author, "name", make_single_line(event.author, _MAX_AUTHOR_CHARACTERS) or "unknown")
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.state.value, "label": event.state.replace("_", " ")})
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.cause.value})
     silenced_remark = " Silenced." if event.silenced else ""

@@ -16,6 +16,8 @@ from service.text.cause_text import prefix_provisional
 MAX_EVENTS = 25
 """The largest number of events that a message lists; it counts the others."""
 _MAX_COMMAND_CHARACTERS = 1_000
+_MAX_SUBJECT_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_REASON_CHARACTERS = 60, 80, 500
+"""Of the name of a subject, of an author, and of a reason, as far as a line shows them."""
 _CONTROL_CHARACTER = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -80,11 +82,11 @@ def write_message(
         subject += f", {n_withdrawn} withdrawn"
     above_floor = [event for event in events if not event.below_floor] or list(events)
     shown_events = above_floor[:MAX_EVENTS]
-    lines = [
-        line
-        for event in shown_events
-        for line in (describe_subject(event), *_describe_event(event, base_url, steps)[1:], "")
-    ]
+    lines = []
+    for event in shown_events:
+        # The line with the subject stands for the first line about the event, its headline.
+        _, *further_lines = _describe_event(event, base_url, steps)
+        lines += [describe_subject(event), *further_lines, ""]
     if len(above_floor) > len(shown_events):
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
@@ -98,7 +100,8 @@ def write_message(
 def describe_subject(event: EventSummary) -> str:
     """Return what happened in one line."""
     prefix = _PREFIXES.get(event.state, "")
-    return f"[{make_single_line(event.subject, 60)}] {prefix}{make_single_line(event.full_headline)}"
+    subject = make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)
+    return f"[{subject}] {prefix}{make_single_line(event.full_headline)}"
 
 
 def build_link(base_url: str, event: EventSummary | None = None) -> str:
@@ -120,12 +123,11 @@ def describe_cause(event: EventSummary) -> str:
         return prefix_provisional(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
-        author = make_single_line(culprit.author, 80)
+        author = make_single_line(culprit.author, _MAX_AUTHOR_CHARACTERS)
         culprit_text = f"commit {culprit.commit[:12]} “{make_single_line(culprit.title)}” by {author}"
     elif event.certainty is Certainty.SINGLE:
-        culprit_text = (
-            f"commit {event.revision[:12]} “{make_single_line(event.title)}” by {make_single_line(event.author, 80)}"
-        )
+        author = make_single_line(event.author, _MAX_AUTHOR_CHARACTERS)
+        culprit_text = f"commit {event.revision[:12]} “{make_single_line(event.title)}” by {author}"
     else:
         culprit_text = make_single_line(event.blamed)
     return f"{culprit_text}, proven by bisect {event.bisect}" if event.culprits else culprit_text
@@ -135,22 +137,25 @@ def _describe_event(event: EventSummary, base_url: str, steps: Mapping[str, Next
     """Return the lines about an event: what moved, its price, its cause, the offer of a bisect, and the link."""
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
-    return (
-        make_single_line(event.headline),
-        *([f"Withdrawn: {make_single_line(reason, 500)}"] if reason else []),
-        *([f"Price: {make_single_line(event.price)}"] if event.price else []),
-        f"Cause: {describe_cause(event)}",
-        f"Where: {event.n_series} series of {make_single_line(event.subject, 60)}",
-        *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
-        build_link(base_url, event),
-    )
+    lines = [make_single_line(event.headline)]
+    if reason:
+        lines.append(f"Withdrawn: {make_single_line(reason, _MAX_REASON_CHARACTERS)}")
+    if event.price:
+        lines.append(f"Price: {make_single_line(event.price)}")
+    lines.append(f"Cause: {describe_cause(event)}")
+    lines.append(f"Where: {event.n_series} series of {make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)}")
+    if event.id in steps:
+        lines.append(_offer_bisect(steps[event.id]))
+    lines.append(build_link(base_url, event))
+    return tuple(lines)
 
 
-def _offer_bisect(step: NextStep) -> tuple[str, ...]:
+def _offer_bisect(step: NextStep) -> str:
     """Return the offer to bisect, with the command; the page of the event has a button."""
     runs = f" with about {step.runs} measurements" if step.runs else ""
     if orders_bisects(step.policy):
-        return (f"Next: the service bisects the commits{runs}",)
+        return f"Next: the service bisects the commits{runs}"
     # A command that does not fit into one line unchanged would do something else.
-    command = step.command if make_single_line(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
-    return (f"Next: bisect the commits{runs}{', in a clone: ' if command else ''}{command}",)
+    fits_into_line = make_single_line(step.command, _MAX_COMMAND_CHARACTERS) == step.command
+    command_clause = f", in a clone: {step.command}" if step.command and fits_into_line else ""
+    return f"Next: bisect the commits{runs}{command_clause}"

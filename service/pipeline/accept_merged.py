@@ -58,6 +58,7 @@ def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
         select(Event).where(Event.state == State.NEW, Event.still_detected, Event.id.in_(events_at_merge))
     ).all()
     accepted_changes = _list_accepted_changes(gate) if events else set()
+    # A gate reports no shift of a whole suite, so that an event with one (None) is never accepted.
     return [event for event in events if _list_series(session, event) <= accepted_changes]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.further_runs import is_imported
@@ -19,6 +19,8 @@ from service.store.revisions import refs, revisions
 
 _MAX_LISTED_NAMES = 5
 """Names that a sentence lists."""
+_MIN_SIMILARITY = 0.5
+"""Similarity, from 0 to 1, from which on a name can be what was meant: half of the letters of both are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,23 @@ def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     if subject in subjects:
         series = series.where(Subject.name == subject)
-    cases, metrics, hosts = (
-        list(session.scalars(series.with_only_columns(column).distinct().order_by(column).limit(limit)))
-        for column in (Case.name, Series.metric, Host.name)
+
+    def list_names(column: InstrumentedAttribute[str]) -> list[str]:
+        return list(session.scalars(series.with_only_columns(column).distinct().order_by(column).limit(limit)))
+
+    subject_of_commits = None  # Commits of several subjects would be of no use together.
+    if subject in subjects:
+        subject_of_commits = subject
+    elif len(subjects) == 1:
+        subject_of_commits = subjects[0]
+    commits = list_known_commits(session, subject_of_commits, limit) if subject_of_commits else []
+    return KnownNames(
+        subjects=subjects,
+        cases=list_names(Case.name),
+        metrics=list_names(Series.metric),
+        hosts=list_names(Host.name),
+        commits=commits,
     )
-    only_subject = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
-    commits = list_known_commits(session, only_subject, limit) if only_subject else []
-    return KnownNames(subjects, cases, metrics, hosts, commits)
 
 
 def list_known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
@@ -89,10 +101,10 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
         .join(Series.host)
         .where(Subject.name == subject)
     ).all()
-    case, metric_name, host = (values.get(field_name, "") for field_name in ("case", "metric", "host"))
-    cases = sorted({row[0] for row in rows})
-    metrics = sorted({row[1] for row in rows if row[0] == case})
-    hosts = sorted({row[2] for row in rows if row[0] == case})
+    case, metric_name, host = values.get("case", ""), values.get("metric", ""), values.get("host", "")
+    cases = sorted({case_of_row for case_of_row, _, _ in rows})
+    metrics = sorted({metric_of_row for case_of_row, metric_of_row, _ in rows if case_of_row == case})
+    hosts = sorted({host_of_row for case_of_row, _, host_of_row in rows if case_of_row == case})
     if case not in cases:
         objections["case"] = _describe_unknown_name(f"case of {subject}", case, cases)
     else:
@@ -103,8 +115,8 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
         elif _has_only_imported_runs(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
     # Both ends: the bad one has to descend from the good one.
-    ends = {end: _check_commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
-    good, bad = ends["good"], ends["bad"]
+    good = _check_commit(session, subject, values.get("good", ""), "good", objections)
+    bad = _check_commit(session, subject, values.get("bad", ""), "bad", objections)
     commits_in_range: frozenset[str] = frozenset()
     if good and bad:
         values |= {"good": good, "bad": bad}
@@ -121,7 +133,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    """Return the commit that a field names; note an objection if there is none."""
+    """Return the commit that the field of an end names; add an objection and return None if there is none."""
     entry, reason = resolve_commit_name(session, text, subject)
     if entry is None:
         objections[end] = reason
@@ -130,7 +142,10 @@ def _check_commit(session: Session, subject: str, text: str, end: str, objection
 
 
 def _has_only_imported_runs(session: Session, subject: str, case: str, host: str) -> bool:
-    """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them."""
+    """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them.
+
+    Without a host, the runs on all hosts count.
+    """
     # One look into the index of runs for each environment, instead of a walk through all runs of the case.
     runs_in_environment = (
         select(Run.number)
@@ -138,8 +153,9 @@ def _has_only_imported_runs(session: Session, subject: str, case: str, host: str
         .join(Run.case)
         .join(Run.host)
         .where(Run.environment_id == Environment.id, Subject.name == subject, Case.name == case)
-        .where(*([Host.name == host] if host else []))
     )
+    if host:
+        runs_in_environment = runs_in_environment.where(Host.name == host)
     hashes = list(session.scalars(select(Environment.hash).where(runs_in_environment.exists())))
     settings = environments.find_settings(session, hashes)
     return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
@@ -149,7 +165,7 @@ def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
     """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
     if not names:
         return f"There is no {kind} “{text}”: nothing has been stored yet."
-    similar_names = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
+    similar_names = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=_MIN_SIMILARITY)
     if similar_names:
         return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar_names)}?"
     further_clause = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""

@@ -32,15 +32,22 @@ def read_powers(session: Session, measured_series: Sequence[tuple[SeriesHead, Po
     """
     exact_series = [(head, path[-RUNS_FOR_POWER:]) for head, path in measured_series if is_exact_count(head) and path]
     seconds = points.map_durations(session, {newest_points[-1].run_id for _, newest_points in exact_series})
-    powers = (
-        _build_power(head, newest_points, seconds.get(newest_points[-1].run_id, 0.0))
-        for head, newest_points in exact_series
-    )
-    return [power for power in powers if power is not None]
+    powers = []
+    for head, newest_points in exact_series:
+        power = _build_power(head, newest_points, seconds.get(newest_points[-1].run_id, 0.0))
+        if power is not None:
+            powers.append(power)
+    return powers
 
 
 def _build_power(head: SeriesHead, newest_points: Points, seconds: float) -> Power | None:
-    """Return what comparisons of a case can find, by the samples at its newest level; None if these are too few."""
+    """Return what comparisons of a case can find, by the samples at its newest level; None if these are too few.
+
+    Parameters
+    ----------
+    seconds
+        How long its newest run took; 0 if that is not known.
+    """
     newest_level = newest_points[-1].value
     samples = [
         value

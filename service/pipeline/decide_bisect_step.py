@@ -73,7 +73,7 @@ def _decide_next_step(
     Parameters
     ----------
     refuted_commits
-        The culprits of a noisy metric that a proof has refuted.
+        The culprits of a noisy metric that a proof has refuted, in the steps that this one repeats without them.
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
         return Refused(
@@ -97,7 +97,9 @@ def _decide_next_step(
         remaining_culprits = [culprit for culprit in culprits if culprit.commit not in refuted_commits]
         question_without_refuted = question.model_copy(update={"cleared": question.cleared | newly_refuted_commits})
         given_up = culprit_proof.explain_giving_up(question, remaining_culprits, len(refuted_commits), observations)
-        return given_up or _decide_next_step(
+        if given_up is not None:
+            return given_up
+        return _decide_next_step(
             session, request, question_without_refuted, observations, refuted_commits=refuted_commits
         )
     with_proofs = Found(culprits=culprits)
@@ -111,7 +113,9 @@ def _add_proof(
     pair = culprit_proof.find_interleaved_runs(culprit, observations)
     if not pair:
         return culprit
-    base, head = (runs.find_report(session, observation.run) if observation.run else None for observation in pair)
+    parent_run, culprit_run = pair
+    base = runs.find_report(session, parent_run.run) if parent_run.run else None
+    head = runs.find_report(session, culprit_run.run) if culprit_run.run else None
     if base is None or head is None:
         return culprit
     precision = culprit_proof.choose_precision(culprit, exact=question.exact)

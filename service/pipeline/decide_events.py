@@ -82,16 +82,14 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
 
 def _update_state(session: Session, event: Event, changed_at: datetime) -> None:
     """Set the state that follows from an event's log, and mark its series stale if their baseline changes with it."""
-    previous_state, event.state = (
-        event.state,
-        find_state_after(row.action for row in decisions.read_log(session, event.id)),
-    )
+    previous_state = event.state
+    event.state = find_state_after(row.action for row in decisions.read_log(session, event.id))
     if event.state is previous_state:
         return
     event.changed_at = changed_at
     event_marks.wake_event(event)
     if event.state is State.REOPENED:
-        event.found_at = changed_at
+        event.found_at = changed_at  # Lists of what is new show the event once more.
     if State.EXPECTED in {previous_state, event.state}:
         _mark_series_stale(session, event)
 

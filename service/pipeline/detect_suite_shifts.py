@@ -105,27 +105,32 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
 def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     """Return the shift of a suite between its two newest revisions, as a drift without a series."""
     paths = _list_paths(session, suite, metric)
-    histories = [suite_shift_drift.select_points_before(path, last_change) for path, last_change in paths]
-    shift = detect.find_pooled_shift(
-        [[point.value for point in history] for history in histories], [path[-1].value for path, _ in paths]
-    )
+    earlier_values = []
+    newest_values = []
+    for path, last_drift_position in paths:
+        points_before = suite_shift_drift.select_points_before(path, last_drift_position)
+        earlier_values.append([point.value for point in points_before])
+        newest_values.append(path[-1].value)
+    shift = detect.find_pooled_shift(earlier_values, newest_values)
     if shift is None:
         return None
-    path = paths[0][0]
-    settings = [points.find_settings(session, point.environment) for point in (path[-2], path[-1])]
+    # All paths end with runs of the same commits in the same environments: any of them can stand for the suite.
+    path, _ = paths[0]
+    settings_before = points.find_settings(session, path[-2].environment)
+    settings_after = points.find_settings(session, path[-1].environment)
     return suite_shift_drift.describe_suite_shift(
         identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit]),
         suite=suite_shift_drift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
-        settings=(settings[0], settings[1]),
+        settings=(settings_before, settings_after),
         candidates=_list_candidates(session, suite, path),
         committed_at=suite.newest_revision.committed_at,
     )
 
 
 def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, int]]:
-    """Return the paths that end with the two revisions, each with the position of its last drift.
+    """Return the paths that end with the two revisions, each with the position of its last drift, or -1 without one.
 
     A series with its own drift at the newest revision is left out. All paths have the environments that most
     series have, so that they share one cause.
@@ -185,8 +190,9 @@ def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift
         "revision_id": suite.newest_revision.id,
     }
     if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
-        return
+        return  # Another process has stored it meanwhile.
     shift_id = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest_revision.commit])
-    session.add(SuiteLook(id=shift_id, **key, document=shift and shift.model_dump(mode="json")))
+    document = None if shift is None else shift.model_dump(mode="json")
+    session.add(SuiteLook(id=shift_id, **key, document=document))
     if shift is not None:
         session.get_one(Subject, suite.subject.id).drifts_version += 1

@@ -41,11 +41,12 @@ class DriftFacts:
 
         That the programs map different files is no upgrade: a commit can link another library.
         """
+        # Of the files of the host that a program mapped; empty if they were not recorded.
         system_digests = {drift.before.program_bytes.system, drift.after.program_bytes.system}
         if drift.cause is not Cause.COMMIT or "" in system_digests or len(system_digests) == 1:
             return drift
-        before, after = (self._read_system_files(point) for point in (drift.before, drift.after))
-        return replace(drift, cause=Cause.BOTH) if list_upgraded_files(before, after) else drift
+        files_before, files_after = self._read_system_files(drift.before), self._read_system_files(drift.after)
+        return replace(drift, cause=Cause.BOTH) if list_upgraded_files(files_before, files_after) else drift
 
     def find_description_facts(self, series: Series, drift: SeriesDrift) -> DriftContext:
         """Return the commits, settings, levels and costs that the description of a drift needs."""
@@ -73,32 +74,35 @@ class DriftFacts:
         return list_system_file_settings(report) if report else {}
 
     def _read_settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
-        """Return the settings before and after a drift; upgraded files of the host count if only those differ."""
-        sides = (drift.before, drift.after)
-        settings_of_sides = [self._find_settings(point.environment) for point in sides]
+        """Return the settings before and after a drift.
+
+        If the configuration is blamed although both sides have the same environment, what differs are files of the
+        host: they are added as settings. If the commit is blamed too, only the upgraded ones are, for a commit can make
+        the program map other files.
+        """
+        settings_before = self._find_settings(drift.before.environment)
+        settings_after = self._find_settings(drift.after.environment)
         if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
-            return settings_of_sides
-        files_of_sides = [self._read_system_files(point) for point in sides]
-        upgraded_files = list_upgraded_files(*files_of_sides)
-        file_settings = (
-            [{name: side[name] for name in upgraded_files} for side in files_of_sides]
-            if drift.cause is Cause.BOTH
-            else files_of_sides
-        )
-        return [{**settings, **side} for settings, side in zip(settings_of_sides, file_settings, strict=True)]
+            return [settings_before, settings_after]
+        files_before, files_after = self._read_system_files(drift.before), self._read_system_files(drift.after)
+        if drift.cause is Cause.BOTH:
+            upgraded_files = list_upgraded_files(files_before, files_after)
+            files_before = {name: files_before[name] for name in upgraded_files}
+            files_after = {name: files_after[name] for name in upgraded_files}
+        return [{**settings_before, **files_before}, {**settings_after, **files_after}]
 
     def _read_fault_costs(self, series: Series, drift: SeriesDrift) -> FaultCosts:
         """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
         if series.metric not in PRICED_METRICS:
             return FaultCosts()
-        before, after = (
-            profiles.read_seconds_per_fault(
-                self._session,
-                profiles.ProfileFilter(series.subject.name, series.case.name, point.revision, series.host.name),
-                point.environment,
+
+        def read_seconds_per_fault(point: PathPoint) -> float | None:
+            profile_filter = profiles.ProfileFilter(
+                series.subject.name, series.case.name, point.revision, series.host.name
             )
-            for point in (drift.before, drift.after)
-        )
+            return profiles.read_seconds_per_fault(self._session, profile_filter, point.environment)
+
+        before, after = read_seconds_per_fault(drift.before), read_seconds_per_fault(drift.after)
         report = self._find_report(drift.after.run_id)
         canary = report.canary if report else None
         return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)

@@ -19,8 +19,11 @@ def ingest_profile(database: Database, profile: Profile) -> StoreResult:
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
 
     def store(session: Session) -> tuple[StoreResult, list[int]]:
+        """Store the profile; return the result, and the series that a new profile may price differently."""
         result = profiles.store_profile(session, prepared)
-        return result, series.mark_stale(session, case, PRICED_METRICS) if result is StoreResult.CREATED else []
+        if result is not StoreResult.CREATED:
+            return result, []
+        return result, series.mark_stale(session, case, PRICED_METRICS)
 
     result, repriced_series = database.write([profile.subject], store)
     if repriced_series:

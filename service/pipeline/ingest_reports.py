@@ -60,15 +60,15 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
     """Compute the rows of reports."""
     # Many reports share few cases and environments, whose hashes are slow to compute.
     case_keys: dict[tuple[str, str, str], str] = {}
-    settings: dict[str, str] | None = None
+    previous_settings: dict[str, str] | None = None
     prepared_reports = []
     for report in reports:
         head = report.head if isinstance(report, PlainReport) else report
         case = head.case.workload, head.case.definition, repr(head.case.parameters)
         if case not in case_keys:
             case_keys[case] = shared_rows.make_case_key(head.case)
-        if head.environment.settings != settings:
-            settings, environment = head.environment.settings, head.environment.hash
+        if head.environment.settings != previous_settings:
+            previous_settings, environment = head.environment.settings, head.environment.hash
         points = () if head.experimental else tuple(_prepare_points(report))
         prepared_reports.append(PreparedReport(head, case_keys[case], environment, pack_report(report), points))
     return prepared_reports
@@ -85,7 +85,7 @@ def split_into_parts(
             yield batch
             batch, n_points = [], 0
         batch.append(report)
-        n_points += len(report.points) + 1
+        n_points += len(report.points) + 1  # a report without points takes time to store, too
     if batch:
         yield batch
 
@@ -94,6 +94,7 @@ def store_reports(session: Session, reports: Sequence[PreparedReport]) -> Ingest
     """Store the reports that are new, with their points. A stored report is never replaced."""
     new_reports: dict[UUID, PreparedReport] = {}
     conflicting_ids: list[UUID] = []
+    # Reports of one request can have the same id: the first one counts.
     for report in reports:
         first_report = new_reports.setdefault(report.report.run_id, report)
         if not is_same_report(report.document, first_report.document):
@@ -104,6 +105,7 @@ def store_reports(session: Session, reports: Sequence[PreparedReport]) -> Ingest
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
+        # A report whose id is stored is not new: it is the same as the stored one, or conflicts with it.
         for run_id, document, thinned, reduced in session.execute(stored_query):
             if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting_ids.append(run_id)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
-from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
+from service.rules.series.find_drifts import Baselines, SeriesDrift, find_drifts, is_exact_count
 from service.rules.series.noise_floor import calibrate_floor
 from service.rules.series.point_order import Trend
 from service.rules.series.proofs import Proof, apply_proofs, unify_proofs
@@ -87,8 +87,10 @@ def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSe
     """Detect the drifts of the series that are stale among these; what they share is read once."""
     stale_rows = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale_rows]
-    trends, former_rows = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
-    baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
+    trends = points.arrange_trends(session, ids)
+    former_rows = drifts.map_rows_by_series(session, ids)
+    baselines = events.read_baselines(session, ids)
+    facts = DriftFacts(session)
     proofs_of_series = {
         series_id: unify_proofs(series_proofs, trends[series_id].stand_ins)
         for series_id, series_proofs in proofs.map_by_series(session, ids).items()
@@ -110,9 +112,11 @@ def _judge_one_series(
 ) -> JudgedSeries:
     """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
     head, measured_points = series.read_head(row), trend.measured
-    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=fixed_facts.baselines) if row.judged else []
-    changes = [facts.blame_upgrades(change) for change in changes]
-    changes = apply_proofs(changes, fixed_facts.proofs, trend) if row.judged else []
+    changes: list[SeriesDrift] = []
+    if row.judged:
+        changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=fixed_facts.baselines)
+        changes = [facts.blame_upgrades(change) for change in changes]
+        changes = apply_proofs(changes, fixed_facts.proofs, trend)
     contexts = [facts.find_description_facts(row, change) for change in changes]
     described_drifts = describe_drifts(head, changes, contexts, calibrate_floor(measured_points))
     rows = [

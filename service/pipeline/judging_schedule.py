@@ -50,7 +50,7 @@ def judge_or_defer_series(database: Database, *, busy: bool = False) -> None:
         database.defer(judge_all_series)
         return
     _judge_stale_series_until(inf, database, _ALL_SERIES)
-    if update_events.update_events(database):
+    if update_events.update_events(database):  # The events have given series another baseline.
         judge_or_defer_series(database)
 
 
@@ -73,21 +73,23 @@ def judge_stale_series(
         Whether all are judged and have their events; False if the time limit was exceeded.
     """
     deadline = time.monotonic() + seconds
-    is_last = False
+    was_quiet = False
     while _judge_stale_series_until(deadline, database, filters):
         has_marked_series = update_events.update_events(database, _list_subjects(filters))
         if has_marked_series:
             database.defer(judge_all_series)  # also series that nobody asked for
-        elif is_last:
+        elif was_quiet:
             return True
-        # Events have series judged again, and those that another process has just updated do as well: look once more.
-        is_last = not has_marked_series
+        # Another process may have updated events just now, and have marked series: all are judged only after two
+        # rounds in a row that marked none.
+        was_quiet = not has_marked_series
     return False
 
 
 def are_all_judged(database: Database, filters: Collection[SeriesFilter]) -> bool:
     """Return whether all series that some filter selects are judged, and have their events."""
-    # In this order: who updates the events marks series in the same transaction.
+    # In this order: a process that updates the events marks series stale in the same transaction, so that the second
+    # query finds what changed after the first one.
     return not update_events.have_drifts_changed(database, _list_subjects(filters)) and not _find_stale_series(
         database, filters
     )
@@ -116,6 +118,7 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
             if results:  # otherwise another process was faster
                 with database.writing({entry.subject for entry in results}) as session:
                     _store_results(session, results)
+        # Series that have changed only since the start are left out: whoever changed them has them judged.
         stale_series = {
             series_id: entry
             for series_id, entry in _find_stale_series(database, filters).items()
@@ -175,8 +178,8 @@ def _store_results(session: Session, results: Sequence[JudgedSeries]) -> None:
             event_drifts.mark_withdrawn(session, result.withdrawal_reasons)
     event_marks.wake_events_after_run(session, current_results)
     sparkline_of_series = {
-        name: (result.version, result.sparkline)
-        for name, result in current_results.items()
+        series_id: (result.version, result.sparkline)
+        for series_id, result in current_results.items()
         if result.sparkline is not None
     }
     sparklines.store_sparklines(session, sparkline_of_series)

@@ -16,6 +16,9 @@ from service.rules.jobs.states import Action
 from service.store.jobs import move_to_next_state
 from service.store.models import Host, Job, Run, Subject
 
+_LEASE_BYTES = 24
+"""Random bytes of a lease, so that nobody can guess it."""
+
 
 class BusyError(Exception):
     """A host cannot claim a job: it has another one, or another host has this one."""
@@ -78,7 +81,7 @@ def claim_job(
     row.host = request.host
     row.started_at = row.started_at or now
     row.log_url = request.log_url or row.log_url
-    row.lease, row.leased_until, row.leased_by = secrets.token_urlsafe(24), now + lease, holder
+    row.lease, row.leased_until, row.leased_by = secrets.token_urlsafe(_LEASE_BYTES), now + lease, holder
     return row.lease
 
 

@@ -56,28 +56,29 @@ def find_next_steps(
     """
     policies = subjects.map_bisect_policies(session, (event.subject for event in summaries))
     events_without_culprit = [
-        event
-        for event in summaries
-        if event.open and event.still_detected and event.confirmed and event.merged_into is None and not event.culprits
-        if offers_bisects(policies[event.subject])
+        event for event in summaries if _needs_culprit(event) and offers_bisects(policies[event.subject])
     ]
-    bisected_events = {
-        event_id
-        for subject in {event.subject for event in events_without_culprit}
-        for event_id in bisect_results.map_bisects_by_event(session, subject)
-    }
+    bisected_events: set[str] = set()
+    for subject in {event.subject for event in events_without_culprit}:
+        bisected_events |= bisect_results.map_bisects_by_event(session, subject).keys()
     steps: dict[str, NextStep] = {}
     further_runs = FurtherRuns(session, now)
     for event in events_without_culprit:
         if event.id in bisected_events:
             continue
+        drifts = known_drifts[event.id] if event.id in known_drifts else _list_drifts(session, event.id)
         drift = drifts_to_bisect.choose_drift_to_bisect(
-            known_drifts[event.id] if event.id in known_drifts else _list_drifts(session, event.id),
-            lambda drift: _is_measurable(session, drift, further_runs),
+            drifts, lambda drift: _is_measurable(session, drift, further_runs)
         )
         if drift is not None:
             steps[event.id] = _build_next_step(session, drift, policies[event.subject])
     return steps
+
+
+def _needs_culprit(event: EventSummary) -> bool:
+    """Return whether an event is open and certain, and no bisect has narrowed it down yet."""
+    is_current = event.open and event.still_detected and event.merged_into is None
+    return is_current and event.confirmed and not event.culprits
 
 
 def choose_drift_to_order(
@@ -95,6 +96,7 @@ def choose_drift_to_order(
     if not n_allowed_runs:
         return None, 0
     further_runs = FurtherRuns(session, now)
+    # None stands for an open job without a host: any host may be about to start it.
     busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
     def is_free(drift: Drift) -> bool:
@@ -138,6 +140,7 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
     )
     bisects_of_event = bisect_results.map_bisects_by_event(session, subject)
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
+        # Page by page: the caller mostly takes one of the first events.
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             if event.confirmed or certainty is Certainty.PROVISIONAL:

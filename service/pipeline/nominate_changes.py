@@ -146,6 +146,7 @@ def _list_worthwhile_changes(
     exact_steps = _list_exact_steps(level)
     index_pairs = [*exact_steps]
     if nomination:
+        # The change lies before one of the points from `low` to `high`, so it lies between these two points.
         index_pairs.append((nomination.low - 1, nomination.high))
     index_pairs.append((0, len(level) - 1))
     for base_index, head_index in dict.fromkeys(index_pairs):
@@ -159,11 +160,9 @@ def _list_worthwhile_changes(
 
 def _is_final_step(level: Points, index: int) -> bool:
     """Return whether no value after a step was there before it: the step is no outlier, and no second mode."""
-    before, after = (
-        {value for point in points_of_side for value in point.samples}
-        for points_of_side in (level[: index + 1], level[index + 1 :])
-    )
-    return before.isdisjoint(after)
+    values_before = {value for point in level[: index + 1] for value in point.samples}
+    values_after = {value for point in level[index + 1 :] for value in point.samples}
+    return values_before.isdisjoint(values_after)
 
 
 def _build_ranked_nomination(

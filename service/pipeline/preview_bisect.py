@@ -78,13 +78,14 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
     reports = [report for report in reports if report.host.name == host]
     # Both ends with their levels.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
-    good, bad = (revisions.list_candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
+    (good,) = revisions.list_candidates(session, subject_id, [values["good"]])
+    (bad,) = revisions.list_candidates(session, subject_id, [values["bad"]])
     case = case._replace(host=host)
     levels = range_runs.read_levels(session, case, metric_name, [good.commit, bad.commit])
     # How long a run takes, and whether the count repeats.
     durations = range_runs.read_durations(reports)
     runs = [_build_observation(report, metric_name) for report in reports]
-    # As the search will find them: a case that varies now does so at other commits too.
+    # The search will find the same: a case whose count varies in the newest runs varies at other commits, too.
     is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("min_difference") or 0))
     return BisectPreview(
         good=good,

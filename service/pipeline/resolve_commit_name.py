@@ -7,6 +7,9 @@ from sqlalchemy.orm import Session
 from service.store.revisions import named_commits, revisions
 from service.store.revisions.named_commits import NamedCommit
 
+_SHORT_HASH_DIGITS = 12
+_FURTHER_DIGITS = 4
+"""Digits that are shown beyond an ambiguous beginning of a hash, so that the commits can be told apart."""
 NAMING_ADVICE = (
     "Enter a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash. Append ~20 to go back "
     "twenty commits."
@@ -15,9 +18,9 @@ NAMING_ADVICE = (
 
 def resolve_commit_name(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
-    commits = list(
-        {(entry.subject, entry.commit): entry for entry in named_commits.find_commits(session, text, subject)}.values()
-    )
+    # A tag and a branch, for instance, can name the same commit: it counts once.
+    named = named_commits.find_commits(session, text, subject)
+    commits = list({(entry.subject, entry.commit): entry for entry in named}.values())
     if len(commits) == 1:
         return commits[0], ""
     subject_phrase = f" of {subject}" if subject else ""
@@ -27,9 +30,10 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
             f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest_commit(session, subject)}",
         )
     if len({entry.subject for entry in commits}) == 1:
-        names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
+        n_digits = max(_SHORT_HASH_DIGITS, len(text) + _FURTHER_DIGITS)
+        names = ", ".join(entry.commit[:n_digits] for entry in commits)
         return None, f"{text} can mean several commits{subject_phrase}: {names}. Write more digits."
-    names = ", ".join(f"{entry.commit[:12]} of {entry.subject}" for entry in commits)
+    names = ", ".join(f"{entry.commit[:_SHORT_HASH_DIGITS]} of {entry.subject}" for entry in commits)
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 
 

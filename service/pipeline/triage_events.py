@@ -40,10 +40,10 @@ def triage_events(session: Session, request: TriageRequest, author: str, now: da
             refusals.append(Refusal(event_id=event_id, reason=problem))
         else:
             decided_ids.append(event_id)
-    silences = (
-        _silence_series(session, decided_ids, request, author, now) if request.action is TriageAction.SILENCE else []
-    )
-    return TriageReceipt(done=decided_ids, refused=refusals, silences=silences)
+    new_silences: list[Silence] = []
+    if request.action is TriageAction.SILENCE:
+        new_silences = _silence_series(session, decided_ids, request, author, now)
+    return TriageReceipt(done=decided_ids, refused=refusals, silences=new_silences)
 
 
 def _decide_event(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
@@ -72,6 +72,7 @@ def _mark_event(session: Session, event: Event, request: TriageRequest, now: dat
     elif request.until is not None and request.until <= now:
         return f"The {request.action} would end in the past."
     elif request.action is TriageAction.SILENCE:
+        # The series of all events are silenced together, afterwards.
         return "" if event_drifts.list_series_of_events(session, [event.id]) else "The event has no series to silence."
     else:
         event_marks.snooze_event(session, event, request.until)
@@ -89,12 +90,13 @@ def _silence_series(
     rows = []
     for series_id in event_drifts.list_series_of_events(session, event_ids):
         row = series.find_series(session, series_id)
-        if row is None or any(
-            pattern.covers(row.subject.name, row.host.name, row.case.name, row.metric, now)
-            for pattern in active_patterns
-        ):
+        if row is None:
+            continue
+        names = row.subject.name, row.host.name, row.case.name, row.metric
+        if any(pattern.covers(*names, now) for pattern in active_patterns):
             continue
         silence_request = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
-        if (silence := silences.add_silence(session, silence_request, author, now)) is not None:
+        silence = silences.add_silence(session, silence_request, author, now)
+        if silence is not None:
             rows.append(silences.build_view(silence, now))
     return rows

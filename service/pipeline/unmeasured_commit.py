@@ -78,6 +78,7 @@ def find_unmeasured_commit(
     host, workload
         Count only the runs on this host, or of this workload.
     """
+    # The nearest measured commits on both sides.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == commit.subject)).one()
     measured_query = _select_measured_commits(subject_id, host, workload)
     position = session.scalars(
@@ -103,6 +104,7 @@ def find_unmeasured_commit(
     nearest_commits = [side.commit for side in (before, after) if side is not None]
     if not nearest_commits:
         return None
+    # Why it has no measured run, and what can measure it.
     failed_runs_query = (
         select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     )
@@ -145,15 +147,28 @@ def _select_measured_commits(subject_id: int, host: str, workload: str) -> Selec
 def _find_nearest(
     session: Session, candidates: Select[int, str, str], count_distance: Callable[[str], int | None]
 ) -> MeasuredCommit | None:
-    """Return the first measured commit that is connected; where none is, the first one in the order of the history."""
+    """Return the first measured commit that is connected; where none is, the first one in the order of the history.
+
+    Parameters
+    ----------
+    candidates
+        The measured commits of one side, the nearest in the order of the history first.
+    count_distance
+        Counts the commits between one of them and the commit in question; None if they are not connected.
+    """
     commits = [MeasuredCommit(row.commit, row.title, count_distance(row.commit)) for row in session.execute(candidates)]
-    return next((commit for commit in commits if commit.distance is not None), commits[0] if commits else None)
+    for commit in commits:
+        if commit.distance is not None:
+            return commit
+    return commits[0] if commits else None
 
 
 def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
     """Return how many commits ``newer`` contains and ``older`` does not; None if it does not contain that one."""
-    contained = list_commits_between(parents, "", newer)
-    return len(contained - list_commits_between(parents, "", older)) if older in contained else None
+    contained = list_commits_between(parents, "", newer)  # from no commit on: the whole history
+    if older not in contained:
+        return None
+    return len(contained - list_commits_between(parents, "", older))
 
 
 def _map_cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:

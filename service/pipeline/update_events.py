@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
+from itertools import chain
 from typing import cast
 
 from sqlalchemy import Table, bindparam, select, update
@@ -114,14 +115,12 @@ def _assign_unchanged_drifts(database: Database, subject_id: int, subject_name: 
     """
     version_query = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        version_before, event_of_drift = (
-            session.scalar(version_query),
-            event_drifts.map_events_of_unchanged_drifts(session, subject_id),
-        )
+        version_before = session.scalar(version_query)
+        event_of_drift = event_drifts.map_events_of_unchanged_drifts(session, subject_id)
     for chunk in bulk.split_into_chunks(event_of_drift.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([subject_name]) as session:
             if session.scalar(version_query) != version_before:
-                return
+                return  # The other drifts are compared in the transaction that updates the events.
             _store_event_of_drifts(session, dict(chunk))
 
 
@@ -131,9 +130,10 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     drift_update = event_drifts.update_drifts(session, subject_id)
-    is_stale, reassigned_drifts = (
-        _rebuild_events(session, subject, drift_update) if drift_update.has_moved else (False, set[str]())
-    )
+    is_stale = False
+    reassigned_drifts: set[str] = set()
+    if drift_update.has_moved:
+        is_stale, reassigned_drifts = _rebuild_events(session, subject, drift_update)
     _mark_drifts(session, drift_update.refreshed_drifts | reassigned_drifts)
     order_cross_measurements.order_cross_measurements(session, subject_id, drift_update.refreshed_drifts)
     subject.events_version = subject.drifts_version
@@ -190,7 +190,10 @@ def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[st
 def _add_new_events(
     session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
-    """Add a row for each event that was not stored before, and number them after the last one."""
+    """Add a row for each event that was not stored before, and number them after the last one.
+
+    What follows from their drifts gets a placeholder here, which :func:`_summarise_events` replaces.
+    """
     last_number = max((event.number for event in events.values()), default=0)
     for number, event_id in enumerate(assembled.new_events, start=last_number + 1):
         events[event_id] = Event(
@@ -260,10 +263,12 @@ def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
 
 def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mapping[str, Event]) -> bool:
     """Copy the logs of events that were split or merged; return whether any event is expected now."""
-    pairs = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
-    for origin, name in (*pairs, *assembled.merged_into.items()):
+    # From each event to the one that continues it.
+    copies = [(origin, name) for name, origins in assembled.origins.items() for origin in origins]
+    copies += assembled.merged_into.items()
+    for origin, name in copies:
         decide_events.copy_log(session, origin, events[name])
-    return any(events[name].state is State.EXPECTED for _, name in (*pairs, *assembled.merged_into.items()))
+    return any(events[name].state is State.EXPECTED for _, name in copies)
 
 
 def _summarise_events(
@@ -285,8 +290,9 @@ def _summarise_events(
         ids = {member.drift_id for member in members}
         if event.still_detected != bool(members):
             event.still_detected, event.changed_at = bool(members), now
-        if not members or (event.document and ids == previous_drifts[name] and not ids & refreshed):
-            continue
+        is_unchanged = event.document and ids == previous_drifts[name] and not ids & refreshed
+        if not members or is_unchanged:
+            continue  # An event without drifts keeps its last summary.
         drifts = event_drifts.read_drifts(session, sorted(ids))
         returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
         founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
@@ -304,18 +310,11 @@ def _decide_automatically(
 ) -> None:
     """Add the service's own decisions to the logs: events that were fixed, or that came back."""
     logs = decisions.read_logs(session, subject_id)
-    units = event_drifts.read_units(
-        session,
-        {
-            transition.drift.series
-            for event_transitions in assembled.transitions.values()
-            for transition in event_transitions
-        },
-    )
+    all_transitions = chain.from_iterable(assembled.transitions.values())
+    units = event_drifts.read_units(session, {transition.drift.series for transition in all_transitions})
     for name, transitions in assembled.transitions.items():
-        for entry in decide_automatically(
-            [decisions.build_entry(row) for row in logs.get(name, ())], transitions, units
-        ):
+        entries = [decisions.build_entry(row) for row in logs.get(name, ())]
+        for entry in decide_automatically(entries, transitions, units):
             decide_events.add_entry(session, events[name], entry, SERVICE, now)
 
 

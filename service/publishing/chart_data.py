@@ -34,6 +34,7 @@ class ChartPacker:
 
     def write_commits(self) -> str:
         """Return the script with the commits of all charts that were packed."""
+        # Without commits, zip would yield no columns instead of empty ones.
         columns = list(zip(*self._commits, strict=True)) or [()] * len(_COMMIT_FIELDS)
         return f"globalThis.commitsOfCharts = {_write_json(dict(zip(_COMMIT_FIELDS, columns, strict=True)))};\n"
 
@@ -52,6 +53,7 @@ class ChartPacker:
 
 def _pack_column(values: list[Any]) -> Any:
     """Return the value if all are the same; the different values and their indexes if they repeat; otherwise all."""
+    # By type, too: Python takes 1, 1.0 and True for the same value.
     unique_values = {(type(value), value): value for value in values}
     if len(unique_values) == 1:
         return values[0]

@@ -54,9 +54,9 @@ class PageRewriter(HTMLParser):
         self._is_data = tag == "script" and values.get("type") == "application/json"
         changed_attributes = self._change_attributes(tag, values)
         text = self.get_starttag_text() or ""
-        self._output.append(
-            text if changed_attributes == values else _write_tag(tag, changed_attributes, closed=text.endswith("/>"))
-        )
+        if changed_attributes != values:
+            text = _write_tag(tag, changed_attributes, closed=text.endswith("/>"))
+        self._output.append(text)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Write a tag that has no content, such as those of a picture."""
@@ -119,12 +119,14 @@ class PageRewriter(HTMLParser):
             if attributes[name] is None:
                 del attributes[name]  # the text stays, and leads nowhere
         if tag == "script" and attributes.get("type") == "module":
-            # A browser loads no modules from a disk. Without a module's own delay, it is asked for.
+            # A browser loads no modules from a disk. A module waits for the page by itself, any other script if it has
+            # the attribute `defer`.
             del attributes["type"]
             attributes = {"defer": None, **attributes}
         return attributes
 
     def _build_link(self, address: str) -> str | None:
+        """Return the link to an address of the service, and follow it later; None if the site does not have it."""
         place = self._find_target(address)
         if place is None:
             return None

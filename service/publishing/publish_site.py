@@ -87,16 +87,19 @@ class _SiteWriter:
         self._written_files: set[str] = set()
 
     def write(self, report_progress: Callable[[int, int], None]) -> PublishedSite:
-        pages = size = 0
+        """Write the files until no page leads to another one; return how much was written."""
+        n_pages = n_bytes = 0
         while self._pending_places:
             file, place = next(iter(self._pending_places.items()))
             del self._pending_places[file]
             self._written_files.add(file)
-            if file != COMMITS_FILE:  # it is complete once all charts are
-                pages += file.endswith(".html")
-                size += self._write_file(file, self._make_content(place))
+            if file != COMMITS_FILE:  # which is written last: each chart can add commits
+                n_bytes += self._write_file(file, self._make_content(place))
+                if file.endswith(".html"):
+                    n_pages += 1
             report_progress(len(self._written_files), len(self._written_files) + len(self._pending_places))
-        return PublishedSite(pages, size + self._write_file(COMMITS_FILE, self._charts.write_commits().encode()))
+        n_bytes += self._write_file(COMMITS_FILE, self._charts.write_commits().encode())
+        return PublishedSite(n_pages, n_bytes)
 
     def _write_file(self, file: str, content: bytes) -> int:
         """Write a file of the site; return its size."""
@@ -122,6 +125,7 @@ class _SiteWriter:
                 self._pending_places.setdefault(place.file, place)
 
     def _request_page(self, path: str) -> bytes:
+        """Return what the application answers; end the publication if that is an error."""
         response = self._client.get(path, headers={"Accept": "text/html,*/*"})
         if response.status_code != 200:
             raise ServiceError("A page cannot be published", f"{path} ({response.status})", "Please report this.")
@@ -154,9 +158,11 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
     }
 
     def grant_read_access() -> None:
-        # Releases show the names of settings and no values.
+        """Let the page that is made show everything, if it contains nothing that the site shall hide."""
+        # The pages of releases show only the names of settings, which are public, but need a caller who may read.
         if with_details or request.blueprint == "releases":
             g.caller = _READER
 
+    # First, as the guard determines the caller before any other function of the application.
     app.before_request_funcs.setdefault(None, []).insert(0, grant_read_access)
     return app

@@ -40,6 +40,8 @@ _ALL_TIME = ("since", "all")
 """The parameter that turns the filter by time off: a site does not know when its reader was last there."""
 _PLAIN_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
 _MAX_NAME_CHARACTERS = 60
+_DIGEST_DIGITS = 12
+"""Hexadecimal digits of the digest in a name, by which different texts have different names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class SiteAddresses:
         try:
             endpoint, arguments = self._routes.match(unquote(parts.path), method="GET")
         except HTTPException:
-            return None
+            return None  # The application has no such page either.
         if endpoint not in _PUBLISHED_ENDPOINTS:
             return None
         query = sorted(pair for pair in parse_qsl(parts.query) if pair != _ALL_TIME)
@@ -99,6 +101,7 @@ class SiteAddresses:
     def _name_file(
         self, endpoint: str, arguments: Mapping[str, object], parts: SplitResult, query: list[tuple[str, str]]
     ) -> str | None:
+        """Return the file of an address; None for a series that the site does not show."""
         if endpoint == "series.show":
             key = self._find_series_key(int(str(arguments["series_id"])))
             return None if key is None else f"series/{key}.html"
@@ -114,10 +117,12 @@ def make_file_name(text: str) -> str:
     """Return a name for a file or folder that all file systems allow; different texts have different names."""
     if _PLAIN_NAME.fullmatch(text):
         return text
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
-    return f"{re.sub(r'[^a-z0-9_]+', '-', text.lower()).strip('-')[:_MAX_NAME_CHARACTERS]}-{digest}".lstrip("-")
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
+    legible_part = re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-")[:_MAX_NAME_CHARACTERS]
+    return f"{legible_part}-{digest}" if legible_part else digest
 
 
 def _build_request(endpoint: str, parts: SplitResult, query: list[tuple[str, str]]) -> str:
+    """Return what to ask the application for: lists of events are asked for without their filter by time."""
     pairs = [*query, _ALL_TIME] if endpoint in {"overview.show", "event.index"} else query
     return parts.path + (f"?{urlencode(pairs)}" if pairs else "")

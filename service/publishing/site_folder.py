@@ -26,7 +26,8 @@ def replace_site(site: Path) -> Iterator[Path]:
     """
     with explain_write_errors(site):
         _refuse_other_files(site)
-        new_folder, old_folder = (site.with_name(f".{site.name}.{os.getpid()}.{suffix}") for suffix in ("part", "old"))
+        new_folder = site.with_name(f".{site.name}.{os.getpid()}.part")
+        old_folder = site.with_name(f".{site.name}.{os.getpid()}.old")
         new_folder.mkdir()
         try:
             # GitHub Pages leaves out files that begin with an underscore, unless it is told not to.
@@ -42,6 +43,9 @@ def replace_site(site: Path) -> Iterator[Path]:
 
 
 def _refuse_other_files(site: Path) -> None:
-    if not site.exists() or (site.is_dir() and ((site / _MARKER).is_file() or not any(site.iterdir()))):
+    """Refuse a folder that exists, is not empty, and is not an earlier site."""
+    if not site.exists():
+        return
+    if site.is_dir() and ((site / _MARKER).is_file() or not any(site.iterdir())):
         return
     raise ServiceError("The folder is not a site", str(site), "Name a new or an empty folder.")

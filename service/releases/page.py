@@ -44,12 +44,15 @@ def index() -> Page:
 
 def _pair_tags(names: list[dict[str, str]]) -> list[tuple[str, str, str]]:
     """Return each tag with the one before it: subject, older and newer, the newest first."""
-    tags = [entry for entry in names if entry["kind"] == "tag"]
-    return [
-        (newer["subject"], older["name"], newer["name"])
-        for index, newer in enumerate(tags)
-        if (older := next((tag for tag in tags[index + 1 :] if tag["subject"] == newer["subject"]), None))
-    ]
+    previous_tag_of_subject: dict[str, str] = {}
+    pairs = []
+    for entry in reversed(names):  # the oldest first
+        if entry["kind"] == "tag":
+            subject, tag = entry["subject"], entry["name"]
+            if subject in previous_tag_of_subject:
+                pairs.append((subject, previous_tag_of_subject[subject], tag))
+            previous_tag_of_subject[subject] = tag
+    return pairs[::-1]
 
 
 @bp.get("/releases/between")
@@ -57,6 +60,7 @@ def choose() -> ResponseReturnValue:
     """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
     form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
     with get_database().reading() as session:
+        # Without a subject, base is looked for among the commits of the subject of head.
         head, head_problem = _resolve_requested_release(session, form["head"], form["subject"])
         base, base_problem = _resolve_requested_release(
             session, form["base"], form["subject"] or (head.subject if head else "")

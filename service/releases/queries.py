@@ -21,21 +21,27 @@ from service.store.series.points import SERIES_OF_RUN
 
 _MAX_NEAREST_COMMITS = 20
 """Measured commits before a release among which a case's newest level is looked for: not each measures all cases."""
+_MAX_EARLIER_COMMITS = 5 * _MAX_NEAREST_COMMITS
+"""Measured commits with an earlier position among which these are looked for: some are of other branches."""
 _DRIFTS_PER_QUERY = 500
 
 
 def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tuple[str, NamedCommit]) -> Releases:
-    """Return what changed between two commits of one subject, each given by its name in the address."""
-    subject_id = session.scalars(select(Subject.id).where(Subject.name == head[1].subject)).one()
+    """Return what changed between two commits of one subject, each given by its name in the address and its commit."""
+    # The commits between the two, and the levels of the series at both.
+    base_name, base_commit = base
+    head_name, head_commit = head
+    subject_id = session.scalars(select(Subject.id).where(Subject.name == head_commit.subject)).one()
     parents = revisions.map_parents(session, subject_id)
-    are_releases_connected = are_connected(parents, base[1].commit, head[1].commit)
+    are_releases_connected = are_connected(parents, base_commit.commit, head_commit.commit)
     if not are_releases_connected:
         parents = _map_previous_commits(session, subject_id)
-    commits_between = list_commits_between(parents, base[1].commit, head[1].commit)
-    base_levels, measured_base = _read_levels(session, subject_id, parents, base[1].commit, newest=False)
-    head_levels, measured_head = _read_levels(session, subject_id, parents, head[1].commit, newest=True)
+    commits_between = list_commits_between(parents, base_commit.commit, head_commit.commit)
+    base_levels, measured_base = _read_levels(session, subject_id, parents, base_commit.commit, newest=False)
+    head_levels, measured_head = _read_levels(session, subject_id, parents, head_commit.commit, newest=True)
+    # The drifts between the two, by series.
     drifts = [
-        drift for drift in _read_drifts(session, subject_id) if is_between(drift, commits_between, base[1].commit)
+        drift for drift in _read_drifts(session, subject_id) if is_between(drift, commits_between, base_commit.commit)
     ]
     events = _map_events(session, [drift.id for drift in drifts])
     by_series: dict[int, list[tuple[Drift, EventOfDrift | None]]] = {}
@@ -47,9 +53,9 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
         if series_id in base_levels and series_id in head_levels
     ]
     return Releases(
-        subject=head[1].subject,
-        base=ReleaseSide(name=base[0], commit=base[1].commit, title=base[1].title, measured=measured_base),
-        head=ReleaseSide(name=head[0], commit=head[1].commit, title=head[1].title, measured=measured_head),
+        subject=head_commit.subject,
+        base=ReleaseSide(name=base_name, commit=base_commit.commit, title=base_commit.title, measured=measured_base),
+        head=ReleaseSide(name=head_name, commit=head_commit.commit, title=head_commit.title, measured=measured_head),
         commits=len(commits_between),
         connected=are_releases_connected,
         changes=sorted(changes, key=_rank_change),
@@ -80,14 +86,14 @@ def _read_levels(
         Of several runs of a commit, whether the newest or the oldest is taken: a configuration change that was
         measured at one of the releases belongs between them.
     """
-    contained_commits = list_commits_between(parents, "", commit)
+    contained_commits = list_commits_between(parents, "", commit)  # from no commit on: the whole history
     position = select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit)
     measured_revisions = session.execute(
         select(Revision.id, Revision.commit)
         .where(Revision.subject_id == subject_id, Revision.position <= position.scalar_subquery())
         .where(select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists())
         .order_by(Revision.position.desc())
-        .limit(5 * _MAX_NEAREST_COMMITS)
+        .limit(_MAX_EARLIER_COMMITS)
     ).all()
     nearest_revisions = [row for row in measured_revisions if row.commit in contained_commits][:_MAX_NEAREST_COMMITS]
     rows = session.execute(
@@ -98,15 +104,16 @@ def _read_levels(
         .where(Run.revision_id.in_([row.id for row in nearest_revisions]), Run.quarantine.is_(None), Series.judged)
         .order_by(Run.started_at if newest else Run.started_at.desc())
     ).all()
-    recency_of_revision = {row.id: index for index, row in enumerate(nearest_revisions)}
-    levels: dict[int, tuple[int, Number]] = {}
+    # The nearest commit counts; of its runs the last one in the order of the rows.
+    distance_of_revision = {row.id: index for index, row in enumerate(nearest_revisions)}
+    levels: dict[int, Number] = {}
+    distance_of_level: dict[int, int] = {}
     for series_id, revision_id, _, value in rows:
-        index = recency_of_revision[revision_id]
-        if value is not None and (series_id not in levels or index <= levels[series_id][0]):
-            levels[series_id] = index, value
-    return {series_id: level for series_id, (_, level) in levels.items()}, nearest_revisions[
-        0
-    ].commit if nearest_revisions else None
+        distance = distance_of_revision[revision_id]
+        if value is not None and distance <= distance_of_level.get(series_id, distance):
+            levels[series_id] = value
+            distance_of_level[series_id] = distance
+    return levels, nearest_revisions[0].commit if nearest_revisions else None
 
 
 def _read_drifts(session: Session, subject_id: int) -> list[Drift]:

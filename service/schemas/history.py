@@ -217,8 +217,10 @@ class Evidence(View):
         """Derive the standing of a drift from its pairs and its doubt."""
         if not isinstance(values, dict):
             return values
-        suspected = Standing.SUSPECTED if values.get("wants_rerun") else Standing.CERTAIN
-        return {**values, "standing": Standing.PROVEN if values.get("pairs") else suspected}
+        standing = Standing.SUSPECTED if values.get("wants_rerun") else Standing.CERTAIN
+        if values.get("pairs"):
+            standing = Standing.PROVEN
+        return {**values, "standing": standing}
 
 
 class Companion(View):
@@ -319,7 +321,8 @@ class Drift(View):
         is_single = certainty_ is Certainty.SINGLE
         fields = {name: _get_value(candidates[0], name) if is_single else "" for name in ("title", "author")}
         evidence = values["evidence"]
-        if is_single and (evidence.get("pairs") if isinstance(evidence, dict) else evidence.pairs):
+        n_pairs = evidence.get("pairs") if isinstance(evidence, dict) else evidence.pairs
+        if is_single and n_pairs:
             certainty_ = Certainty.PROVEN
         return {**values, **fields, "certainty": certainty_}
 
@@ -352,12 +355,12 @@ class Drift(View):
         is_provisional = self.certainty is Certainty.PROVISIONAL
         settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _LEADING_SETTINGS)
         names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the environment"
-        other_causes = (
-            f" and {len(self.settings) - _MAX_NAMED_SETTINGS} more" if len(self.settings) > _MAX_NAMED_SETTINGS else ""
-        )
+        n_more = len(settings) - _MAX_NAMED_SETTINGS
+        if n_more > 0:
+            names += f" and {n_more} more"
         words = {
-            Cause.CONFIG: f"{names}{other_causes} changed",
-            Cause.BOTH: f"{self.blamed}, or {names}{other_causes}",
+            Cause.CONFIG: f"{names} changed",
+            Cause.BOTH: f"{self.blamed}, or {names}",
             Cause.UNKNOWN: f"{'n' if is_provisional else 'N'}othing recorded changed",
         }[self.cause]
         return prefix_provisional(words) if is_provisional else words

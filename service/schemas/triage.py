@@ -144,7 +144,7 @@ class DecisionRequest(BaseModel):
     """The commit that fixes the event; only with ``fix``."""
 
     @model_validator(mode="after")
-    def _is_complete(self) -> DecisionRequest:
+    def _require_completeness(self) -> DecisionRequest:
         """Check that a decision has the reason and the commit that it needs, and no others."""
         if self.action is Action.WITHDRAW:
             raise ValueError("only the service can withdraw an event: dismiss it if nothing changed")
@@ -432,21 +432,21 @@ class EventSummary(View):
         """Decide the certainty; show the title and the author of a commit only if this commit is the cause."""
         if not isinstance(values, dict):
             return values
-        cause, n_candidates, all_known = (
-            Cause(values["cause"]),
-            values.get("n_candidates", 0),
-            values.get("candidates_known", True),
-        )
         culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
         certainty_ = decide_certainty(
-            cause, n_candidates, certain=values["confirmed"], all_known=all_known, proven=bool(culprits)
+            Cause(values["cause"]),
+            values.get("n_candidates", 0),
+            certain=values["confirmed"],
+            all_known=values.get("candidates_known", True),
+            proven=bool(culprits),
         )
         fields: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
             fields = {"title": culprits[0].title, "author": culprits[0].author}
         elif certainty_ is Certainty.SINGLE:
-            fields = {}
-            certainty_ = Certainty.PROVEN if values.get("pairs") else certainty_
+            fields = {}  # The stored title and author are those of the only candidate.
+            if values.get("pairs"):
+                certainty_ = Certainty.PROVEN
         return {**values, **fields, "certainty": certainty_}
 
 
@@ -507,7 +507,7 @@ class TriageRequest(BaseModel):
     the series."""
 
     @model_validator(mode="after")
-    def _is_complete(self) -> TriageRequest:
+    def _require_completeness(self) -> TriageRequest:
         """Check that a request has the reason, the assignee and the time that its action needs."""
         decision = self.action.decision
         if decision is not None and needs_reason(decision) and not self.reason:

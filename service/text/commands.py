@@ -46,10 +46,19 @@ def build_compare_case_command(base: Report, head: Report) -> str:
 
 
 def build_bisect_command(question: BisectQuestion, search: SearchRequest | None) -> str:
-    """Return the command that repeats a bisect, with the full commits and the case where the search has begun."""
-    good, bad = (search.good[:12], search.bad[:12]) if search else (question.good, question.bad)
-    workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
-    words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
+    """Return the command that repeats a bisect.
+
+    Parameters
+    ----------
+    search
+        The request of its search, which has the hashes of the commits; None before the search has begun.
+    """
+    good, bad = question.good, question.bad
+    workload = question.case.partition("[")[0]
+    if search is not None:
+        good, bad = search.good[:12], search.bad[:12]
+        workload = search.case.workload
+    words = ["faultwatch", "bisect", question.workload or workload, f"{good}..{bad}", "--repo", CURRENT_FOLDER]
     words += ["--case", question.case, "--metric", question.metric]
     if question.min_difference:
         words += ["--min-difference", f"{question.min_difference:g}"]

@@ -33,12 +33,13 @@ def format_block(text: str, max_bytes: int) -> str:
     visible_text = "\n".join(
         escape_invisible_characters(line.expandtabs(4)) for line in text.strip("\n").split("\n")
     ).encode()
-    lines = (
-        visible_text.decode()
-        if len(visible_text) <= max_bytes
-        else f"…\n{visible_text[-max_bytes:].decode(errors='ignore')}"
-    )
-    fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
+    if len(visible_text) <= max_bytes:
+        lines = visible_text.decode()
+    else:
+        lines = f"…\n{visible_text[-max_bytes:].decode(errors='ignore')}"
+    # The fence is longer than any in the text, and at least three characters long.
+    longest_fence = max((len(fence) for fence in _FENCE.findall(lines)), default=2)
+    fence = "`" * (longest_fence + 1)
     return f"{fence}text\n{lines}\n{fence}"
 
 

@@ -115,6 +115,7 @@ def count_refused() -> int:
 
 
 def _make_refusal(reason: str) -> ProblemError:
+    """Count a refused request, and return its problem."""
     _refused_requests.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason} Repeat the request in a moment.", headers=headers)

@@ -35,11 +35,12 @@ def register(app: Flask) -> None:
         COMPRESS_ALGORITHM=["br", "gzip"],
         COMPRESS_MIMETYPES=list(_COMPRESSED_TYPES),
         COMPRESS_STREAMS=False,
-        COMPRESS_REGISTER=False,
+        COMPRESS_REGISTER=False,  # compress_response calls the compressor
     )
     compressor = Compress(app)
 
     def compress_response(response: Response) -> Response:
+        """Compress a response unless its size could reveal a secret (see above)."""
         if request.method != "GET" or request.endpoint in _REFLECTING_ENDPOINTS:
             return response
         if response.cache_control.no_store:
@@ -55,6 +56,6 @@ def _read_file(response: Response) -> None:
     """Read a file that would be streamed: a stream that a conditional request makes needless would stay open."""
     file = response.response
     response.direct_passthrough = False
-    response.get_data()
+    response.get_data()  # Replaces the stream by its content.
     if hasattr(file, "close"):
         file.close()

@@ -18,6 +18,10 @@ from service.store.engine.error_codes import is_unreachable
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+_MAX_ERRORS_IN_DETAIL = 5
+"""Wrong fields that the sentence of a problem names; its list has all of them."""
+_RETRY_SECONDS = 5
+"""When a client tries again while the database cannot be asked."""
 
 
 class FieldError(BaseModel):
@@ -97,6 +101,7 @@ def answer_problem(error: ProblemError) -> Response:
 
 def _answer_invalid(error: HTTPError) -> Response:
     """Answer the error of a body or a query that does not match its model."""
+    # APIFlask's detail: the messages about each field, by the part of the request; "_schema" is the part as a whole.
     problems = error.detail if isinstance(error.detail, dict) else {}
     errors = [
         FieldError(field="" if field == "_schema" else field, detail=message)
@@ -104,7 +109,7 @@ def _answer_invalid(error: HTTPError) -> Response:
         for field, messages in fields.items()
         for message in messages
     ]
-    detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:5])
+    detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:_MAX_ERRORS_IN_DETAIL])
     return _build_response(error.status_code, detail or error.message or "", errors)
 
 
@@ -131,8 +136,9 @@ def find_unavailability(error: Exception) -> ProblemError | None:
     else:
         return None
     log.error("the database %s: %s", reason, getattr(error, "orig", error))
+    headers = {"Retry-After": str(_RETRY_SECONDS)}
     return ProblemError(
-        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {reason}. Try again in a moment.", headers={"Retry-After": "5"}
+        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {reason}. Try again in a moment.", headers=headers
     )
 
 

@@ -30,7 +30,7 @@ def receive(name: str) -> ResponseReturnValue:
     if worker is None or forge is None:
         raise make_not_found(f"{FORGES[kind].role} of this service")
     body = request.get_data(cache=False)
-    delivery = forge.read_delivery(lambda name: request.headers.get(name, ""), body)
+    delivery = forge.read_delivery(lambda header_name: request.headers.get(header_name, ""), body)
     if delivery is None:
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {FORGES[kind].refusal_clause}.")
     if not request.is_json or not delivery.id or not _is_document(body):

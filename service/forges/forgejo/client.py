@@ -70,21 +70,22 @@ class Client:
 
         Forgejo stores each status that it is sent.
         """
-        own_statuses = (
-            entry for entry in self._list_pages(_build_statuses_path(repository, commit)) if entry["context"] == CONTEXT
-        )
-        newest_status = max(own_statuses, key=lambda entry: int(entry["id"]), default=None)
-        return (
-            (_PASSED_OF_STATE[newest_status["status"]], newest_status["description"])
-            if newest_status and newest_status["status"] in _PASSED_OF_STATE
-            else None
-        )
+        statuses = self._list_pages(_build_statuses_path(repository, commit))
+        service_statuses = (status for status in statuses if status["context"] == CONTEXT)
+        newest_status = max(service_statuses, key=lambda status: int(status["id"]), default=None)
+        if newest_status is None or newest_status["status"] not in _PASSED_OF_STATE:
+            return None
+        return _PASSED_OF_STATE[newest_status["status"]], newest_status["description"]
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit."""
-        content = {"context": CONTEXT, "state": "success" if status.passed else "failure"}
-        content |= {"description": status.description}
-        content |= {"target_url": status.address} if status.address else {}
+        content = {
+            "context": CONTEXT,
+            "state": "success" if status.passed else "failure",
+            "description": status.description,
+        }
+        if status.address:
+            content["target_url"] = status.address
         self._call_api("POST", _build_statuses_path(repository, commit), content)
 
     def may_write(self, repository: str, user: str) -> bool:
@@ -92,7 +93,7 @@ class Client:
         try:
             answer = self._call_api("GET", f"{_build_path(repository)}/collaborators/{quote(user, safe='')}/permission")
         except ForgejoError as error:
-            if error.status in {404, 410}:
+            if error.status in {404, 410}:  # There is no such user any more, or none who may see the repository.
                 return False
             raise
         return answer["permission"] in _WRITER_ROLES
@@ -126,7 +127,10 @@ class Client:
             url = f"{self._base}{path}?{next_url.partition('?')[2]}" if next_url else None
 
     def _send_request(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
-        """Send a request to Forgejo; raise ForgejoError if it is refused."""
+        """Send a request to Forgejo; raise ForgejoError if it is refused.
+
+        Redirections count as refusals: they could lead the token to another server.
+        """
         response = self._session.request(method, address, json=content, timeout=_TIMEOUT_SECONDS, allow_redirects=False)
         if not 200 <= response.status_code < 300:
             raise ForgejoError(response)

@@ -35,9 +35,11 @@ class ForgejoForge(NoteForge):
 
         Forgejo sends its own headers and Gitea's; Gitea only the latter.
         """
-        signature, number, event = (
-            header(f"X-Forgejo-{name}") or header(f"X-Gitea-{name}") for name in ("Signature", "Delivery", "Event")
-        )
+
+        def find_header(name: str) -> str:
+            return header(f"X-Forgejo-{name}") or header(f"X-Gitea-{name}")
+
+        signature, number, event = find_header("Signature"), find_header("Delivery"), find_header("Event")
         if not is_signed(self.settings.secret, body, signature, ""):
             return None
         return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in self.events)

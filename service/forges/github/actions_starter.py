@@ -72,7 +72,9 @@ class ActionsStarter:
         marker = f"<!-- faultwatch job {job.id} -->"
 
         def reply(repository: Repository) -> str:
+            """Reply unless an earlier attempt did; return an empty text, as no problem can remain."""
             pull = repository.get_pull(int(number))
+            # The first attempt cannot have been posted. Anybody can copy the marker, but people are no bots.
             is_posted = attempts > 1 and any(
                 marker in (comment.body or "") and comment.user.type == "Bot" for comment in pull.get_issue_comments()
             )

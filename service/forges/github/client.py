@@ -18,6 +18,7 @@ REGISTRATION_PERMISSIONS = {"administration": "write"}
 """Permissions of the token that registers runners of Actions."""
 _TIMEOUT_SECONDS = 10
 _SECONDS_BETWEEN_WRITES = 0.25
+"""Pause before each write, so that many comments at once do not exceed GitHub's limits."""
 
 CALL_ERRORS = (GithubException, requests.RequestException)
 """What a call raises where GitHub refuses it, or does not answer."""
@@ -70,7 +71,10 @@ class Client:
         return self._repositories[name]
 
     def _connect_repository(self, name: str, permissions: dict[str, str]) -> Repository:
-        """Return a repository, with a token of the App's installation there."""
+        """Return a repository, with a token of the App's installation there.
+
+        No failed call is repeated here: the worker tries again later.
+        """
         owner, _, short_name = name.partition("/")
         app = GithubIntegration(
             auth=self._app,

@@ -61,6 +61,7 @@ class GithubForge:
         """Run the commands of a comment, accept a head by label, or start a workflow, for somebody who may write."""
 
         def work(repository: Repository) -> None:
+            """Carry out the action; do nothing for somebody who may not write."""
             if isinstance(action, CommandComment):
                 run_commands(repository, action, handlers, self.settings.workflow)
             elif isinstance(action, AcceptHead):

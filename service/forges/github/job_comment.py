@@ -102,7 +102,8 @@ def read_event(payload: Mapping[str, Any]) -> ReportedHead | None:
         raise JobCommentError(f"the event of this job has no usable {field_path}") from None
     if event.pull_request:
         return ReportedHead(event.pull_request.head.sha, event.pull_request.number)
-    if run := event.workflow_run:
+    run = event.workflow_run
+    if run is not None:
         return ReportedHead(run.head_sha, None, f"{run.head_repository.owner.login}:{run.head_branch}", run.html_url)
     return None
 
@@ -133,6 +134,7 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
         pull = _find_pull_request(repository, reported_head)
         if pull is None or pull.head.sha != reported_head.commit:
             return ""
+        # No service reads the comments, so that only the merge can accept the change.
         links = build_links("", report, accept=False, merge=True, log_url=reported_head.log_url)
         marker = comment_text.build_marker(name, pull.number)
         body = comment_text.build_comment(judge_gate(report), links, marker)

@@ -5,6 +5,7 @@ Publishing twice has the effect of publishing once: what an earlier attempt post
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from github import GithubException
@@ -46,7 +47,9 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
-        n_sent_batches = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
+        # The first batch was sent with the check run. An earlier attempt may have sent more: GitHub counts annotations.
+        n_annotations = run.output.annotations_count or 0
+        n_sent_batches = max(1, ceil(n_annotations / check_run_text.ANNOTATIONS_PER_REQUEST))
         for batch in batches[n_sent_batches:]:
             run.edit(output=_build_output(check, batch))
         if run.status != "completed":

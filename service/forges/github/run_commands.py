@@ -13,6 +13,7 @@ from service.forges.github.workflows import dispatch_workflow
 from service.forges.webhook_actions import CommandComment
 from service.text.markdown import format_code
 
+_MAX_REASON_CHARACTERS = 500
 _WRITER_ROLES = frozenset({"admin", "maintain", "write"})
 
 
@@ -39,7 +40,7 @@ def _run_command(
         return not command.problem, f"{command.problem}\n\n{HELP}".strip()
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
-        acceptance_reply = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
+        acceptance_reply = f"Accepted for {head[:10]}: {format_code(command.text, _MAX_REASON_CHARACTERS)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
         unmeasured_reply = (
             f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."

@@ -54,10 +54,14 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
-    """Measure the head of a fork once its workflow was approved: the fork's own job has no identity to sign in with."""
+    """Update the job that a workflow carries out, or measure the head of a fork once its workflow was approved.
+
+    The fork's own job cannot measure it for the service: it has no identity to sign in with.
+    """
     run = payload["workflow_run"]
-    if run["event"] == "workflow_dispatch" and (title := _JOB_RUN_TITLE.fullmatch(run["display_title"])):
-        yield UpdateJob(_read_repository(payload), int(title[1]), run["html_url"], run["conclusion"])
+    job_title = _JOB_RUN_TITLE.fullmatch(run["display_title"]) if run["event"] == "workflow_dispatch" else None
+    if job_title is not None:
+        yield UpdateJob(_read_repository(payload), int(job_title[1]), run["html_url"], run["conclusion"])
         return
     is_from_fork = run["head_repository"]["id"] != payload["repository"]["id"]
     if payload["action"] == "in_progress" and run["event"] == "pull_request" and is_from_fork:

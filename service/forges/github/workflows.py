@@ -17,7 +17,7 @@ def dispatch_workflow(repository: Repository, workflow: str, inputs: dict[str, s
     try:
         repository.get_workflow(workflow).create_dispatch(repository.default_branch, inputs, throw=True)
     except GithubException as error:
-        if error.status not in {404, 422}:
+        if error.status not in {404, 422}:  # no such workflow, or one with other inputs
             raise
         return f"This repository has no workflow {format_code(workflow)} that accepts the service's inputs."
     return ""
@@ -29,12 +29,14 @@ def build_push_inputs(revision: str, address: str) -> dict[str, str]:
 
 
 def measure_push(repository: Repository, revision: str, address: str) -> None:
-    """Start the workflow that measures a pushed revision, for the service at an address."""
+    """Start the workflow that measures a pushed revision, for the service at an address, if the repository has it."""
     dispatch_workflow(repository, _MEASURE_WORKFLOW, build_push_inputs(revision, address))
 
 
 def measure_head(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:
-    """Start the workflow that measures a head, where it still is the head of an open pull request.
+    """Start the workflow that measures a head, if it still is the head of an open pull request.
+
+    Nothing happens if the repository has no such workflow.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ def measure_head(repository: Repository, number: int | None, head: str, settings
     head
         The commit to measure.
     settings
-        Name the workflow.
+        The settings of the App, which name the workflow.
     """
     pulls = None if number is None else [repository.get_pull(number)]
     for pull in pulls or repository.get_commit(head).get_pulls():

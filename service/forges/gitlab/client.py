@@ -89,17 +89,19 @@ class Client:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
         statuses = self._get_statuses(repository, commit)
         newest_status = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
-        return (
-            (_PASSED_OF_STATE[newest_status.status], newest_status.description)
-            if newest_status and newest_status.status in _PASSED_OF_STATE
-            else None
-        )
+        if newest_status is None or newest_status.status not in _PASSED_OF_STATE:
+            return None
+        return _PASSED_OF_STATE[newest_status.status], newest_status.description
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit. GitLab refuses a transition from a state to itself."""
-        content = {"state": "success" if status.passed else "failed", "name": CONTEXT}
-        content |= {"description": status.description}
-        content |= {"target_url": status.address} if status.address else {}
+        content = {
+            "state": "success" if status.passed else "failed",
+            "name": CONTEXT,
+            "description": status.description,
+        }
+        if status.address:
+            content["target_url"] = status.address
         try:
             self._get_statuses(repository, commit).create(content)
         except GitlabError as error:
@@ -113,7 +115,7 @@ class Client:
                 member = self._get_project(repository).members_all.get(account.id)
                 return int(member.access_level) >= _DEVELOPER_ACCESS_LEVEL
             except GitlabError as error:
-                if error.response_code != 404:
+                if error.response_code != 404:  # The user exists, but is no member of the project.
                     raise
         return False
 

@@ -35,9 +35,10 @@ def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
 
 def _has_just_accepted(changes: Payload) -> bool:
     """Return whether the label was added by this event, and not by one before it."""
-    labels = changes.get("labels") or {}
-    before, after = ({label["title"].lower() for label in labels.get(when) or ()} for when in ("previous", "current"))
-    return ACCEPT_LABEL in after - before
+    label_changes = changes.get("labels") or {}
+    titles_before = {label["title"].lower() for label in label_changes.get("previous") or ()}
+    titles_after = {label["title"].lower() for label in label_changes.get("current") or ()}
+    return ACCEPT_LABEL in titles_after - titles_before
 
 
 def _handle_note(payload: Payload) -> Iterator[WebhookAction]:

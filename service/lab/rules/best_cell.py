@@ -37,7 +37,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         The parameters among the settings that change what the program does, in words; empty if there are none.
     """
     other_cells = [cell for cell in cells if not cell.default]
-    compared_cells = [cell for cell in other_cells if (entry := _find_faults(cell)) and entry.effect is not Effect.OPEN]
+    compared_cells = [cell for cell in other_cells if _is_decided(cell)]
     better_cells = [cell for cell in compared_cells if _get_metric(cell, FAULTS).effect is Effect.BETTER]
     undecided_sentence = _describe_undecided(other_cells, compared_cells)
     if not other_cells:
@@ -51,9 +51,9 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     caveat = f" Note that {other_work} changes what the program does." if other_work else ""
     if rivals:
         names = [cell.text for cell in (best_cell, *rivals)]
-        listed_names = "; ".join(names[:_MAX_LISTED]) + (
-            f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-        )
+        listed_names = "; ".join(names[:_MAX_LISTED])
+        if len(names) > _MAX_LISTED:
+            listed_names += f"; and {len(names) - _MAX_LISTED} more"
         sentence = f"No single cell is the best. {len(names)} cells have equally few page faults: {listed_names}."
         return BestCell(None, sentence + caveat + undecided_sentence)
     best_faults = _get_metric(best_cell, FAULTS)
@@ -70,7 +70,11 @@ def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence
     """Return how many of the other cells are not measured or not decided; empty if none is."""
     n_unmeasured = sum(cell.state is not CellState.MEASURED for cell in other_cells)
     n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
-    parts = [f"{n_unmeasured} not measured"] * bool(n_unmeasured) + [f"{n_undecided} not decided"] * bool(n_undecided)
+    parts = []
+    if n_unmeasured:
+        parts.append(f"{n_unmeasured} not measured")
+    if n_undecided:
+        parts.append(f"{n_undecided} not decided")
     return f" Of {len(other_cells)} other cells, {' and '.join(parts)}." if parts else ""
 
 
@@ -81,18 +85,24 @@ def _describe_price(cell: LabCell) -> str:
     uncertain_metrics: list[str] = []
     for name in _PRICE_METRICS:
         entry = _find_metric(cell, name)
-        if entry is None or entry.level is None or (name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None):
+        if entry is None or entry.level is None:
             continue
+        if name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None:
+            continue  # The throughput says the same.
         if name == "major-faults" and entry.effect is not Effect.WORSE:
-            continue
+            continue  # Most programs have none.
         metric_name = _METRIC_NAMES.get(name, metric(name).title.lower())
         if entry.effect is Effect.OPEN:
             uncertain_metrics.append(f"{metric_name} ({_format_interval(entry)})" if entry.bounds else metric_name)
-        elif entry.effect is not Effect.SAME:
-            (costs if entry.effect is Effect.WORSE else improvements).append(f"{metric_name} {_format_change(entry)}")
+        elif entry.effect is Effect.WORSE:
+            costs.append(f"{metric_name} {_format_change(entry)}")
+        elif entry.effect is Effect.BETTER:
+            improvements.append(f"{metric_name} {_format_change(entry)}")
     parts = [f"Price: {', '.join(costs)}." if costs else "No cost is certain."]
-    parts += [f"Also better: {', '.join(improvements)}."] if improvements else []
-    parts += [f"Not certain: {', '.join(uncertain_metrics)}."] if uncertain_metrics else []
+    if improvements:
+        parts.append(f"Also better: {', '.join(improvements)}.")
+    if uncertain_metrics:
+        parts.append(f"Not certain: {', '.join(uncertain_metrics)}.")
     return " ".join(parts)
 
 
@@ -119,8 +129,10 @@ def _is_below(cell: LabCell, other_cell: LabCell) -> bool:
     return (other_metric.low or 0) - (first_metric.high or 0) > noise_floor.MAX_FLOOR_FAULTS
 
 
-def _find_faults(cell: LabCell) -> LabMetric | None:
-    return _find_metric(cell, FAULTS) if cell.state is CellState.MEASURED else None
+def _is_decided(cell: LabCell) -> bool:
+    """Return whether a cell was measured, and its faults are certain to be fewer, more or the same."""
+    faults = _find_metric(cell, FAULTS) if cell.state is CellState.MEASURED else None
+    return faults is not None and faults.effect is not Effect.OPEN
 
 
 def _find_metric(cell: LabCell, name: str) -> LabMetric | None:

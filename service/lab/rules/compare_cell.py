@@ -73,15 +73,20 @@ def compare_metric(
     if objection:
         return lab_metric.model_copy(update={"sentence": objection})
     alpha = FALSE_ALARM_PROBABILITY / (n_cells * len(METRICS))
-    return (
-        _compare_interleaved(lab_metric, default, cell, alpha)
-        if interleaved
-        else _compare_separate_sessions(lab_metric, default, cell)
-    )
+    if interleaved:
+        return _compare_interleaved(lab_metric, default, cell, alpha)
+    return _compare_separate_sessions(lab_metric, default, cell)
 
 
 def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
-    """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval."""
+    """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval.
+
+    Parameters
+    ----------
+    alpha
+        How likely a false alarm may be.
+    """
+    # A session that ended early can have a further execution of one of the sides: it has no partner.
     value_pairs = zip(default.values, cell.values, strict=False)
     pairs = [
         (default_value, cell_value)
@@ -93,10 +98,13 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     is_exact = metric(entry.metric).exact and default.counted and cell.counted
     decision = decide_count(pairs, alpha) if is_exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
     certainty = LabCertainty.EXACT if is_exact else LabCertainty.INTERVAL
-    effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
-    if decision.verdict is Verdict.CHANGED and decision.changed_pairs is None:
+    effect = Effect.OPEN
+    if decision.verdict is Verdict.SAME:
+        effect = Effect.SAME
+    elif decision.verdict is Verdict.CHANGED and decision.changed_pairs is None:
         effect = _decide_effect(entry.metric, decision.direction)
-    elif effect is Effect.OPEN and decision.interval is None:
+    elif decision.interval is None:
+        # Too few pairs, or a count that changes only in some of them (`changed_pairs`).
         certainty = LabCertainty.OPEN
     bounds = None if is_exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
     updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
@@ -129,7 +137,7 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
 
 def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
-    low, high = (convert_to_percent_of_base(bound) for bound in interval)
+    low, high = convert_to_percent_of_base(interval[0]), convert_to_percent_of_base(interval[1])
     return None if low is None or high is None else (low, high)
 
 

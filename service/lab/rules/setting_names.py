@@ -28,11 +28,15 @@ def format_title(name: str) -> str:
 def format_value(name: str, value: Value) -> str:
     """Write a value for people: ``jemalloc``, ``64 MiB``, ``not set``."""
     if name == PRELOAD:
-        family = _FAMILY.search(value) if value else None
-        return family[1] if family else value or "the C library's"
+        if not value:
+            return "the C library's"
+        family = _FAMILY.search(value)
+        return family[1] if family else value
     if name == MEMORY_LIMIT:
         return format_amount(int(value)) if value and value.isdecimal() else "no limit"
-    return "not set" if value is None else value or "empty"
+    if value is None:
+        return "not set"
+    return value or "empty"
 
 
 def find_canonical_name(text: str) -> str:

@@ -116,23 +116,25 @@ class SettingsGrid:
 def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
     """Return the run whose settings are the default: of those that a history has, one with the fewest variables set.
 
-    Its host may have changed since: then the newest run with the same settings of its own shows how the host is now.
+    The host may have changed since that run was measured. So the newest run of the case that has the same settings of
+    its own is returned, even if it was measured for a lab.
 
     Parameters
     ----------
     environment
-        If given, the hash of the environment that the run has to have.
+        The hash of an environment: the newest run of a history that has it comes first; empty for none.
     """
     runs_of_case = sorted(
         (run for run in runs if run.case_key == case_key), key=lambda run: run.started_at, reverse=True
     )
     history_runs = [run for run in runs_of_case if not run.is_outside_history]
     runs_in_environment = [run for run in history_runs if run.environment == environment]
-    if not history_runs or runs_in_environment:
-        return next(iter(runs_in_environment), None)
-    settings_per_run = _select_per_run(
-        min(history_runs, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings))
-    )
+    if not history_runs:
+        return None
+    if runs_in_environment:
+        return runs_in_environment[0]
+    plainest_run = min(history_runs, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings))
+    settings_per_run = _select_per_run(plainest_run)
     return next(run for run in runs_of_case if _select_per_run(run) == settings_per_run)
 
 
@@ -143,6 +145,7 @@ def find_settings(
 
     What only follows from another setting is left out.
     """
+    # The values of each setting: the keys of a dict, which keeps their order and has each once.
     values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added_values.items()}
     for run in runs:
         for name in run.settings.keys() | default.keys():
@@ -173,11 +176,12 @@ def choose_axes(
     A parameter that changes the work is an axis only if it is chosen.
     """
     by_name = {setting.name: setting for setting in settings}
-    chosen_axes = [
-        tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)
-    ]
-    if chosen_axes[0] or chosen_axes[1]:
-        return chosen_axes[0], tuple(setting for setting in chosen_axes[1] if setting not in chosen_axes[0])
+    chosen_rows = tuple(by_name[name] for name in dict.fromkeys(rows) if name in by_name)
+    chosen_columns = tuple(
+        by_name[name] for name in dict.fromkeys(columns) if name in by_name and by_name[name] not in chosen_rows
+    )
+    if chosen_rows or chosen_columns:
+        return chosen_rows, chosen_columns
     job_settings = [setting for setting in settings if setting.per_run and not setting.changes_the_work]
     return tuple(job_settings[:1]), tuple(job_settings[1:2])
 
@@ -197,9 +201,8 @@ def build_grid(
     """
     # The cells.
     axes = (*rows, *columns)
-    row_values, column_values = (
-        tuple(product(*(setting.values for setting in axis_settings))) for axis_settings in (rows, columns)
-    )
+    row_values = tuple(product(*(setting.values for setting in rows)))
+    column_values = tuple(product(*(setting.values for setting in columns)))
     if len(row_values) * len(column_values) > MAX_CELLS:
         raise ValueError(
             f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
@@ -246,7 +249,17 @@ class _RunsByPoint:
         names: Sequence[str],
         values_at_point: Mapping[tuple[_Point, str], Collection[Value]],
     ) -> None:
-        """Add a run to its cell."""
+        """Add a run to its cell.
+
+        Parameters
+        ----------
+        default
+            The settings of the default.
+        names
+            The settings of the rows and columns.
+        values_at_point
+            The values that other settings have in a history, by :func:`_find_dependent_settings`.
+        """
         point = tuple(run.settings.get(name) for name in names)
         parameter_values = tuple(run.settings.get(name) for name in names if name.startswith(PARAMETER))
         has_changed_parameter = any(
@@ -258,11 +271,11 @@ class _RunsByPoint:
             if value == default.get(name) or name in names:
                 continue
             if name == ALLOCATOR and (PRELOAD in names or has_changed_parameter):
-                continue
+                continue  # The allocator follows from the preloaded library, or from the parameter.
             if has_changed_parameter and is_per_run(name) and not name.startswith(PARAMETER):
                 values = values_at_point.get((parameter_values, name), ())
                 if not values or set(values) == {value}:
-                    continue
+                    continue  # The workload sets it for these values of its parameters, as the history shows.
             differing_settings.append(name)
         if differing_settings:
             self.differences[point].append(tuple(sorted(differing_settings)))
@@ -291,23 +304,25 @@ def _build_cell(
     point = tuple(values.values())
     runs = sorted(runs_by_point.comparable_runs.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured_runs = [run for run in runs if run.measured]
-    interleaved_run = (
-        None if is_default else next((run for run in measured_runs if run.session in default_run_by_session), None)
-    )
-    newest_run = next((run for run in measured_runs if not run.reused), next(iter(measured_runs), None))
+    interleaved_run = None
+    if not is_default:
+        interleaved_run = next((run for run in measured_runs if run.session in default_run_by_session), None)
+    preferred_runs = [run for run in measured_runs if not run.reused] or measured_runs
+    newest_run = preferred_runs[0] if preferred_runs else None
     shown_run = interleaved_run or newest_run
     failed_run = next((run for run in runs if not run.measured), None)
     if failed_run and shown_run and failed_run.started_at < shown_run.started_at:
         failed_run = None
     # An empty cell says in which other settings the run that resembles the default most differs from it.
     other_differences = () if runs else min(runs_by_point.differences.get(point, ()), key=len, default=())
+    interleaved_default = None
+    if interleaved_run is not None and interleaved_run.session is not None:
+        interleaved_default = default_run_by_session[interleaved_run.session]
     return GridCell(
         values=values,
         default=is_default,
         run=shown_run,
-        interleaved_default=(
-            default_run_by_session.get(interleaved_run.session) if interleaved_run and interleaved_run.session else None
-        ),
+        interleaved_default=interleaved_default,
         failed=failed_run,
         other_differences=other_differences,
     )
@@ -323,11 +338,16 @@ def _select_per_run(run: LabRun) -> dict[str, str]:
 
 
 def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
-    """Return the values that settings of a run have at each point of some parameters, in runs of a history."""
+    """Return which values other settings have in a history, by the values of some parameters and the setting's name.
+
+    A workload can derive a setting from its parameters. Empty without parameters.
+    """
+    if not parameters:
+        return {}
     history_runs = [run for run in runs if not run.is_outside_history]
     names = {name for run in history_runs for name in run.settings if is_per_run(name)}
     values: dict[tuple[_Point, str], set[Value]] = defaultdict(set)
-    for run in history_runs if parameters else ():
+    for run in history_runs:
         point = tuple(run.settings.get(name) for name in parameters)
         for name in names:
             values[point, name].add(run.settings.get(name))
@@ -346,10 +366,9 @@ def _list_dependent_settings(
         values: dict[Value, set[Value]] = defaultdict(set)
         for run in history_runs:
             values[run.settings.get(parameter)].add(run.settings.get(name))
-        if (
-            all(len(settings_of_value) == 1 for settings_of_value in values.values())
-            and len(set().union(*values.values())) > 1
-        ):
+        has_one_value_each = all(len(settings_of_value) == 1 for settings_of_value in values.values())
+        is_always_same = len(set().union(*values.values())) <= 1
+        if has_one_value_each and not is_always_same:
             dependent_names.append(name)
     return tuple(sorted(dependent_names))
 
@@ -359,6 +378,7 @@ def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
 
 
 def _rank_value(value: Value) -> tuple[int, float, str]:
+    """Return a sort key: no value first, then numbers by their size, then texts."""
     if value is None:
         return 0, 0, ""
     return (1, int(value), "") if value.isdecimal() else (2, 0, value)

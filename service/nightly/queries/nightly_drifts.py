@@ -133,7 +133,7 @@ def _build_any_detection_condition(condition: ColumnElement[bool]) -> ColumnElem
 
 
 def _build_present_drift(document: Mapping[str, Any]) -> NightlyDrift:
-    """Return a drift that is found: what is not confirmed yet says so."""
+    """Return a drift that is still detected; its title is its cause, if that is certain."""
     drift = Drift.model_validate(document)
     has_single_candidate = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
     title = drift.cause_words if has_single_candidate or drift.cause is Cause.CONFIG else ""

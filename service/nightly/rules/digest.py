@@ -133,5 +133,8 @@ def _describe_digest(n_complete: int, n_planned: int, absent_hosts: Sequence[str
     parts = [f"{n_complete} of {n_planned} cells are complete"]
     if absent_hosts:
         parts.append(f"{', '.join(absent_hosts)} {'has' if len(absent_hosts) == 1 else 'have'} not reported")
-    parts.append(f"{n_drifts} {'drifts are' if n_drifts > 1 else 'drift is'} new" if n_drifts else "no drift is new")
+    if n_drifts:
+        parts.append(f"{n_drifts} {'drifts are' if n_drifts > 1 else 'drift is'} new")
+    else:
+        parts.append("no drift is new")
     return "; ".join(parts) + "."

@@ -196,18 +196,17 @@ def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[G
     last_seen: dict[tuple[str, str, str], datetime] = {}
     newest_key: dict[tuple[str, str, str], tuple[datetime, str]] = {}
     for run in runs:
-        row, case_on_host, started_at = (
-            (run.subject, run.case, run.case_key),
-            (run.subject, run.case, run.host),
-            run.started_at,
-        )
-        last_seen[row] = max(started_at, last_seen.get(row, started_at))
-        newest_key[case_on_host] = max(
-            (started_at, run.case_key), newest_key.get(case_on_host, (started_at, run.case_key))
-        )
-    current_cases = {(subject, case, key) for (subject, case, _), (_, key) in newest_key.items()}
-    order = sorted(last_seen, key=lambda row: (*row[:2], -last_seen[row].timestamp()))
-    return [GridCase(*row, last_seen[row], superseded=row not in current_cases) for row in order]
+        row = run.subject, run.case, run.case_key
+        last_seen[row] = max(run.started_at, last_seen.get(row, run.started_at))
+        case_on_host = run.subject, run.case, run.host
+        key_at_time = run.started_at, run.case_key
+        newest_key[case_on_host] = max(key_at_time, newest_key.get(case_on_host, key_at_time))
+    current_rows = {(subject, case, key) for (subject, case, _), (_, key) in newest_key.items()}
+    cases = [
+        GridCase(subject, case, key, last_seen_at, superseded=(subject, case, key) not in current_rows)
+        for (subject, case, key), last_seen_at in last_seen.items()
+    ]
+    return sorted(cases, key=lambda case: (case.subject, case.case, -case.last_seen.timestamp()))
 
 
 def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
@@ -312,16 +311,26 @@ def build_grid(
                 points,
                 newest_failures.get(key),
                 efficiency_of_cell.get(key),
-                _find_start_on_host(nightly_run, key[2]),
+                _find_start_on_host(nightly_run, column.host),
                 level_starts,
             )
-            for key, points in zip(keys, points_of_columns, strict=True)
+            for column, key, points in zip(columns, keys, points_of_columns, strict=True)
         ]
         revision, row_cells = _align_row(row_cells, points_of_columns)
         # A nightly run plans a case by its name, and runs it by its newest definition.
-        cells_of_row = tuple(row_cells if case.superseded else _mark_missed(row_cells, columns, case.case, nightly_run))
-        case_fields = case.subject, case.case, case.case_key, case.last_seen, case.superseded
-        rows.append(GridRow(*case_fields, revision, cells_of_row))
+        if nightly_run is not None and not case.superseded:
+            row_cells = _mark_missed(row_cells, columns, case.case, nightly_run)
+        rows.append(
+            GridRow(
+                subject=case.subject,
+                case=case.case,
+                case_key=case.case_key,
+                last_seen=case.last_seen,
+                superseded=case.superseded,
+                revision=revision,
+                cells=tuple(row_cells),
+            )
+        )
     return NightlyGrid(columns, tuple(rows))
 
 
@@ -383,24 +392,25 @@ def _merge_columns(
     cases_of_environment: Mapping[tuple[str, str], set[tuple[str, str]]],
     machine_of_environment: Mapping[str, Hashable],
 ) -> list[GridColumn]:
-    """Merge the columns of one host, newest first, that have no case in common."""
+    """Merge the columns of one host, newest first, of which the machine is the same and that have no case in common.
+
+    Parameters
+    ----------
+    cases_of_environment
+        The cases that were run, each by its subject and key, by host and environment.
+    """
     merged_columns: list[GridColumn] = []
     cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
-        machine, cases_of_column = (
-            machine_of_environment.get(column.environment),
-            cases_of_environment[column.host, column.environment],
-        )
+        machine = machine_of_environment.get(column.environment)
+        cases_of_column = cases_of_environment[column.host, column.environment]
         for index, merged_column in enumerate(merged_columns):
-            if (
-                machine is not None
-                and machine == machine_of_environment.get(merged_column.environment)
-                and not cases_of_merged[index] & cases_of_column
-            ):
+            is_same_machine = machine is not None and machine == machine_of_environment.get(merged_column.environment)
+            if is_same_machine and not cases_of_merged[index] & cases_of_column:
                 merged_columns[index] = replace(merged_column, others=(*merged_column.others, column.environment))
                 cases_of_merged[index] |= cases_of_column
                 break
-        else:
+        else:  # no column to merge it with
             merged_columns.append(column)
             cases_of_merged.append(set(cases_of_column))
     return merged_columns
@@ -428,19 +438,16 @@ def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> dateti
 
 
 def _mark_missed(
-    cells: list[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun | None
+    cells: Sequence[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun
 ) -> list[GridCell]:
-    """Record why a case was missed, in the column of its host's newest configuration."""
+    """Return the cells of a case with the reason why it was missed, in the newest configuration of each host."""
+    marked_cells = list(cells)
     hosts = [column.host for column in columns]
-    reasons_by_host = (
-        {}
-        if nightly_run is None
-        else {host: reason for (host, name), reason in nightly_run.missed.items() if name == case}
-    )
-    for host, reason in reasons_by_host.items():
-        if host in hosts:
-            cells[hosts.index(host)] = replace(cells[hosts.index(host)], missed=reason)
-    return cells
+    for (host, missed_case), reason in nightly_run.missed.items():
+        if missed_case == case and host in hosts:
+            index = hosts.index(host)  # that of the newest: the columns of a host have this order
+            marked_cells[index] = replace(marked_cells[index], missed=reason)
+    return marked_cells
 
 
 def _find_newest_point(points: Sequence[RecentPoint]) -> RecentPoint:
@@ -472,14 +479,15 @@ def _build_cell(
         return _make_empty_cell(points)
     latest_point = _find_newest_point(points_with_level)
     older_points = [point for point in points_with_level if point is not latest_point]
-    compared_until = (
-        latest_point.started_at - MIN_COMPARED_AGE
-        if nightly_start is None or latest_point.started_at < nightly_start
-        else nightly_start
-    )
+    # A level of the nightly run is compared with one from before it. Any other level is compared with one that is
+    # clearly older, as what was measured shortly before belongs to the same night.
+    compared_until = latest_point.started_at - MIN_COMPARED_AGE
+    if nightly_start is not None and latest_point.started_at >= nightly_start:
+        compared_until = nightly_start
     points_to_compare = [point for point in older_points if point.started_at <= compared_until]
     previous_point = _find_newest_point(points_to_compare or older_points) if older_points else None
-    drift_facts = [
+    # For each drift between the two levels, whether it is certain.
+    certainties = [
         level_starts[point.run_id]
         for point in points_with_level
         if point.run_id in level_starts and _is_between(previous_point, point, latest_point)
@@ -492,8 +500,8 @@ def _build_cell(
         before=previous_point.value if previous_point else None,
         since=previous_point.started_at if previous_point else None,
         revision=latest_point.revision,
-        flagged=any(drift_facts),
-        provisional=bool(drift_facts) and not any(drift_facts),
+        flagged=any(certainties),
+        provisional=bool(certainties) and not any(certainties),
         efficiency=efficiency,
     )
 

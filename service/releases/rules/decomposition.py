@@ -81,14 +81,17 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
         all_known=drift.candidates_known,
         proven=is_proven,
     )
-    is_named = part_certainty in {Certainty.SINGLE, Certainty.PROVEN}
+    commits: list[str] = []
     if event is not None and is_proven:
         name, commits = event.blamed, list(event.culprits)
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
-        name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if is_named else []
+        name = drift.blamed
+        if part_certainty in {Certainty.SINGLE, Certainty.PROVEN}:
+            commits = [candidate.commit for candidate in drift.candidates]
     else:
-        names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
-        name, commits = prefix_provisional(names) if part_certainty is Certainty.PROVISIONAL else names, []
+        name = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
+        if part_certainty is Certainty.PROVISIONAL:
+            name = prefix_provisional(name)
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,

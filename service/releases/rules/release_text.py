@@ -34,7 +34,9 @@ def write_markdown(releases: Releases) -> str:
         "|---|--:|--:|--:|---|---|",
         *rows,
     ]
-    return "\n".join([*lines, *(["", f"{n_omitted:,} more series changed."] if n_omitted else [])]) + "\n"
+    if n_omitted:
+        lines += ["", f"{n_omitted:,} more series changed."]
+    return "\n".join(lines) + "\n"
 
 
 def _write_row(change: ReleaseChange) -> str:

@@ -14,6 +14,10 @@ from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, Trus
 LEEWAY_SECONDS = 30
 _TIMEOUT_SECONDS = 5
 _COOLDOWN_SECONDS = 30
+_MAX_JTI_CHARACTERS = 200
+"""Of the id of an identity: as many as the column has in which it is stored."""
+_MAX_CACHED_KEYS = 64
+"""Far more keys than an issuer has at a time."""
 _CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
 
 
@@ -36,7 +40,7 @@ class IdentityVerifier:
             f"{trusted.issuer}/.well-known/jwks",
             timeout=_TIMEOUT_SECONDS,
             cooldown_duration=cooldown,
-            max_cached_keys=64,
+            max_cached_keys=_MAX_CACHED_KEYS,
         )
 
     def verify(self, token: str) -> ActionsJob:
@@ -48,7 +52,7 @@ class IdentityVerifier:
             If the token is not an identity, names another audience or issuer, is too old, or is of a job that may not
             sign in.
         IssuerUnavailable
-            The check is impossible at the moment.
+            If the keys of the issuer cannot be fetched at the moment.
         """
         try:
             key = self._keys.get_signing_key_from_jwt(token)
@@ -68,7 +72,7 @@ class IdentityVerifier:
             raise IdentityRefused(str(error)) from error
         objection = self._trusted.explain_objection(claims)
         jti = str(claims["jti"])
-        if objection or not 0 < len(jti) <= 200:
+        if objection or not 0 < len(jti) <= _MAX_JTI_CHARACTERS:
             raise IdentityRefused(objection or "its jti is empty or too long")
         return ActionsJob(
             repository=str(claims["repository"]).lower(),

@@ -25,12 +25,16 @@ def record_action(
     detail: Mapping[str, Any] | None = None,
     author: str | None = None,
 ) -> None:
-    """Add an entry to the audit log, in the transaction of what it is about.
+    """Add an entry about what the caller of this request does to the audit log, in the transaction of that change.
 
     Parameters
     ----------
+    target
+        What the action changes, by kind and id: ``event 3f9c2a7be0d14c55``.
+    detail
+        Further facts of the action, as an object of JSON.
     author
-        The author, if the caller's token does not identify one.
+        The name to record; None for the name of the caller.
     """
     caller: Caller | None = g.get("caller")
     name = author or (caller.name if caller else "")
@@ -41,9 +45,10 @@ def record_action(
 def record_triage(session: Session, request: TriageRequest, receipt: TriageReceipt, author: str | None) -> None:
     """Add an entry for each event that was decided about or marked, or for each series that was silenced."""
     for silence in receipt.silences:
-        record_action(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
+        target, silence_detail = silences.summarise_silence(silence)
+        record_action(session, AuditAction.SILENCED, target, silence_detail, author)
     if receipt.silences:
-        return
+        return  # A request that silences series does nothing else.
     action = AuditAction.DECIDED if request.action.decision else AuditAction.MARKED
     for event_id in receipt.done:
         detail = {"decision": request.action.value, "reason": request.reason}

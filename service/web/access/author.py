@@ -7,7 +7,13 @@ from service.web.problems import make_unprocessable
 
 
 def find_author(requested_name: str | None) -> str:
-    """Return the author of a decision; nobody can decide in somebody else's name."""
+    """Return the author of a decision. With a token, nobody can decide in somebody else's name.
+
+    Raises
+    ------
+    ProblemError
+        422, where the request names another author than the token does.
+    """
     token_name = guard.find_caller().name
     if not guard.requires_tokens():
         return requested_name or token_name

@@ -34,7 +34,7 @@ def require_access_to_report(
     repository, limits = find_caller().repository, find_caller().limits
     names = {name for name in subjects if name is not None}
     _require_coverage("host", hosts, limits.hosts)
-    if repository is None:
+    if repository is None:  # The caller is no job of GitHub Actions: only the limits of its token count.
         _require_coverage("subject", names, limits.subjects)
         return
     if not names:
@@ -54,6 +54,8 @@ def require_access_to_report(
 
 def require_access_to_subject(subject: str, host: str | None) -> None:
     """Refuse a job about a subject, or for a host, beyond the limits of the caller's token.
+
+    The subjects of a job of GitHub Actions are not checked here: :func:`require_own_job` checks its repository.
 
     Parameters
     ----------

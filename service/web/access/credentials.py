@@ -20,6 +20,9 @@ from service.web.access.caller_address import find_caller_address
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
+_MAX_REASON_CHARACTERS = 300
+"""Of why a sign-in was refused, as far as the audit log stores it."""
+
 
 def verify_token(text: str, method: str) -> Token | None:
     """Return the valid token that a text proves; None if it proves none.
@@ -36,7 +39,7 @@ def verify_token(text: str, method: str) -> Token | None:
     """
     presented_token, now = parse_token(text), datetime.now(UTC)
     with get_database().reading() as session:
-        _refuse_caller(
+        _require_no_wait(
             count_seconds_to_wait(
                 tokens.list_failed_sign_ins(session, now, find_caller_address()), MAX_FAILURES_PER_ADDRESS, now
             )
@@ -59,7 +62,7 @@ def refuse_throttled_caller() -> None:
     """
     now = datetime.now(UTC)
     with get_database().reading() as session:
-        _refuse_caller(
+        _require_no_wait(
             count_seconds_to_wait(
                 tokens.list_failed_sign_ins(session, now, find_caller_address()), MAX_FAILURES_PER_ADDRESS, now
             )
@@ -83,14 +86,14 @@ def count_failure(method: str, reason: str) -> None:
     """
     now = datetime.now(UTC)
     with get_database().reading() as session:
-        _refuse_caller(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
+        _require_no_wait(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
     with get_database().writing() as session:
         tokens.record_failed_sign_in(session, find_caller_address(), now)
-        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, {"why": reason[:300]})
+        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, {"why": reason[:_MAX_REASON_CHARACTERS]})
 
 
-def _refuse_caller(seconds: int) -> None:
-    """Refuse a caller who has to wait for some seconds; do nothing for zero."""
+def _require_no_wait(seconds: int) -> None:
+    """Refuse a caller who has to wait for some seconds; do nothing for zero seconds."""
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -62,11 +62,9 @@ def _check_request() -> AnyResponse | None:
         return None
     if find_caller().scopes:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs the scope {scope}; you have {_list_scopes()}.")
-    if (
-        request.blueprint is not None
-        and not request.path.startswith(_PROGRAM_PATHS)
-        and request.accept_mimetypes.accept_html
-    ):
+    # A person with a browser can sign in and come back. Files such as the style sheet belong to no blueprint.
+    is_page = request.blueprint is not None and not request.path.startswith(_PROGRAM_PATHS)
+    if is_page and request.accept_mimetypes.accept_html:
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
     token_problem = "The token is unknown, expired or revoked. " if "Authorization" in request.headers else ""
     raise ProblemError(

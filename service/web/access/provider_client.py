@@ -81,9 +81,9 @@ class ProviderClient:
         """
         callback = f"{self._provider.address}{CALLBACK}"
         with self._calling_provider():
-            self._load_metadata()
+            self._load_metadata()  # Checks the issuer, before Authlib uses the metadata.
             sign_in_data = self._client.create_authorization_url(callback)
-        # One at a time: each takes a part of the cookie.
+        # A browser has only one sign-in at a time: the data of each takes room in the cookie.
         for key in [key for key in session if key.startswith(f"_state_{_NAME}_")]:
             session.pop(key)
         self._client.save_authorize_data(redirect_uri=callback, destination=destination, at=time.time(), **sign_in_data)
@@ -112,7 +112,7 @@ class ProviderClient:
             self._client.framework.clear_state_data(session, state)
 
     def build_sign_out_address(self) -> str | None:
-        """Return the address at which the browser signs out of the provider; None if it offers none, or is away."""
+        """Return the provider's address to sign out there; None if it offers none or cannot be reached."""
         try:
             with self._calling_provider():
                 if not self._load_metadata().get("end_session_endpoint"):
@@ -124,7 +124,7 @@ class ProviderClient:
         return str(address)
 
     def _load_metadata(self) -> Mapping[str, Any]:
-        """Return the provider's description of itself, which is fetched once.
+        """Return the provider's description of itself, which is fetched once, reduced to what this service uses.
 
         Raises
         ------
@@ -137,6 +137,7 @@ class ProviderClient:
             raise ProviderUnavailable("its metadata names another issuer")
         for name in metadata.keys() - _METADATA_KEYS:
             metadata.pop(name, None)
+        # Every provider has to support RS256 (OpenID Connect Discovery 1.0, section 3).
         offered = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
         metadata["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
         return metadata
@@ -150,6 +151,7 @@ class ProviderClient:
             If the answer is not the provider's, or not for this service.
         """
         metadata = self._load_metadata()
+        # Providers that support RFC 9207 name themselves in the address to which they send the browser back.
         if request.args.get("iss", metadata["issuer"]) != metadata["issuer"]:
             raise SignInRefused("the answer comes from another issuer")
         token = self._client.authorize_access_token(
@@ -168,7 +170,10 @@ class ProviderClient:
     def _add_further_claims(
         self, identity: Mapping[str, Any], metadata: Mapping[str, Any], token: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the claims of the ID token together with those of the provider's user info."""
+        """Return the claims of the ID token together with those of the provider's user info.
+
+        A claim that both have is that of the ID token.
+        """
         if not metadata.get("userinfo_endpoint"):
             return identity
         userinfo = self._client.userinfo(token=token)

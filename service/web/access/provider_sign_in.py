@@ -109,7 +109,7 @@ def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
     with get_database().writing() as store:
         last_visit = tokens.find_last_visit(store, person.name)
         tokens.add_token(store, stored_token)
-        if last_visit is not None:
+        if last_visit is not None:  # Visits belong to a token: the new one continues those of the person.
             tokens.store_visit(store, stored_token.id, last_visit)
         audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored_token.id}", detail, person.name)
         return stored_token.id

@@ -35,11 +35,23 @@ def redact_view(view: T) -> T:
         items = [redact_view(item) for item in view]
         result = items if any(new is not old for new, old in zip(items, view, strict=True)) else view
     elif isinstance(view, BaseModel):
-        hidden = next((hide(view) for kind, hide in _HIDDEN_FIELDS.items() if isinstance(view, kind)), {})
-        values = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
-        changes = {name: new for name, old in values if (new := redact_view(old)) is not old}
-        result = view.model_copy(update={**hidden, **changes}) if hidden or changes else view
+        changes = dict(_hide_fields(view))
+        for name in type(view).model_fields.keys() - changes.keys():
+            value = getattr(view, name)
+            public_value = redact_view(value)
+            if public_value is not value:
+                changes[name] = public_value
+        if changes:
+            result = view.model_copy(update=changes)
     return result  # type: ignore[no-any-return]
+
+
+def _hide_fields(view: BaseModel) -> Mapping[str, Any]:
+    """Return the fields of a view that are not public, with what stands for each."""
+    for kind, hide in _HIDDEN_FIELDS.items():
+        if isinstance(view, kind):
+            return hide(view)
+    return {}
 
 
 def _hide_quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:

@@ -20,6 +20,8 @@ from service.config.settings import SESSION_KEY, Config
 from service.durable_files import sync_folder
 
 _SESSION_DAYS = 30
+_KEY_BYTES = 32
+"""Random bytes of the key that signs cookies, so that nobody can guess it."""
 _TOKEN, _BY_PROVIDER = "token", "by-provider"
 
 
@@ -71,19 +73,20 @@ def register_sessions(app: Flask, config: Config) -> None:
 
 
 def _read_or_make_key(file: Path) -> bytes:
-    """Read the key, or make one; the first process to make one wins."""
+    """Return the key in a file; make the file if it does not exist: the first process that does so wins."""
     with suppress(FileNotFoundError):
         return file.read_bytes()
     file.parent.mkdir(parents=True, exist_ok=True)
-    # A power cut must leave no empty key. If it leaves this file, the next start uses it.
+    # The key is renamed only when it is on disk: a power cut must leave no empty key. A file with the new name that it
+    # leaves is overwritten at the next start.
     new_file = file.with_name(f".{file.name}.new")
     with os.fdopen(os.open(new_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        if file.exists():
+        if file.exists():  # Another process made the key while this one waited for the lock.
             new_file.unlink(missing_ok=True)
         else:
             stream.truncate()
-            stream.write(secrets.token_bytes(32))
+            stream.write(secrets.token_bytes(_KEY_BYTES))
             stream.flush()
             os.fsync(stream.fileno())
             new_file.rename(file)

@@ -46,6 +46,7 @@ def render_problem(destination: str, error: ProblemError) -> ResponseReturnValue
 def restrict_to_own_pages(address: str) -> str:
     """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
     parts = urlsplit(address)
+    # Browsers read a backslash as a slash, and an address that begins with two slashes names a host.
     is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
     is_short = len(address) <= _MAX_ADDRESS_CHARACTERS
     return address if is_inside and is_short and not address.startswith("//") else "/"

@@ -31,6 +31,8 @@ TOKEN_LIFETIME = timedelta(hours=2)
 _VERIFIER = "faultwatch.identities"
 _TRUSTED_JOBS_KEY = "faultwatch.trusted_jobs"
 _MAX_NAME_CHARACTERS = 100
+_RETRY_SECONDS = 5
+"""When a job tries again if the keys of the issuer cannot be fetched."""
 
 
 def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
@@ -58,7 +60,7 @@ def sign_in(json_data: Identity) -> Admission:
         count_failure("identity of an Actions job", str(error))
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"This identity was refused: {error}.") from None
     except IssuerUnavailable as error:
-        headers = {"Retry-After": "5"}
+        headers = {"Retry-After": str(_RETRY_SECONDS)}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
     presented_token, now = tokens.generate_token(), datetime.now(UTC)
     stored_token = Token(

@@ -21,6 +21,8 @@ Reader = Callable[[bytes], Any]
 _READERS: dict[type[BaseModel], Reader] = {}
 
 MAX_BYTES = 64 * 1024 * 1024
+_MAX_ERRORS_IN_DETAIL = 5
+"""Wrong fields that the sentence of a problem names; its list has all of them."""
 
 
 def require_json() -> None:
@@ -76,7 +78,7 @@ def _make_problem(error: ValidationError) -> ProblemError:
             return ProblemError(HTTPStatus.BAD_REQUEST, "The body is nested too deeply.")
         return ProblemError(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {reason}")
     errors = [FieldError(field=".".join(map(str, entry["loc"])), detail=entry["msg"]) for entry in problems]
-    detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:5])
+    detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:_MAX_ERRORS_IN_DETAIL])
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
 
 

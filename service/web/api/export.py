@@ -21,7 +21,7 @@ _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
         "content": {kind: {"schema": {"type": "string"}} for kind in _MEDIA_TYPES.values()},
     }
 }
-_PIECE_BYTES = 64 * 1024
+_PIECE_CHARACTERS = 64 * 1024
 
 
 class ExportQuery(BaseModel):
@@ -50,11 +50,11 @@ def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:
     """Yield an export in pieces of text that are large enough to send."""
     with get_database().reading() as session:
         piece: list[str] = []
-        size = 0
+        n_characters = 0
         for line in export.list_lines(session, kind, subject):
             piece.append(line)
-            size += len(line)
-            if size >= _PIECE_BYTES:
+            n_characters += len(line)
+            if n_characters >= _PIECE_CHARACTERS:
                 yield "".join(piece)
-                piece, size = [], 0
+                piece, n_characters = [], 0
         yield "".join(piece)

@@ -53,12 +53,14 @@ def post(json_data: GateReport) -> GateAnswer:
     repository = json_data.repository
     if repository is not None:
         require_access_to_publication(qualify_name(json_data.forge, repository))
+    # What the report may say, and its verdict.
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
     require_access_to_report({side.subject for side in sides}, {side.host.name for side in sides})
     outcome = judge_gate(json_data)
     with get_database().reading() as session:
         baselines = gate_baselines.find_baselines(session, json_data, outcome.list_small_steps())
     outcome = outcome.with_baselines(baselines)
+    # What is stored: the report, if a forge publishes its verdict, and what the pairs have proven.
     forge_worker = find_worker()
     forge = forge_worker.forges.get(json_data.forge) if forge_worker else None
     if forge_worker is not None and forge is not None and repository is not None:
@@ -67,6 +69,7 @@ def post(json_data: GateReport) -> GateAnswer:
         )
         forge_worker.wake()
     _store_proofs(outcome)
+    # What is answered.
     with get_database().reading() as session:
         outcome = replace(outcome, insights=gate_insights.find_insights(session, outcome))
     links = build_links(forge.address if forge else "", json_data, accept=forge is not None and repository is not None)
@@ -83,18 +86,24 @@ def post(json_data: GateReport) -> GateAnswer:
 
 def _store_proofs(outcome: GateOutcome) -> None:
     """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
-    comparisons = [
-        (case.case, case.comparison) for case in outcome.cases if case.comparison and not case.case.base_stored
-    ]
-    if comparisons:
-        with get_database().writing({case.base.subject for case, _ in comparisons}) as session:
-            for case, comparison in comparisons:
-                proofs.store_proofs(session, case.build_request(), comparison)
+    # A stored base was not measured interleaved with head, so that there are no pairs.
+    gate_cases = [case for case in outcome.cases if case.comparison and not case.case.base_stored]
+    if gate_cases:
+        with get_database().writing({case.case.base.subject for case in gate_cases}) as session:
+            for case in gate_cases:
+                assert case.comparison is not None
+                proofs.store_proofs(session, case.case.build_request(), case.comparison)
         judging_schedule.judge_or_defer_series(get_database())
 
 
 def _store_report(repository: str, report: GateReport, baselines: gate_baselines.Baselines) -> Acceptance | None:
-    """Store a report that is to be published; return whether somebody accepted what it says."""
+    """Store a report that is to be published; return who accepted what it says, None if nobody has.
+
+    Raises
+    ------
+    ProblemError
+        422, where the report names no pull request, and none is known by its head.
+    """
     with get_database().writing() as session:
         number = report.pull_request or store.find_pull_request(session, repository, report.head)
         if number is None:

@@ -17,5 +17,6 @@ bp = APIBlueprint("health", __name__)
 def show() -> Health:
     """Return whether the service and its database work."""
     with get_database().reading() as session:
+        # Fails if the database does not answer, or has no tables.
         session.execute(text("SELECT version_num FROM alembic_version"))
     return Health(status="ok", version=VERSION, database="ok")

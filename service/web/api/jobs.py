@@ -74,10 +74,11 @@ def index(query_data: JobQuery) -> JobList:
 @bp.doc(responses={200: "The open job with the same question"})
 def order(json_data: JobOrder) -> ResponseReturnValue:
     """Order a job, or return the open one that has the same question."""
-    command = json_data.backend is Backend.CALLER
-    requester = Requester(find_author(json_data.author), Where.COMMAND if command else Where.API)
-    job, new = job_orders.place_order(json_data, requester)
-    if not new:
+    # Only the command orders jobs that it then runs itself.
+    where = Where.COMMAND if json_data.backend is Backend.CALLER else Where.API
+    requester = Requester(find_author(json_data.author), where)
+    job, is_new = job_orders.place_order(json_data, requester)
+    if not is_new:
         return job.model_dump(mode="json"), HTTPStatus.OK
     return job.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": url_for("api.jobs.get", job_id=job.id)}
 
@@ -136,6 +137,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
         lease_jobs.finish_job(session, row, json_data, now, holder=find_caller().holder)
+        # A bisect that was not ordered for a drift explains one if it found the commit of that drift.
         drift = row.question.get("drift") or bisect_results.find_explained_drift(session, row)
         if row.state is State.DONE and drift:
             row.question = {**row.question, "drift": drift}

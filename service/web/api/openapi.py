@@ -45,7 +45,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
     answers = {operation.answer for operation in operations if operation.answer} | {Problem}
     queries = {operation.query for operation in operations if operation.query}
     schemas = build_schemas(answers, {operation.body for operation in operations if operation.body} | queries)
-    by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
+    schema_of_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
     spec["tags"] = list_tags(operations)
     spec["components"] = {
@@ -61,9 +61,10 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
     }
     for operation in operations:
         document = spec["paths"][operation.path][operation.method]
-        complete_description(operation, document, schemas, by_query)
+        complete_description(operation, document, schemas, schema_of_query)
         for status in list_problem_statuses(operation, document):
-            own_response = document["responses"].get(str(status), {})
-            document["responses"][str(status)] = _PROBLEM | {"description": PROBLEMS[status]} | own_response
+            # What the view itself says about a status comes first.
+            described_response = document["responses"].get(str(status), {})
+            document["responses"][str(status)] = _PROBLEM | {"description": PROBLEMS[status]} | described_response
         document["responses"]["default"] = _PROBLEM
     return spec

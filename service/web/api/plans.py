@@ -19,6 +19,9 @@ from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("plans", __name__)
 
+_MAX_LISTED_COMMITS = 100
+"""Unknown commits that a problem lists."""
+
 
 @bp.post("/plans")
 @bp.input(PlanRequest)
@@ -36,9 +39,9 @@ def post(json_data: PlanRequest) -> Plan:
         _require_known(json_data.revisions, positions)
         stored_runs = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
         alike_environments = pool_runs.find_alike_environments(session, json_data)
-        own_runs = pool_runs.adopt_pool_runs(stored_runs, alike_environments, json_data.environment.hash)
+        usable_runs = pool_runs.adopt_pool_runs(stored_runs, alike_environments, json_data.environment.hash)
         plan = make_plan(
-            json_data, positions, own_runs, plan_orders.find_orders(session, json_data, alike_environments)
+            json_data, positions, usable_runs, plan_orders.find_orders(session, json_data, alike_environments)
         )
         return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 
@@ -61,5 +64,5 @@ def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY,
             f"{unknown[0].field}: {unknown[0].detail}. Send the commits first (PUT /subjects/…/revisions).",
-            unknown[:100],
+            unknown[:_MAX_LISTED_COMMITS],
         )

@@ -93,11 +93,8 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     """Download the stacks of one kind, faults, on-cpu or off-cpu, for other tools."""
     with get_database().reading() as session:
         profile = profiles.find_profile(session, profile_id)
-    stacks = (
-        next((stack_profile for stack_profile in profile.stack_profiles if stack_profile.kind == kind), None)
-        if profile
-        else None
-    )
+    stack_profiles = profile.stack_profiles if profile else ()
+    stacks = next((stack_profile for stack_profile in stack_profiles if stack_profile.kind == kind), None)
     if profile is None or stacks is None:
         kinds = ", ".join(StackKind)
         raise make_not_found(f"profile {profile_id} with {kind} stacks (valid kinds: {kinds})")

@@ -109,6 +109,7 @@ def pyperf(run_id: UUID) -> Response:
 
 def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     """Store reports that the caller may send, and judge their series."""
+    # The head of a plain report is its part that says what was measured where.
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
     subjects = {head.subject for head in heads}
     require_access_to_report(subjects, {head.host.name for head in heads})

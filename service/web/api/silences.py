@@ -59,7 +59,8 @@ def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
         if silence is None:
             raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
-        audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
+        target, detail = silences.summarise_silence(silence)
+        audit_log.record_action(session, AuditAction.SILENCED, target, detail, author)
         silence_view = silences.build_view(silence, now)
     location = url_for("api.silences.get", silence_id=silence_view.id)
     return silence_view.model_dump(mode="json"), HTTPStatus.CREATED, {"Location": location}

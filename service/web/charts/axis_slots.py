@@ -25,18 +25,26 @@ class Slots:
         return sorted((entry.position, slot) for slot, entry in enumerate(self._order))
 
     def find_slot(self, entry: Entry) -> int:
-        """Return the run's own slot, or for a point beside the path that of the same or the next revision on it."""
+        """Return the slot of a run; for a point beside the path, that of the same or the next revision on the path.
+
+        A point beside the path whose revision is newer than all on it gets the last slot.
+        """
         slot = self._of_run.get(entry.run_id)
         if slot is not None:
             return slot
-        index = bisect_left(self._by_position, (entry.position, -1))
-        return self._by_position[min(index, len(self._by_position) - 1)][1] if self._by_position else 0
+        if not self._by_position:
+            return 0
+        index = bisect_left(self._by_position, entry.position, key=lambda position_and_slot: position_and_slot[0])
+        last_index = len(self._by_position) - 1
+        _, nearest_slot = self._by_position[min(index, last_index)]
+        return nearest_slot
 
 
 def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
     """Merge runs without a value into the path, each before the first later revision."""
     if not valueless:
         return list(path)
+    # The path goes back in the history where the environment changes; its highest position so far never does.
     highest_positions = list(accumulate((point.position for point in path), max))
     entries_before: dict[int, list[Entry]] = {}
     for entry in sorted(valueless, key=lambda entry: entry.position):

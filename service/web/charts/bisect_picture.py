@@ -24,10 +24,14 @@ _ROW_HEIGHT = 22.0
 _MAX_HEIGHT = 900.0
 _MAX_TICKS = 320
 """Commits that are drawn as single ticks; of more commits only the line is drawn."""
+_TICK_HEIGHT = 6
 _MARK_SIZE = 5.0
 _MIN_MARK_SIZE = 1.5
 _MARKS_PER_ROW_HEIGHT = 2.4
 """A row is at least this many times as high as half the width of its mark, so that marks do not touch."""
+_LABEL_DISTANCE = 8
+"""Between the line of a culprit and its label."""
+_LABEL_LINE_HEIGHT = 18
 _MIN_RANGE_ROW_HEIGHT, _MIN_NUMBER_ROW_HEIGHT = 8, 12
 """Heights of rows from which the remaining range, and the number of the measurement, are legible."""
 
@@ -115,21 +119,23 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     top = _LINE_Y + (_BRANCH_HEIGHT if branch_commits else 0)
     placed_marks = []
     for number, mark in enumerate(marks):
-        position = compute_x(mark.commit), round(top + _ROWS_OFFSET + (number + 0.5) * row_height, 1)
-        placed_marks.append(PlacedMark(mark, *position, _draw_shape(mark.side, *position, mark_size)))
+        x = compute_x(mark.commit)
+        y = round(top + _ROWS_OFFSET + (number + 0.5) * row_height, 1)
+        placed_marks.append(PlacedMark(mark, x, y, _draw_shape(mark.side, x, y, mark_size)))
     has_ticks = len(graph.names) <= _MAX_TICKS
+    # Of several culprits, or in a history with branches, the commits that are left are not one range of the line.
+    is_one_range = len(culprits) < 2 and not branch_commits
+    has_ranges = is_one_range and row_height >= _MIN_RANGE_ROW_HEIGHT
     flags = tuple(
         _label_culprit(compute_x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits)
     )
     return SearchPicture(
         height=round(top + _BOTTOM_SPACE + len(marks) * row_height, 1),
         line=f"M{compute_x(main_line[0])},{_LINE_Y}H{compute_x(main_line[-1])}",
-        ticks="".join(f"M{compute_x(commit)},{_LINE_Y - 3}v6" for commit in main_line) if has_ticks else "",
+        ticks="".join(_draw_tick(compute_x(commit), _LINE_Y) for commit in main_line) if has_ticks else "",
         branches=_draw_branches(graph, set(main_line)) if has_ticks else "",
         rows=tuple(placed_marks),
-        remaining_ranges=_list_remaining_ranges(graph, placed_marks)
-        if len(culprits) < 2 and row_height >= _MIN_RANGE_ROW_HEIGHT and not branch_commits
-        else (),
+        remaining_ranges=_list_remaining_ranges(graph, placed_marks) if has_ranges else (),
         flags=flags,
         numbered=row_height >= _MIN_NUMBER_ROW_HEIGHT,
         top=top,
@@ -138,6 +144,10 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
 
 def _compute_x(graph: Graph, index: int) -> float:
     return round(_LEFT + index * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
+
+
+def _draw_tick(x: float, y: float) -> str:
+    return f"M{x},{y - _TICK_HEIGHT // 2}v{_TICK_HEIGHT}"
 
 
 def _list_remaining_ranges(graph: Graph, placed_marks: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
@@ -149,12 +159,12 @@ def _list_remaining_ranges(graph: Graph, placed_marks: Sequence[PlacedMark]) -> 
         index = graph.index_of[row.mark.commit]
         if row.mark.side is not MeasuredSide.FAILED:
             side_at[index] = row.mark.side
-        after = [index for index, side in side_at.items() if side is MeasuredSide.AFTER]
-        first_after = min(after, default=first_after)
-        last_before = max(
-            (index for index, side in side_at.items() if side is MeasuredSide.BEFORE and index < first_after),
-            default=last_before,
-        )
+        indices_after = [place for place, side in side_at.items() if side is MeasuredSide.AFTER]
+        first_after = min(indices_after, default=first_after)
+        indices_before = [
+            place for place, side in side_at.items() if side is MeasuredSide.BEFORE and place < first_after
+        ]
+        last_before = max(indices_before, default=last_before)
         ranges.append((_compute_x(graph, last_before), _compute_x(graph, first_after), row.y))
     return tuple(ranges)
 
@@ -168,25 +178,29 @@ def _draw_branches(graph: Graph, main_line: set[str]) -> str:
 
     for commit, parents in graph.parents.items():
         for parent in parents:
+            # A parent that is not in the graph lies before its range, as the good commit does.
             parent_in_graph = parent if parent in graph.index_of else graph.good
             if commit in main_line and parent_in_graph in main_line:
                 continue
             (from_x, from_y), (to_x, to_y) = place_commit(parent_in_graph), place_commit(commit)
             parts.append(f"M{from_x},{from_y}L{to_x},{to_y}")
         if commit not in main_line:
-            position = place_commit(commit)
-            parts.append(f"M{position[0]},{position[1] - 3}v6")
+            x, y = place_commit(commit)
+            parts.append(_draw_tick(x, y))
     return "".join(parts)
 
 
 def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
-    """Return the label of a culprit, on the side with more room."""
+    """Return the label of a culprit, on the side with more room.
+
+    Labels stand on two lines in turn, so that those of neighbours do not cover each other.
+    """
     is_on_left_half = x < WIDTH / 2
     return CulpritLabel(
         x=x,
         text=text,
-        text_x=round(x + (8 if is_on_left_half else -8), 1),
-        text_y=18.0 + 18 * (number % 2),
+        text_x=round(x + (_LABEL_DISTANCE if is_on_left_half else -_LABEL_DISTANCE), 1),
+        text_y=float(_LABEL_LINE_HEIGHT * (1 + number % 2)),
         anchor="start" if is_on_left_half else "end",
     )
 
@@ -194,15 +208,15 @@ def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
 def _draw_shape(side: MeasuredSide, x: float, y: float, size: float) -> str:
     """Return the SVG path of a measurement: its shape says on which side of the change it lies."""
     match side:
-        case MeasuredSide.BEFORE:
+        case MeasuredSide.BEFORE:  # a circle, of two arcs
             return (
                 f"M{x - size:g},{y:g}a{size:g},{size:g} 0 1 0 {2 * size:g},0a{size:g},{size:g} 0 1 0 {-2 * size:g},0z"
             )
-        case MeasuredSide.AFTER:
+        case MeasuredSide.AFTER:  # a triangle
             return f"M{x:g},{y - size:g}L{x + size:g},{y + size * 0.8:g}H{x - size:g}z"
-        case MeasuredSide.BETWEEN:
+        case MeasuredSide.BETWEEN:  # a diamond
             return f"M{x:g},{y - size:g}L{x + size:g},{y:g}L{x:g},{y + size:g}L{x - size:g},{y:g}z"
-        case MeasuredSide.FAILED:
+        case MeasuredSide.FAILED:  # a cross
             return (
                 f"M{x - size:g},{y - size:g}L{x + size:g},{y + size:g}M{x + size:g},{y - size:g}"
                 f"L{x - size:g},{y + size:g}"

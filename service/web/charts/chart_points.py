@@ -111,11 +111,17 @@ class Plot:
     """The points of a series, each at its slot."""
 
     def __init__(self, points: Iterable[SeriesPoint], failures: Sequence[SeriesFailure]) -> None:
+        """Divide the points into those on the path, those beside it, and those without a value."""
         on_path: list[SeriesPoint] = []
         off_path: list[SeriesPoint] = []
         self.valueless: list[SeriesPoint] = []
         for point in points:
-            (self.valueless if point.value is None else on_path if point.on_path else off_path).append(point)
+            if point.value is None:
+                self.valueless.append(point)
+            elif point.on_path:
+                on_path.append(point)
+            else:
+                off_path.append(point)
         self.slots = Slots(on_path, [*failures, *self.valueless])
         self.path, self.off_path = DrawnPoints(on_path, self.slots), DrawnPoints(off_path, self.slots)
 
@@ -130,9 +136,14 @@ class Plot:
         return [point.position for point in self.path.points]
 
     def find_previous_time(self, position: int) -> float:
-        """Return the time of the last measured commit before a position: failures have no time of their own."""
-        before = max(0, bisect_right(self._positions, position) - 1)
-        return self.path.times[before] if self.path.times else 0.0
+        """Return the time of the last measured commit before a position, for failures, which have no time.
+
+        Before the first measured commit, its time is returned; if nothing was measured, 0.
+        """
+        if not self.path.times:
+            return 0.0
+        index = max(0, bisect_right(self._positions, position) - 1)
+        return self.path.times[index]
 
 
 class Plots:
@@ -143,13 +154,15 @@ class Plots:
         self._stored: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
 
     def get_plot(self, series: SeriesDetail) -> Plot:
-        """Return the plot of a series."""
+        """Return the plot of a series: the stored one, if the series still has the points and failures of that plot."""
         failed_run_ids = [failure.run_id for failure in series.failures]
         with self._lock:
-            stored_plot = self._stored.get(series.id)
-        # The identical list: while it is referenced here, no other list has its identity. New points are a new list.
-        if stored_plot is not None and stored_plot[0] is series.points and stored_plot[1] == failed_run_ids:
-            return stored_plot[2]
+            stored_entry = self._stored.get(series.id)
+        if stored_entry is not None:
+            stored_points, stored_failed_run_ids, stored_plot = stored_entry
+            # Points are compared by identity, which is fast: a series that gets new points gets a new list of them.
+            if stored_points is series.points and stored_failed_run_ids == failed_run_ids:
+                return stored_plot
         new_plot = build_plot(series)
         with self._lock:
             self._stored[series.id] = series.points, failed_run_ids, new_plot

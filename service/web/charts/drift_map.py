@@ -23,12 +23,18 @@ from service.text.numbers import format_percent
 
 ROW, CALLOUT, AXIS = 24, 24, 40
 """Heights, in pixels: links are at least so far apart that a finger meets one of them."""
+_CALLOUT_GAP = 4
+"""Pixels between the last callout and the grid."""
 _HEIGHTS = (3.0, 5.5, 8.0, 11.0)
 """Heights of bars, by their steps."""
 _BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
 """Where a bar lies in its column, as a part of it."""
 _MAX_LEFT_SHARE = 0.31
 """Callouts of columns in this left part of the width are written to the right of their line, others to the left."""
+_MIN_COLUMNS_WITH_MIDDLE = 5
+"""Columns from which on the middle of the axis has a date, too; with fewer, the dates of both ends say enough."""
+_HOVER_LINES = 3
+"""Lines of the longest text that a callout shows on hover."""
 _MIN_SUBJECT = 16
 """The number of characters that a callout keeps of a commit's subject."""
 _MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
@@ -139,6 +145,7 @@ class NamedEvents:
 
 def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
     """Return the cells that become links, each by its row and column: those of the most important events."""
+    # Of equal cells, the upper and the left one come first: nlargest prefers the larger, negative number of theirs.
     cells = (
         (cell.largest.importance, cell.largest.weight, -index, -column)
         for index, row in enumerate(layout.rows)
@@ -165,7 +172,7 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
     """
     changes = _group_config_events(layout, named_events.config_events)
     n_callouts = len(named_events.important_events) + min(len(changes), max_config)
-    top = float(n_callouts * CALLOUT + (4 if n_callouts else 0))
+    top = float(n_callouts * CALLOUT + _CALLOUT_GAP) if n_callouts else 0.0
     headings, rows, bottom = _draw_rows(layout, linked, named_events.events, top)
     return DrawnMap(
         columns=len(layout.columns),
@@ -187,19 +194,27 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
 def _draw_rows(
     layout: DriftMap, linked: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
 ) -> tuple[list[tuple[float, str]], list[DrawnRow], float]:
-    """Return the headings, the rows and where the grid ends. A workload with one case needs no heading."""
+    """Return the headings, the rows and where the grid ends.
+
+    A workload with several cases has a heading, and its rows are named by their parameters. Another row is named by its
+    case, and by its subject if there are several.
+    """
     several_subjects = len({group.subject for group in layout.groups}) > 1
     headings: list[tuple[float, str]] = []
     rows: list[DrawnRow] = []
     for group in layout.groups:
-        title = _join_names(group.subject if several_subjects else "", group.workload)
+        subject = group.subject if several_subjects else ""
+        title = _join_names(subject, group.workload)
         has_heading = len(group.rows) > 1 and bool(title)
         if has_heading:
             headings.append((top, _shorten_text(title, _MAX_NAME)))
             top += ROW
         for row in group.rows:
-            name = row.case.removeprefix(group.workload).strip("[]") if has_heading else row.case
-            name = name or row.case if has_heading else _join_names(group.subject if several_subjects else "", name)
+            if has_heading:
+                parameters = row.case.removeprefix(group.workload).strip("[]")
+                name = parameters or row.case
+            else:
+                name = _join_names(subject, row.case)
             rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked, events))
             top += ROW
     if layout.others:
@@ -222,7 +237,9 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     linked: set[tuple[int, int]],
     events: Mapping[str, MapEvent],
 ) -> DrawnRow:
-    cells, paths = [], dict[str, str]()
+    """Draw a row: its linked cells one by one, the bars of all others as one path for each class of bars."""
+    cells: list[DrawnCell] = []
+    paths: dict[str, str] = {}
     for column, cell in sorted(row.cells.items()):
         bars = [_draw_bar(drift, column, top + ROW / 2) for drift in cell.bars]
         event = events.get(cell.largest.event)
@@ -234,8 +251,15 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     changes = f"{row.drifts:,} change{'s' if row.drifts != 1 else ''}"
     text = f"{_join_names(row.subject, row.case) or name}: {changes}"
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
-    names = _shorten_text(name, _MAX_NAME), _shorten_text(name, _MAX_NARROW)
-    return DrawnRow(top, *names, text, row.case_key, cells, bars_beside)
+    return DrawnRow(
+        top=top,
+        name=_shorten_text(name, _MAX_NAME),
+        narrow_name=_shorten_text(name, _MAX_NARROW),
+        text=text,
+        case_key=row.case_key,
+        cells=cells,
+        bars=bars_beside,
+    )
 
 
 def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
@@ -243,8 +267,8 @@ def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
     step = choose_step(drift)
     height = _HEIGHTS[step - 1]
     start, down = (middle, -height) if drift.worse else (middle, height)
-    kind = f"{'w' if drift.worse else 'b'}{step}{'' if drift.certain else ' o'}"
-    x = f"{column + _BAR_LEFT:.2f}".lstrip("0")
+    kind = f"{'w' if drift.worse else 'b'}{step}{'' if drift.certain else ' o'}"  # the classes of drift_map.css
+    x = f"{column + _BAR_LEFT:.2f}".lstrip("0")  # SVG reads .06 as 0.06, and a map has up to a thousand bars
     return Bar(kind, f"M{x} {start:g}h{_BAR_WIDTH:g}v{down:g}h-{_BAR_WIDTH:g}z")
 
 
@@ -262,6 +286,7 @@ def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
 
 
 def _describe_column(columns: Columns, column: int) -> str:
+    """Return the commit of a column with its date, or the period that the column stands for."""
     date = f"{columns.starts[column]:%Y-%m-%d}"
     if columns.unit is Unit.COMMIT:
         return f"{columns.commits[column].commit[:SHORT_HASH_DIGITS]} of {date}"
@@ -298,6 +323,17 @@ def _describe_changes_by_column(changes: Sequence[_SettingsChange]) -> list[tupl
     return [(column, _shorten_text(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
 
 
+class _CalloutEntry(NamedTuple):
+    """What a callout says of an event or a change of settings, and where its line ends."""
+
+    column: int
+    kind: str
+    event_id: str
+    subject_text: str
+    details: str
+    end: float
+
+
 def _draw_callouts(
     layout: DriftMap,
     named_events: NamedEvents,
@@ -306,39 +342,45 @@ def _draw_callouts(
     bottom: float,
 ) -> list[Callout]:
     """Return the callouts, in an order in which no line crosses the text of another one on the same side."""
-    entries: list[tuple[int, str, str, str, str, float]] = []
+    entries: list[_CalloutEntry] = []
     for event in named_events.important_events:
         column = layout.find_column(event.id)
         kind = "worse" if event.direction is Direction.REGRESSION else "better"
         end = _find_line_end(layout, rows, event.id, column, bottom)
-        entries.append((column, kind, event.id, *_describe_event(event, layout.leading[event.id]), end))
+        move_text, details = _describe_event(event, layout.leading[event.id])
+        entries.append(_CalloutEntry(column, kind, event.id, move_text, details, end))
     for change in changes:
         n_series = sum(event.n_series for event in change.events)
-        details = f" · {n_series:,} series"
         first_event_id = change.events[0].id
+        settings_text = describe_setting_changes(change.settings)
         entries.append(
-            (change.column, "setting", first_event_id, describe_setting_changes(change.settings), details, bottom)
+            _CalloutEntry(change.column, "setting", first_event_id, settings_text, f" · {n_series:,} series", bottom)
         )
-    n_columns = len(layout.columns)
-    entries.sort(
-        key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _MAX_LEFT_SHARE, entry[0] if turned else -entry[0])
-    )
+
+    def compute_middle(column: int) -> float:
+        return (column + 0.5) / len(layout.columns)
+
+    def make_sort_key(entry: _CalloutEntry) -> tuple[bool, int]:
+        # Text to the left of its line comes first, from right to left; then text to the right, from left to right.
+        is_text_to_the_right = compute_middle(entry.column) < _MAX_LEFT_SHARE
+        return is_text_to_the_right, entry.column if is_text_to_the_right else -entry.column
+
     callouts = []
-    for level, (column, kind, event_id, subject_text, details, end) in enumerate(entries):
-        middle, short_subject = (column + 0.5) / n_columns, _shorten_text(subject_text, _MAX_WHAT)
-        text = f"{subject_text}{details}\n{_describe_column(layout.columns, column)}"
+    for level, entry in enumerate(sorted(entries, key=make_sort_key)):
+        middle, short_subject = compute_middle(entry.column), _shorten_text(entry.subject_text, _MAX_WHAT)
+        text = f"{entry.subject_text}{entry.details}\n{_describe_column(layout.columns, entry.column)}"
         callouts.append(
             Callout(
-                kind=kind,
-                event=event_id,
+                kind=entry.kind,
+                event=entry.event_id,
                 left=round(100 * middle, 2),
                 top=float(level * CALLOUT),
-                end=end,
+                end=entry.end,
                 is_left=middle >= _MAX_LEFT_SHARE,
                 short=_shorten_text(short_subject, _MAX_SHORT),
                 what=short_subject,
-                rest=_shorten_text(details, _MAX_TEXT - len(short_subject)),
-                text=_shorten_text(text, 3 * _MAX_HOVER),
+                rest=_shorten_text(entry.details, _MAX_TEXT - len(short_subject)),
+                text=_shorten_text(text, _HOVER_LINES * _MAX_HOVER),
             )
         )
     return callouts
@@ -370,9 +412,12 @@ def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, co
 
 
 def _list_dates(columns: Columns) -> list[str]:
-    """Return the dates of the first, the middle and the last column, as far as they differ."""
+    """Return the dates of the first, the middle and the last column; without the middle if there are few columns."""
     last = len(columns) - 1
-    return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted({0, last // 2 if last > 3 else 0, last})]
+    indices = {0, last}
+    if len(columns) >= _MIN_COLUMNS_WITH_MIDDLE:
+        indices.add(last // 2)
+    return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted(indices)]
 
 
 def _shorten_text(text: str, letters: int) -> str:

@@ -30,6 +30,8 @@ from service.web.charts.axis_slots import Slots
 from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Window, build_plot, convert_to_milliseconds
 
 MakeRunUrl = Callable[[UUID], str]
+_SMALLEST_LEVEL = 1e-9
+"""Stands for a level of zero where a change is divided by it."""
 
 
 class AxisPlace(TypedDict):
@@ -160,18 +162,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     lowest = min(
         (drawn_points.lowest for drawn_points in (path, off_path) if drawn_points.lowest is not None), default=0
     )
-    flagged_drifts = [
-        (drift, drawn_points.points[index])
-        for drawn_points in (path, off_path)
-        for index, drift in sorted(
-            (
-                (drawn_points.index[drift.run_after], drift)
-                for drift in series.drifts
-                if drift.run_after in drawn_points.index
-            ),
-            key=lambda entry: entry[0],
-        )
-    ]
+    flagged_drifts = [*_list_flagged_drifts(series.drifts, path), *_list_flagged_drifts(series.drifts, off_path)]
     gaps = [
         *_list_failures(series.failures, plot, run_url),
         *_list_gaps(plot.valueless, slots, run_url),
@@ -203,6 +194,13 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     }
 
 
+def _list_flagged_drifts(drifts: Iterable[Drift], drawn_points: DrawnPoints) -> list[tuple[Drift, SeriesPoint]]:
+    """Return the drifts that begin at one of some points, in the order of these points, each with its point."""
+    flagged_drifts = [drift for drift in drifts if drift.run_after in drawn_points.index]
+    flagged_drifts.sort(key=lambda drift: drawn_points.index[drift.run_after])
+    return [(drift, drawn_points.points[drawn_points.index[drift.run_after]]) for drift in flagged_drifts]
+
+
 def _choose_scale(point_groups: Iterable[DrawnPoints], unit: str) -> Scale:
     """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
     largest_value = max((abs(value) for drawn_points in point_groups for value in drawn_points.values), default=0)
@@ -217,7 +215,13 @@ def scale_value(value: Number, scale: Scale) -> Number:
 def _describe_overlaid_series(
     series: SeriesDetail, slots: Slots, run_url: MakeRunUrl, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
-    """Return another series as the chart overlays it, on its own or a shared scale."""
+    """Return another series as the chart overlays it.
+
+    Parameters
+    ----------
+    scales
+        The scales of the chart, by the unit of a series: a series with another unit gets a scale of its own.
+    """
     drawn_points = DrawnPoints([point for point in series.points if point.on_path and point.value is not None], slots)
     plot = OverlaidPlot(drawn_points, slots)
     scale = scales.get(series.unit) or _choose_scale([drawn_points], series.unit)
@@ -236,9 +240,9 @@ def _describe_overlaid_series(
 
 
 def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
-    """Return at most one gap for each column: gaps must not cover each other."""
-    width = max(1.0, slots / (2 * MAX_COLUMNS))
-    return list({int(gap["x"] / width): gap for gap in gaps}.values())
+    """Return at most one gap for each half of a column: gaps must not cover each other."""
+    slots_per_gap = max(1.0, slots / (2 * MAX_COLUMNS))
+    return list({int(gap["x"] / slots_per_gap): gap for gap in gaps}.values())
 
 
 def _get_low(point: SeriesPoint) -> Number:
@@ -281,10 +285,10 @@ class _DotMaker:
         }
 
     def _describe_change(self, point: SeriesPoint) -> str:
-        """Return the change from the run before on the path; empty if there is none."""
+        """Return the change from the run before on the path; empty for its first run and for a run beside it."""
         path = self._plot.path
-        index = path.index.get(point.run_id, 0)
-        if not index:
+        index = path.index.get(point.run_id)
+        if index is None or index == 0:
             return ""
         before, value = path.values[index - 1], path.values[index]
         if value == before:
@@ -308,7 +312,7 @@ def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
         **dot,
         "direction": drift.direction.value,
         "standing": standing,
-        "weight": abs(drift.change) / max(abs(drift.before), abs(drift.after), 1e-9),
+        "weight": abs(drift.change) / max(abs(drift.before), abs(drift.after), _SMALLEST_LEVEL),
         "label": size,
         "why": f"{drift.direction}{decision_clause}: {size}{share}",
     }
@@ -345,7 +349,7 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl)
 
 
 def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
-    """Return one level for each section between two drifts."""
+    """Return one level for each section between two drifts; without a drift, the median of all points."""
     if not path.points:
         return []
     steps = sorted(
@@ -357,7 +361,11 @@ def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> li
         key=lambda entry: entry[0],
     )
     bounds = [0, *(start for start, _ in steps), len(path.points)]
-    values = [steps[0][1].before, *(drift.after for _, drift in steps)] if steps else [statistics.median(path.values)]
+    if steps:
+        first_drift = steps[0][1]
+        values = [first_drift.before, *(drift.after for _, drift in steps)]
+    else:
+        values = [statistics.median(path.values)]
     return [
         {
             "x": [path.slot_numbers[start], path.slot_numbers[end - 1]],

@@ -91,7 +91,7 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
         [
             (index, faults.rate)
             for index, window in enumerate(windows, warm_up - count_warm_up(windows))
-            # None for a window without counted faults: it has no dot.
+            # A window without counted faults has no rate, and so no dot.
             for faults in list_window_faults([window])
         ]
         for windows in starts
@@ -119,6 +119,7 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
 
 
 def _build_window_row(row: AlignedWindows, names: Sequence[str], has_operations: bool) -> WindowRow:
+    """Return a row of the table: one window, with the range of its values over all starts."""
     rates = [faults.rate for faults in list_window_faults(row.windows)]
     return WindowRow(
         number=row.number,

@@ -8,7 +8,7 @@ from service.schemas.audit import AuditAction
 from service.store import audit
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.page_formats import Page, Table, build_current_address, page
+from service.web.rendering.page_formats import MAX_OFFSET, Page, Table, build_current_address, page
 
 bp = make_page_blueprint("audit")
 
@@ -21,7 +21,7 @@ _COLUMNS = ("id", "at", "author", "token_id", "address", "action", "target", "de
 def index() -> Page:
     """List entries, the newest first."""
     text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
-    if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
+    if (text and text not in set(AuditAction)) or not 0 <= offset < MAX_OFFSET:
         abort(404, "No entries match.")
     with get_database().reading() as session:
         log = audit.list_page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)

@@ -34,8 +34,9 @@ def open_events(subject: str, format_: str) -> ResponseReturnValue:
     with get_database().reading() as session:
         if subjects.find_subject_entry(session, subject) is None:
             raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {escape_invisible_characters(subject)}.")
-        waiting = events.list_page(session, EventFilter(subject=subject, open=True), 1, 0).total
-    return _render_badge(build_events_badge(waiting), format_)
+        open_filter = EventFilter(subject=subject, open=True)
+        n_open = events.list_page(session, open_filter, 1, 0).total  # a page of one event, as only the total counts
+    return _render_badge(build_events_badge(n_open), format_)
 
 
 def _render_badge(badge: Badge, format_: str) -> Response:

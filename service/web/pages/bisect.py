@@ -38,7 +38,7 @@ from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, Nam
 from service.web.pages import evidence, profile
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.page_formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page, read_offset
 
 bp = make_page_blueprint("bisect")
 
@@ -76,7 +76,8 @@ class Measurement:
 @page(bp, "/bisects")
 def index() -> Page:
     """List bisects, the newest first; with a range in the address, show what a search of it would cost."""
-    form = {name: value for name in _FIELDS if (value := request.args.get(name, "").strip())}
+    arguments = {name: request.args.get(name, "").strip() for name in _FIELDS}
+    form = {name: value for name, value in arguments.items() if value}
     if guard.find_caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
         context = _preview_form(form)
     else:
@@ -98,8 +99,16 @@ def _preview_form(form: dict[str, str]) -> dict[str, Any]:
 def _build_list_context(
     form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return what the list and its form show: what was filled in, and what is wrong with it, by field."""
-    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    """Return what the list and its form show.
+
+    Parameters
+    ----------
+    form
+        What was filled in, by field.
+    objections
+        What is wrong with it, by field.
+    """
+    offset = read_offset()
     with get_database().reading() as session:
         may_order = guard.find_caller().may(Scope.ORDER)
         return {
@@ -162,11 +171,13 @@ def show(job_id: int) -> Page:
 def profile_both(job_id: int) -> ResponseReturnValue:
     """Order profiles of the first culprit and its parent."""
     name = forms.read_form().get("author") or None
+    question = None
     with get_database().reading() as session:
         row = jobs.find_job(session, job_id)
-        bisect = jobs.build_view(row) if row is not None else None
-        progress = bisect_progress.read_progress(session, bisect) if bisect is not None else None
-    question = _build_profile_question(bisect, _list_culprits(progress)) if bisect is not None else None
+        if row is not None:
+            bisect = jobs.build_view(row)
+            progress = bisect_progress.read_progress(session, bisect)
+            question = _build_profile_question(bisect, _list_culprits(progress))
     if question is None:
         abort(404, "There is no such bisect, or it has not found a culprit yet.")
     order = JobOrder(question=question, author=name)
@@ -215,20 +226,22 @@ def _is_bisect_of_drift(job: Job, drift: Drift) -> bool:
     question = job.question
     if not isinstance(question, BisectQuestion) or (question.case, question.metric) != (drift.case, drift.metric):
         return False
+    culprit_commits = {culprit.commit for culprit in _list_culprits_of_job(job)}
+    return question.drift == drift.id or drift.revision in culprit_commits
+
+
+def _list_culprits_of_job(job: Job) -> Sequence[Culprit]:
+    """Return the culprits that a bisect has found; empty if it has not ended, or has found none."""
     search = bisect_results.read_result(job)
     answer = search.answer if search else None
-    culprits = answer.culprits if isinstance(answer, Found) else ()
-    return question.drift == drift.id or drift.revision in {culprit.commit for culprit in culprits}
+    return answer.culprits if isinstance(answer, Found) else ()
 
 
 def find_proof(bisects: Iterable[Job], drift: Drift) -> Job | None:
     """Return the bisect that has proven a candidate of a drift; None if none has."""
     candidates = {candidate.commit for candidate in drift.candidates}
     for job in bisects:
-        search = bisect_results.read_result(job)
-        answer = search.answer if search else None
-        culprits = answer.culprits if isinstance(answer, Found) else ()
-        if any(_is_proven(culprit) and culprit.commit in candidates for culprit in culprits):
+        if any(_is_proven(culprit) and culprit.commit in candidates for culprit in _list_culprits_of_job(job)):
             return job
     return None
 
@@ -264,7 +277,10 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
 
 
 def _make_preview_key(values: Mapping[str, str]) -> str:
-    """Return the key of a preview, by which its button orders exactly what was previewed."""
+    """Return a text that identifies what was previewed.
+
+    The button of the preview sends it with the form, so that a bisect of anything else is not ordered unseen.
+    """
     return " ".join(
         values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "min_difference")
     )
@@ -292,14 +308,15 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
         observation.run for observation in progress.observations if observation.run in measured_run_ids
     ]
     number_of_run = {run_id: rank for rank, run_id in enumerate(measured_in_order, 1)}
-    good_level, bad_level = (
-        _compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad)
-    )
+    good_level = _compute_level(progress.observations, progress.question.good)
+    bad_level = _compute_level(progress.observations, progress.question.bad)
     min_difference = progress.request.min_difference if progress.question.exact else None
-    ordered_observations = sorted(
-        progress.observations, key=lambda observation: number_of_run.get(observation.run, 0) if observation.run else 0
-    )
-    for observation in ordered_observations:
+
+    def get_rank(observation: Observation) -> int:
+        # Numbers begin with 1, so that 0 puts the runs that were already stored first.
+        return number_of_run.get(observation.run, 0) if observation.run else 0
+
+    for observation in sorted(progress.observations, key=get_rank):
         yield Measurement(
             number=number_of_run.get(observation.run) if observation.run else None,
             commit=observation.commit,
@@ -357,8 +374,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
             commit=row.commit,
             side=row.side,
             number=str(row.number or ""),
-            label=f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: "
-            + (row.why or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)),
+            label=_describe_measurement(row, unit),
             proof=row.proof,
         )
         for row in rows
@@ -374,6 +390,14 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
         for culprit in culprits
     ]
     return draw_search(progress.question.graph, marks, labels)
+
+
+def _describe_measurement(row: Measurement, unit: str) -> str:
+    """Return what the picture says of a measurement on hover: when and where it was made, and its value."""
+    value_text = row.why or "could not be measured"
+    if row.value is not None:
+        value_text = numbers.format_quantity(row.value, unit)
+    return f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: {value_text}"
 
 
 def _prefix_unproven(culprit: Culprit) -> str:

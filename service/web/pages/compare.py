@@ -36,7 +36,7 @@ from service.web.rendering.change_counts import ChangeCounts
 from service.web.rendering.compared_cases import ComparedCase, count_changes, group_cases
 from service.web.rendering.comparison_rows import Sort, build_row, build_table, sort_rows
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.page_formats import Page, page
+from service.web.rendering.page_formats import Page, page, read_offset
 
 bp = make_page_blueprint("compare")
 
@@ -99,13 +99,17 @@ class ComparisonQuery:
     def from_query(cls) -> ComparisonQuery:
         """Read the query; values that mean nothing are left out."""
         text = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject", "host", "workload")}
-        sort = request.args.get("sort")
+        sort: Sort = "size"
+        if request.args.get("sort") == "case":
+            sort = "case"
+        elif request.args.get("sort") == "metric":
+            sort = "metric"
         return cls(
             **text,
             metric=request.args.get("metric") or "judged",
             show="changed" if request.args.get("show") == "changed" else "all",
-            sort="case" if sort == "case" else "metric" if sort == "metric" else "size",
-            offset=min(max(request.args.get("offset", 0, int), 0), 2**31),
+            sort=sort,
+            offset=read_offset(),
         )
 
     @property
@@ -133,19 +137,18 @@ def show() -> Page:
             side: compared_runs.find_sides(session, getattr(query, side), query.subject) for side in ("base", "head")
         }
         has_two_sides = all(len(choices) == 1 for choices in sides.values())
-        rows, settings, matched, compared_cases, counts = (
-            _find_comparison(session, query, *(choices[0] for choices in sides.values()))
-            if has_two_sides
-            else _NO_COMPARISON
-        )
+        comparison = _NO_COMPARISON
+        unmeasured_sides = {}
+        if has_two_sides:
+            comparison = _find_comparison(session, query, sides["base"][0], sides["head"][0])
+            for side, choices in sides.items():
+                neighbours = unmeasured.find_unmeasured_side(session, choices[0], query.host, query.workload)
+                if neighbours is not None:
+                    unmeasured_sides[side] = neighbours
+        rows, settings, matched, compared_cases, counts = comparison
         profile_context = evidence.find_comparison_profiles(session, matched.pairs)
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completions = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
-        unmeasured_sides = {
-            side: unmeasured.find_unmeasured_side(session, choices[0], query.host, query.workload)
-            for side, choices in sides.items()
-            if has_two_sides
-        }
         suggested_runs = [] if has_two_sides else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
     # The cases of this page.
     offset, limit = (0, len(compared_cases)) if "all" in request.args else (query.offset, _MAX_CASES)
@@ -158,7 +161,7 @@ def show() -> Page:
             "sides": sides,
             "refs": ref_list,
             **completions,
-            "unmeasured": {side: side_runs for side, side_runs in unmeasured_sides.items() if side_runs},
+            "unmeasured": unmeasured_sides,
             "may_measure": guard.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
             "compared": page_cases,
@@ -198,7 +201,7 @@ def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> st
 def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:
     """Return a comparison. That of two commits is kept, because people sort it, and turn its pages."""
     version = compared_runs.read_version(session, sides)
-    if version is None:
+    if version is None:  # The sides are not two commits.
         return _compare_sides(session, query, *sides)
     key = (sides, query.host, query.workload, query.metric, query.show, query.sort)
     return _comparisons.get_or_compute(session, key, version, lambda: _compare_sides(session, query, *sides))
@@ -209,7 +212,9 @@ def _compare_sides(
 ) -> Comparison:
     """Return the comparison of the stored runs of two sides."""
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
-    matched = match_runs(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
+    # Whoever chooses a run or a host as a side has chosen its host: the other side may have another one.
+    has_chosen_host = base.kind in {"run", "host"} or head.kind in {"run", "host"}
+    matched = match_runs(*sides, by_host=not has_chosen_host)
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.read_readings(session, numbers, query.metrics)
     drifts_between = compared_runs.list_drifts_between(session, matched.pairs, readings)
@@ -226,7 +231,7 @@ def _compare_interleaved(session: Session, matched: Matched, *sides: compared_ru
     """Judge two runs of one session by their pairs of samples; empty for runs of different sessions."""
     if {side.kind for side in sides} != {"run"} or not matched.pairs:
         return {}
-    base, head = (runs.find_report(session, UUID(side.key)) for side in sides)
+    base, head = [runs.find_report(session, UUID(side.key)) for side in sides]
     if not base or not head or base.session is None or base.session != head.session or base.host != head.host:
         return {}
     return {

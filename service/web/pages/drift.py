@@ -50,7 +50,7 @@ def show(drift_id: str) -> Page:
             abort(redirect(url_for("event.show", event_id=event.id)))
         if drift is None:
             abort(404, "There is no such drift. If there was one, later runs no longer show it.")
-        before, after = (runs.find_report(session, run_id) for run_id in (drift.run_before, drift.run_after))
+        before, after = runs.find_report(session, drift.run_before), runs.find_report(session, drift.run_after)
         is_imported = has_imported(before, after)
         sparkline = sparklines.read_sparklines(session, [drift.series_id]).get(drift.series_id)
         searches = _list_open_searches(session, drift_id)
@@ -58,6 +58,9 @@ def show(drift_id: str) -> Page:
     if guard.is_anonymous():
         return _build_public_page(redact_for_caller(drift), redact_for_caller(event), sparkline, doubt)
     bisects = list_bisects_about(drift)
+    setting_command = ""
+    if drift.settings and before and after and not is_imported:
+        setting_command = commands.build_settings_command(before, after)
     return Page(
         "drift.html",
         {
@@ -73,9 +76,7 @@ def show(drift_id: str) -> Page:
             "commands": [
                 commands.build_measure_command(report) for report in (before, after) if report and not is_imported
             ],
-            "setting_command": commands.build_settings_command(before, after)
-            if drift.settings and before and after and not is_imported
-            else "",
+            "setting_command": setting_command,
             **evidence.find_drift_profiles(drift, before, after),
             "bisects": bisects,
             "proof": find_proof(bisects, drift),

@@ -124,7 +124,8 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
     """
     with get_database().reading() as session:
         subject_id = _find_subject(session, subject)
-        version, key = drift_map.read_map_version(session), (subject_id, size, guard.is_anonymous())
+        version = drift_map.read_map_version(session)
+        key = subject_id, size, guard.is_anonymous()  # Anonymous readers do not see the values of settings.
         return _drawn_maps.get_or_compute(
             session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size)
         )
@@ -156,6 +157,7 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     linked_cells = choose_linked_cells(arranged_map, size.links)
     important_events = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
     config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
+    # An event whose drifts are not in the map has no column to which its callout could point.
     named_events = NamedEvents(
         events=drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells)),
         important_events=[event for event in important_events if event.id in arranged_map.leading],
@@ -190,6 +192,7 @@ def _list_cells(subject: str | None) -> list[MapCell]:
 
 
 def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
+    """Return a cell of the map as programs read it: with levels as factors, and its column as a date."""
     columns = layout_of_map.columns
     return MapCell(
         subject=row.subject,
@@ -199,8 +202,8 @@ def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
         since=columns.starts[cell.column].isoformat(timespec="seconds"),
         commit=columns.commits[cell.column].commit if columns.commits else None,
         drifts=cell.drifts,
-        worse=cell.worse and layout.compute_factor(cell.worse),
-        better=cell.better and layout.compute_factor(cell.better),
+        worse=layout.compute_factor(cell.worse) if cell.worse else cell.worse,
+        better=layout.compute_factor(cell.better) if cell.better else cell.better,
         certain=cell.largest.certain,
         event_id=cell.largest.event,
     )
@@ -213,9 +216,11 @@ def read_style() -> str:
     rules = (_STATIC_FOLDER / "drift_map.css").read_text(encoding="utf-8")
     colours = (_STATIC_FOLDER / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
     used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
-    lines = [
-        line
-        for line in colours.splitlines()
-        if not line.strip().startswith("--") or line.partition(":")[0].strip() in used
-    ]
-    return "\n".join(line for line in lines if not line.startswith("/*")) + rules.partition("*/")[2]
+    lines = []
+    for line in colours.splitlines():
+        is_variable = line.strip().startswith("--")
+        is_unused = is_variable and line.partition(":")[0].strip() not in used
+        if not is_unused and not line.startswith("/*"):
+            lines.append(line)
+    rules_without_comment = rules.partition("*/")[2]
+    return "\n".join(lines) + rules_without_comment

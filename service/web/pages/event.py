@@ -7,7 +7,6 @@ from datetime import UTC, datetime, time, timedelta
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
-from uuid import UUID
 
 from flask import abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -135,7 +134,7 @@ def _build_triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str
         try:
             fields["until"] = datetime.combine(datetime.fromisoformat(day).date(), time(), UTC)
         except ValueError:
-            fields["until"] = day
+            fields["until"] = day  # The model of the request refuses it, and says why.
     elif action == TriageAction.SILENCE:
         fields["until"] = datetime.now(UTC) + _DEFAULT_SILENCE
     return fields
@@ -172,7 +171,7 @@ def decide(event_id: str) -> ResponseReturnValue:
     """Decide about an event, by the form of its page."""
     form = forms.read_form()
     if form.get("action") != Action.FIX:
-        form.pop("commit", None)
+        form.pop("commit", None)  # The form always has this field, but only a fix names a commit.
     try:
         decision = DecisionRequest.model_validate(form | _complete_commit(event_id, form))
         with get_database().writing() as session:
@@ -224,15 +223,16 @@ def _build_context(event_id: str) -> dict[str, Any]:
     """Return what the template of an event shows."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
-        log = decisions.list_decisions(session, event_id) if event else []
-        commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS) if event else []
-        bisects = bisect_results.list_event_bisects(session, event.subject, event_id) if event else []
-        drift = _find_leading_drift(session, event) if event else None
+        if event is None:
+            abort(404, "There is no such event. It may belong to another Faultwatch service.")
+        log = decisions.list_decisions(session, event_id)
+        commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS)
+        bisects = bisect_results.list_event_bisects(session, event.subject, event_id)
+        drift = _find_leading_drift(session, event)
         detail = series_store.read_series(session, drift.series_id) if drift and drift.series_id else None
-        before, after = (runs.find_report(session, run) if drift else None for run in _get_run_ids(drift))
+        before = runs.find_report(session, drift.run_before) if drift else None
+        after = runs.find_report(session, drift.run_after) if drift else None
         doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift) if drift else ""
-    if event is None:
-        abort(404, "There is no such event. It may belong to another Faultwatch service.")
     profile_context: dict[str, Any] = {}
     if drift and not guard.is_anonymous():
         profile_context = evidence.find_drift_profiles(drift, before, after)
@@ -259,11 +259,6 @@ def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
     """Return the drift that the headline leads with; None if none is detected any more."""
     first = choose_leading_event_drift(event.drifts)
     return drifts.find_drift(session, first.drift_id) if first is not None and first.drift_id is not None else None
-
-
-def _get_run_ids(drift: Drift | None) -> tuple[UUID, UUID]:
-    """Return the runs before and after a drift."""
-    return (drift.run_before, drift.run_after) if drift else (UUID(int=0), UUID(int=0))
 
 
 def _build_event_table(summaries: list[EventSummary]) -> Table:

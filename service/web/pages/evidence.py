@@ -100,6 +100,7 @@ def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[st
             )
             for run in (pair.base[0], pair.head[0])
         ]
+        # Both sides have the same profile if they are one commit in one environment.
         if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
             profiled_pairs.append((pair, ids[0], ids[1]))
     view = profile.read_pair(session, profiled_pairs[0][1], profiled_pairs[0][2]) if profiled_pairs else None
@@ -143,7 +144,13 @@ def order_remedy(profile_id: UUID) -> ResponseReturnValue:
 
 
 def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
-    """Return whether this caller may order jobs, and whether anything would start them."""
+    """Return whether this caller may order jobs, and whether anything would start them.
+
+    Parameters
+    ----------
+    question
+        What would be ordered; None if that is not known, and only the service's machine is sure to start it.
+    """
     if not guard.find_caller().may(Scope.ORDER):
         return False
     order = JobOrder(question=question) if question else None

@@ -31,6 +31,7 @@ from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 from service.web.rendering import forms, reader_visit
+from service.web.rendering.page_formats import MAX_OFFSET
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
 FIRST_VISIT_SINCE = "7d"
@@ -51,6 +52,8 @@ _PARAMETERS = (
 """The parameters that the address of a list may have."""
 _FOLDED_ROWS = 100
 _MAX_SERIES = 1_000_000
+_MAX_SHORT_TEXT, _MAX_NAME, _MAX_AUTHOR = 40, 200, 100
+"""Characters that are used of a time or a parameter's name, of the name of a subject, host or case, and of a person."""
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -100,14 +103,18 @@ class InboxQuery:
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
-        is_anonymous = guard.is_anonymous()  # Assignees are not public, and filtering by one would reveal them.
+        assignee: str | None = self.assignee or None
+        if guard.is_anonymous():
+            assignee = None  # Assignees are not public, and filtering by one would reveal them.
+        elif self.assignee == NOBODY:
+            assignee = ""
         return EventFilter(
             subject=self.subject or None,
             state=State(self.state) if self.state in set(State) else None,
             open=True if self.state == "open" else None,
             direction=Direction(self.direction) if self.direction else None,
             host=self.host or None,
-            assignee=None if not self.assignee or is_anonymous else "" if self.assignee == NOBODY else self.assignee,
+            assignee=assignee,
             certainty=Certainty(self.certainty) if self.certainty else None,
             cause=Cause(self.cause) if self.cause else None,
             case=self.case or None,
@@ -233,30 +240,31 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     for name in args:
         if name not in _PARAMETERS:
             raise make_unprocessable(
-                name[:40], f"is not a parameter of this list, whose parameters are {', '.join(_PARAMETERS)}"
+                name[:_MAX_SHORT_TEXT],
+                f"is not a parameter of this list, whose parameters are {', '.join(_PARAMETERS)}",
             )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
         raise make_unprocessable("state", f"must be one of {', '.join(STATES)}")
     try:
-        offset = min(max(int(args.get("offset", "0")), 0), 2**31)
+        offset = min(max(int(args.get("offset", "0")), 0), MAX_OFFSET)
     except ValueError:
         offset = 0
     return InboxQuery(
         path=path,
         state=state,
-        since=(args.get("date") or args.get("since") or since)[:40],
+        since=(args.get("date") or args.get("since") or since)[:_MAX_SHORT_TEXT],
         direction=_read_choice(Direction, args, "direction"),
-        subject=args.get("subject", "")[:200],
-        host=args.get("host", "")[:200],
-        assignee=args.get("assignee", "")[:100],
+        subject=args.get("subject", "")[:_MAX_NAME],
+        host=args.get("host", "")[:_MAX_NAME],
+        assignee=args.get("assignee", "")[:_MAX_AUTHOR],
         certainty=_read_choice(Certainty, args, "certainty"),
         cause=_read_choice(Cause, args, "cause"),
-        case=args.get("case", "").strip()[:200],
+        case=args.get("case", "").strip()[:_MAX_NAME],
         metric=_read_metric(args),
         series=_read_min_series(args),
-        committed=args.get("committed", "")[:40],
+        committed=args.get("committed", "")[:_MAX_SHORT_TEXT],
         sort=sort,
         folded="1" if args.get("folded") else "",
         snoozed="1" if args.get("snoozed") else "",
@@ -308,14 +316,13 @@ def _parse_moment(name: str, text: str, now: datetime) -> datetime:
 
 def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
     """Return events with what the list shows of each: its drift, its sparkline and its next step."""
-    leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], 1)
-    sparkline_of_series = sparklines.read_sparklines(
-        store, [of_event[0].series_id for of_event in leading_drifts.values() if of_event]
-    )
+    leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], limit=1)
+    drift_of_event = {event_id: drifts[0] for event_id, drifts in leading_drifts.items() if drifts}
+    sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
-        drift = next(iter(leading_drifts[event.id]), None)
+        drift = drift_of_event.get(event.id)
         rows.append(
             ListedEvent(
                 event,
@@ -329,7 +336,10 @@ def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEven
 
 
 def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
-    """Return whether further runs can be expected, of an event that needs some."""
+    """Return whether an event is certain, or runs that can make it so are expected.
+
+    An event without a drift is taken to be confirmable, as nothing says the contrary.
+    """
     return event.certainty is not Certainty.PROVISIONAL or drift is None or further_runs.are_expected(drift)
 
 

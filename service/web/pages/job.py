@@ -24,7 +24,7 @@ from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import forms
-from service.web.rendering.page_formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page, read_offset
 
 bp = make_page_blueprint("jobs")
 
@@ -39,7 +39,7 @@ def index() -> Page:
     """List the open jobs, those in one state, or all."""
     state_name = request.args.get("state", "open")
     state = State(state_name) if state_name in set(State) else None
-    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    offset = read_offset()
     with get_database().reading() as session:
         job_list = jobs.list_page(
             session, JobFilter(state=state, open=True if state_name == "open" else None), _MAX_JOBS, offset
@@ -105,12 +105,13 @@ def _build_context(job_id: int) -> dict[str, Any]:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
         job = jobs.build_view(row)
         measured_runs = runs.list_runs_by_id(session, job.runs[-_MAX_RUNS:])
+    actions = []
+    if guard.find_caller().may(Scope.ORDER):
+        actions = [action.value for action in _ACTIONS if is_possible(job.state, action)]
     return {
         "job": job,
         "measured": measured_runs,
-        "actions": [action.value for action in _ACTIONS if is_possible(job.state, action)]
-        if guard.find_caller().may(Scope.ORDER)
-        else [],
+        "actions": actions,
         "profiles": _list_profiles(job),
         "author": forms.find_likely_author(),
         "problem": None,

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from flask import request
-
 from runner.contract import Case
 from service.schemas.history import SeriesSummary
 from service.store import overview
@@ -17,7 +15,7 @@ from service.store.shared_rows import make_case_key
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.page_formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page, read_offset
 
 bp = make_page_blueprint("judged_series")
 
@@ -38,7 +36,7 @@ class CaseTable:
 @page(bp, "/series")
 def index() -> Page:
     """List the judged series, those that were measured last first."""
-    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    offset = read_offset()
     with get_database().reading() as session:
         series, total = overview.list_judged(session, _SERIES_PER_PAGE, offset)
         sparkline_of_series = sparklines.read_sparklines(session, [summary.id for summary in series])

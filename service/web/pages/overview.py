@@ -49,13 +49,12 @@ def build_page(event_list: Inbox, **context: object) -> Page:
     # What the page shows beside the events.
     with get_database().reading() as session:
         n_judged = overview.count_judged(session)
-        failures, quarantined_runs = _list_failures(session), runs.list_newest_quarantined_runs(session)
-        all_hosts, activity = (
-            hosts.list_hosts(session),
-            overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME),
-        )
+        failures = _list_failures(session)
+        quarantined_runs = runs.list_newest_quarantined_runs(session)
+        all_hosts = hosts.list_hosts(session)
+        activity = overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME)
         open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS)
-    # Without a token, nothing about hosts and jobs.
+    # Without a token, a reader sees nothing about hosts and jobs.
     if guard.is_anonymous():
         all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})

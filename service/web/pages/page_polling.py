@@ -31,11 +31,15 @@ def ask() -> Response:
     """Return the next element to poll with; if there is news, trigger an event that the page listens to."""
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     n_quiet_polls = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
-    busy = min(max(request.args.get("busy", 0, int), 0), _MAX_DOUBLINGS)
+    n_busy_polls = min(max(request.args.get("busy", 0, int), 0), _MAX_DOUBLINGS)
     state = read_current_state(series_id, jobs)
     has_changed = state != request.args.get("state")
-    pace = {"busy": busy + 1} if has_changed else {"quiet": n_quiet_polls + 1}
-    response = make_response(build_watcher(state, series_id, jobs, **pace))
+    # News ends a succession of quiet polls, and a quiet poll one of polls with news: the other count is zero.
+    if has_changed:
+        watcher = build_watcher(state, series_id, jobs, busy=n_busy_polls + 1)
+    else:
+        watcher = build_watcher(state, series_id, jobs, quiet=n_quiet_polls + 1)
+    response = make_response(watcher)
     if has_changed:
         response.headers["HX-Trigger"] = "faultwatch:changed"
     response.headers["Cache-Control"] = "no-store"
@@ -54,7 +58,17 @@ def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
 def build_watcher(
     state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0
 ) -> str:
-    """Return the element that polls next, given the number of successive polls without news, or after news."""
-    wait = _FAST << min(busy, _MAX_DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
+    """Return the element that polls next.
+
+    Parameters
+    ----------
+    state
+        What is stored now, by :func:`read_current_state`: the next poll has news if it differs.
+    series_id, jobs
+        What the page shows: one series or, if None, all; and whether it shows jobs.
+    quiet, busy
+        The number of successive polls without news, and with news: at least one of them is 0.
+    """
+    wait = _SLOW if quiet >= _FAST_POLLS else _FAST * 2 ** min(busy, _MAX_DOUBLINGS)
     query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet, "busy": busy or None}
     return render_template("partials/page_polling.html", query=query, wait=wait)

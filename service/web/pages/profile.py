@@ -14,19 +14,21 @@ from service.store.profiles import ProfileFilter
 from service.web import vendor
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.page_formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page, read_offset
 from service.web.rendering.profile_view import ProfileView, build_compared_view, build_single_view
 
 bp = make_page_blueprint("profile")
 
 _MAX_LISTED = 100
+_MAX_COMPARABLE = 10
+"""Profiles of the same case to which the page of one links."""
 
 
 @page(bp, "/profiles")
 def index() -> Page:
     """List profiles, the newest first: all, or those of a commit, case or host."""
     query = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
-    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    offset = read_offset()
     with get_database().reading() as session:
         filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
         profile_list = profiles.list_page(session, filter_, _MAX_LISTED, offset)
@@ -61,7 +63,7 @@ def list_scripts() -> list[str]:
 def find_pair(
     session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
 ) -> ProfileView | None:
-    """Return the newest profiles of two sides as a page shows them; None if a side has none."""
+    """Return the newest profiles of two sides as a page shows them; None if a side has none, or both have the same."""
     ids = [
         profiles.find_newest(session, side, environment)
         for side, environment in zip((before, after), environments, strict=True)
@@ -104,9 +106,8 @@ def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
 
 def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
     """Return the newest profiles of a profile's case on its host: what it can be compared with, and perhaps itself."""
-    return profiles.list_page(
-        session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0
-    )
+    of_case = ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host)
+    return profiles.list_page(session, of_case, _MAX_COMPARABLE, 0)
 
 
 def _build_table(profile_list: ProfileList) -> Table:
@@ -119,7 +120,7 @@ def _build_table(profile_list: ProfileList) -> Table:
 
 
 def _build_site_table(view: ProfileView) -> Table:
-    """Return the places that fault most as a table for CSV."""
+    """Return as a table for CSV the places that fault most, or, of two profiles, those whose faults changed most."""
     if view.before is not None:
         rows = (
             (*place.function_key, place.line_before, place.line_after, *change, change.growth)
@@ -127,13 +128,11 @@ def _build_site_table(view: ProfileView) -> Table:
         )
         return Table(("function", "module", "file", "line_before", "line_after", "before", "after", "change"), rows)
     sites = view.after.anatomy.sites if view.after.anatomy else ()
-    return Table(
-        ("function", "module", "file", "line", "memory", "touch", "faults"),
-        (
-            (
-                *(site.frame.function, site.frame.module, site.frame.file, site.frame.line),
-                *(site.memory, site.touch, site.faults),
-            )
-            for site in sites
-        ),
+    return Table.from_records(
+        sites,
+        ("function", lambda site: site.frame.function),
+        ("module", lambda site: site.frame.module),
+        ("file", lambda site: site.frame.file),
+        ("line", lambda site: site.frame.line),
+        *("memory", "touch", "faults"),
     )

@@ -27,7 +27,7 @@ from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.csv_tables import build_run_table, build_sample_table
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.page_formats import Page, page
+from service.web.rendering.page_formats import Page, page, read_offset
 
 bp = make_page_blueprint("run")
 
@@ -61,18 +61,16 @@ def index() -> Page:
         outcome=Outcome(outcome) if outcome in set(Outcome) else None,
         quarantined=True if "quarantined" in request.args else None,
     )
-    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    offset = read_offset()
     with get_database().reading() as session:
         revision, subject = names["revision"], names["subject"] or None
         commits = named_commits.find_commits(session, revision, subject) if revision else []
         if len(commits) == 1:  # a tag, a date or a part of a hash
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
-        unmeasured = (
-            unmeasured_commit.find_unmeasured_commit(session, commits[0])
-            if len(commits) == 1 and not listed_runs.total
-            else None
-        )
+        unmeasured = None
+        if len(commits) == 1 and not listed_runs.total:
+            unmeasured = unmeasured_commit.find_unmeasured_commit(session, commits[0])
     return Page(
         "runs.html",
         {

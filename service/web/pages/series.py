@@ -39,8 +39,10 @@ _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
 def show(series_id: int) -> Page:
     """Show one series."""
     series = find_series(series_id)
-    rows = len(series.points) if "all" in request.args else _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
-    points = PLOTS.get_plot(series).newest_first[:rows]
+    n_rows = _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
+    if "all" in request.args:
+        n_rows = len(series.points)
+    points = PLOTS.get_plot(series).newest_first[:n_rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
     overlaid_series = list_overlaid(series)
     drawing = draw_chart(series, overlaid_series)

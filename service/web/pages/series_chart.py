@@ -45,8 +45,8 @@ def is_axis_by_time() -> bool:
 
 
 def read_window() -> Window | None:
-    """Return the part that is zoomed to; None for all."""
-    start, end = (request.args.get(name, type=float) for name in ("from", "to"))
+    """Return the part that is zoomed to; None for all, or if the address names no part."""
+    start, end = request.args.get("from", type=float), request.args.get("to", type=float)
     if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or start >= end:
         return None
     return Window(start, end, is_axis_by_time())

@@ -56,11 +56,14 @@ def add(series_id: int) -> ResponseReturnValue:
     days = request.form.get("days", 0, int)
     if not 0 < days <= _MAX_DAYS:
         abort(422, f"A silence lasts from 1 to {_MAX_DAYS} days.")
-    pattern = {"series_id": series_id, "until": now + timedelta(days=days)}
+    fields = {
+        "series_id": series_id,
+        "until": now + timedelta(days=days),
+        "author": form.get("author", ""),
+        "reason": form.get("reason", ""),
+    }
     try:
-        silence = triage.SilenceRequest.model_validate(
-            pattern | {name: form.get(name, "") for name in ("author", "reason")}
-        )
+        silence = triage.SilenceRequest.model_validate(fields)
     except ValidationError as error:
         abort(422, forms.describe_errors(error))
     with get_database().writing() as session:
@@ -68,9 +71,8 @@ def add(series_id: int) -> ResponseReturnValue:
         if stored_silence is None:
             abort(404, "There is no such series.")
         session.flush()
-        audit_log.record_action(
-            session, AuditAction.SILENCED, *silences.summarise_silence(stored_silence), silence.author
-        )
+        target, detail = silences.summarise_silence(stored_silence)
+        audit_log.record_action(session, AuditAction.SILENCED, target, detail, silence.author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
 
 

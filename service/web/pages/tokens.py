@@ -125,6 +125,9 @@ def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None =
 
 def _build_entry(row: Token, now: datetime) -> TokenEntry:
     """Return a token as the page lists it, without its secret."""
+    state = "holds" if row.is_valid(now) else "expired"
+    if row.revoked_at:
+        state = "revoked"
     return TokenEntry(
         id=row.id,
         name=row.name,
@@ -133,7 +136,7 @@ def _build_entry(row: Token, now: datetime) -> TokenEntry:
         hosts=row.hosts,
         subjects=row.subjects,
         repositories=row.repositories,
-        state="revoked" if row.revoked_at else "holds" if row.is_valid(now) else "expired",
+        state=state,
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,

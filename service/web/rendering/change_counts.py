@@ -52,7 +52,8 @@ class ChangeCounts:
             return f"Nothing changed in {self._format_count(self.total)}."
         parts = [f"{self.worse:,} of {self._format_count(self.total)} {'is' if self.worse == 1 else 'are'} worse"]
         parts += [f"{self.better:,} better", f"{self.same:,} the same"]
-        parts += [f"{self.undecided:,} undecided"] if self.undecided else []
+        if self.undecided:
+            parts.append(f"{self.undecided:,} undecided")
         return f"{', '.join(parts)}."
 
     @property
@@ -60,10 +61,10 @@ class ChangeCounts:
         """The parts of the bar, those left out that are empty."""
         counts = {"worse": self.worse, "better": self.better, "undecided": self.undecided, "same": self.same}
         widths = [100 * count / max(1, self.total) for count in counts.values()]
-        starts = [0.0, *accumulate(widths)]
+        starts = [0.0, *accumulate(widths)][:-1]
         return [
             Segment(kind, f"{count:,} {'the same' if kind == 'same' else kind}", round(start, 2), round(width, 2))
-            for (kind, count), start, width in zip(counts.items(), starts, widths, strict=False)
+            for (kind, count), start, width in zip(counts.items(), starts, widths, strict=True)
             if count
         ]
 

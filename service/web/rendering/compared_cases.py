@@ -89,8 +89,8 @@ def is_worse(row: ComparedMetric) -> bool:
     """Return whether a metric that changed got worse."""
     if row.interleaved is not None:
         return row.interleaved.direction == "regression"
-    grew = (row.head.level or 0) > (row.base.level or 0)
-    return grew != (row.metric.better == "higher")
+    has_grown = (row.head.level or 0) > (row.base.level or 0)
+    return has_grown != (row.metric.better == "higher")
 
 
 def _describe_change(row: ComparedMetric) -> str:
@@ -99,8 +99,11 @@ def _describe_change(row: ComparedMetric) -> str:
         return ""
     change = row.head.level - row.base.level
     percent = compute_percent_change(change, row.base.level)
-    text = format_difference(change, "points" if row.metric.unit == "%" else row.metric.unit) if change else "0"
-    return f"{text} ({format_percent(percent)})" if change and percent is not None else text
+    if not change:
+        return "0"
+    # The difference of two percentages is in points: the percentage behind it is relative to base.
+    text = format_difference(change, "points" if row.metric.unit == "%" else row.metric.unit)
+    return f"{text} ({format_percent(percent)})" if percent is not None else text
 
 
 def _describe_other(row: ComparedMetric) -> OtherMetric:
@@ -111,12 +114,12 @@ def _describe_other(row: ComparedMetric) -> OtherMetric:
     else:
         levels = format_move(base, head, unit)
     verdict = row.decision.verdict
-    words = {Verdict.CHANGED: "worse" if is_worse(row) else "better", Verdict.SAME: "the same"}
+    word_of_verdict = {Verdict.CHANGED: "worse" if is_worse(row) else "better", Verdict.SAME: "the same"}
     return OtherMetric(
         title=row.metric.title,
         levels=levels,
         change=_describe_change(row),
-        verdict=words.get(verdict, "undecided"),
+        verdict=word_of_verdict.get(verdict, "undecided"),
         worse=is_worse(row) if verdict is Verdict.CHANGED else None,
         series_id=row.head.series or row.base.series,
     )

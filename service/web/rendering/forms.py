@@ -9,6 +9,8 @@ from pydantic_core import ErrorDetails
 from service.web.access import guard
 
 _AUTHOR_KEY = "author"
+_MAX_AUTHOR_CHARACTERS = 100
+"""Of the author, in the cookie that remembers it."""
 _LABELS = {
     "author": "Your name",
     "good": "The last good commit",
@@ -44,7 +46,7 @@ def read_form() -> dict[str, str]:
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
     form[_AUTHOR_KEY] = guard.find_caller().name if guard.requires_tokens() else form.get(_AUTHOR_KEY, "")
     if form[_AUTHOR_KEY] and not guard.requires_tokens():
-        session[_AUTHOR_KEY] = form[_AUTHOR_KEY][:100]
+        session[_AUTHOR_KEY] = form[_AUTHOR_KEY][:_MAX_AUTHOR_CHARACTERS]
     return form
 
 

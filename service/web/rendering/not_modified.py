@@ -17,6 +17,8 @@ from service.web.rendering import reader_visit
 
 _IRRELEVANT_KEYS = frozenset({reader_visit.SEEN_AT, "_permanent"})
 """What the cookie holds and no page shows."""
+_TAG_DIGITS = 24
+"""Hexadecimal digits of an entity tag: 96 bits, which two versions of a page never share by chance."""
 _MAX_AGE_SECONDS = 30
 """For how long a page that depends on the time may be out of date."""
 
@@ -34,9 +36,9 @@ def find_current_etag() -> str | None:
         request.headers.get("Accept", ""),
         stored_version,
         reader,
-        int(time.time() / _MAX_AGE_SECONDS),
+        int(time.time() / _MAX_AGE_SECONDS),  # changes every so many seconds
     )
-    return hashlib.sha256(repr(version).encode()).hexdigest()[:24]
+    return hashlib.sha256(repr(version).encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def answer_unchanged(etag: str | None) -> Response | None:

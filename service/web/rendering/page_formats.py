@@ -25,6 +25,9 @@ from service.web.rendering import not_modified
 _JSON_WRITER: TypeAdapter[Any] = TypeAdapter(Any)
 _MEDIA_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
+MAX_OFFSET = 2**31
+"""The most entries of a list that a page can skip: no list is as long, and the database can store the number."""
+
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
 Record = TypeVar("Record")
 
@@ -82,7 +85,10 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
     """
 
     def decorate(view: PageView) -> PageView:
+        """Add the rules of a view to the blueprint; the view itself stays as it is."""
+
         def answer(extension: str = "html", **variables: Any) -> Response:
+            """Return the page in the format of the address, or, without an extension, in the one that is preferred."""
             output_format = extension if extension != "html" else read_requested_format()
             etag = not_modified.find_current_etag()
             unchanged = not_modified.answer_unchanged(etag)
@@ -112,9 +118,14 @@ def list_format_addresses() -> dict[str, str]:
     """Return the addresses of the page that is shown as ``json`` and ``csv``, with its query."""
     if request.endpoint is None or f"{request.endpoint}_json" not in current_app.view_functions:
         return {}
-    path = request.path if request.path != "/" else "/overview"
+    path = request.path if request.path != "/" else "/overview"  # ".json" cannot be added to a path that is only "/"
     query = request.query_string.decode("ascii", "replace")
     return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
+
+
+def read_offset() -> int:
+    """Return how many entries of a list the requested page skips; 0 if the address does not say."""
+    return min(max(request.args.get("offset", 0, int), 0), MAX_OFFSET)
 
 
 def build_current_address(**changes: object) -> str:

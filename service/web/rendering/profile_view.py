@@ -10,7 +10,7 @@ from functools import cached_property
 from runner.contract import Case
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
 from runner.contract.own_frame import find_own_frame
-from runner.contract.profile import Frame, Profile, StackKind
+from runner.contract.profile import Anatomy, Frame, Profile, StackKind
 from runner.contract.profile_difference import (
     FunctionLine,
     StackChange,
@@ -80,26 +80,24 @@ class ProfileView:
         """The anatomy's tables, each with its sum."""
         if self.after.anatomy is None:
             return []
-        sides = [profile.anatomy if profile else None for profile in (self.before, self.after)]
+        anatomy_before = self.before.anatomy if self.before else None
         return [
-            _build_tally(
-                title, *({str(kind): n for kind, n in getattr(side, name).items()} if side else {} for side in sides)
-            )
+            _build_tally(title, _count_by_kind(anatomy_before, name), _count_by_kind(self.after.anatomy, name))
             for name, title in _TITLES.items()
         ]
 
     @cached_property
     def calls(self) -> list[tuple[str, WeightChange, WeightChange]]:
         """System calls, how often each was made, and the bytes it mapped or freed."""
-        sides = [profile.census.calls if profile and profile.census else {} for profile in (self.before, self.after)]
-        return [
-            (
-                name,
-                WeightChange(*(side[name].calls if name in side else 0 for side in sides)),
-                WeightChange(*((side[name].bytes or 0) if name in side else 0 for side in sides)),
-            )
-            for name in sorted({*sides[0], *sides[1]})
-        ]
+        calls_before = self.before.census.calls if self.before and self.before.census else {}
+        calls_after = self.after.census.calls if self.after.census else {}
+        rows = []
+        for name in sorted({*calls_before, *calls_after}):
+            before, after = calls_before.get(name), calls_after.get(name)
+            n_calls = WeightChange(before.calls if before else 0, after.calls if after else 0)
+            n_bytes = WeightChange((before.bytes or 0) if before else 0, (after.bytes or 0) if after else 0)
+            rows.append((name, n_calls, n_bytes))
+        return rows
 
     def build_try_command(self, remedy: Remedy) -> str:
         """Return the command that tries a remedy."""
@@ -138,18 +136,20 @@ def build_stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
     """Return the fragment that selects a stack: FNV-1a over its functions, as in flame/tree.js."""
     key = _OFFSET
     for frame in frames:
-        key = (key ^ _hash_text(f"{frame.function}\0{frame.module.rpartition('/')[2]}")) * _PRIME & _MASK
+        module_name = frame.module.rpartition("/")[2]
+        key = ((key ^ _hash_text(f"{frame.function}\0{module_name}")) * _PRIME) & _MASK
     return f"{kind}/{key:08x}"
 
 
 _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
+"""The constants of the FNV-1a hash of 32 bits."""
 
 
 def _hash_text(text: str) -> int:
     """Return the FNV-1a hash of a text."""
     digest = _OFFSET
     for byte in text.encode():
-        digest = (digest ^ byte) * _PRIME & _MASK
+        digest = ((digest ^ byte) * _PRIME) & _MASK
     return digest
 
 
@@ -168,6 +168,13 @@ def _build_row(stack: StackChange) -> StackRow:
         stack.change,
         build_stack_link(StackKind.FAULTS, stack.frames),
     )
+
+
+def _count_by_kind(anatomy: Anatomy | None, table: str) -> dict[str, int]:
+    """Return one table of an anatomy, such as ``by_memory``, by the name of each kind; empty without an anatomy."""
+    if anatomy is None:
+        return {}
+    return {str(kind): n_faults for kind, n_faults in getattr(anatomy, table).items()}
 
 
 def _build_tally(title: str, before: Mapping[str, int], after: Mapping[str, int]) -> Tally:

@@ -140,12 +140,12 @@ def list_operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
         if not rule.endpoint.startswith(prefix):
             continue
         view = app.view_functions[rule.endpoint]
-        models = getattr(view, "_spec", {})
+        models = getattr(view, "_spec", {})  # where APIFlask's decorators store the models of a view
         query = next((model for model, location in models.get("args", ()) if location == "query"), None)
-        path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)
+        path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)  # <uuid:run_id> becomes {run_id}
+        answer = models.get("response", {}).get("schema")
+        uuids = frozenset(re.findall(r"<uuid:(\w+)>", rule.rule))
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            answer = models.get("response", {}).get("schema")
-            uuids = frozenset(re.findall(r"<uuid:(\w+)>", rule.rule))
             yield Operation(
                 path=path,
                 method=method.lower(),
@@ -159,7 +159,13 @@ def list_operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
 
 
 def list_problem_statuses(operation: Operation, document: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the statuses of the problems that an operation can answer, besides those that any request can."""
+    """Yield the statuses of the problems that an operation can answer.
+
+    Parameters
+    ----------
+    document
+        The description of the operation in the OpenAPI document.
+    """
     if document["security"]:
         yield from (401, 403, 429)
     if "{" in operation.path:
@@ -182,12 +188,17 @@ def complete_description(
 
     Parameters
     ----------
+    document
+        The description, which is changed in place.
+    schemas
+        The schemas of the models of bodies and answers, by name.
     queries
         The schemas of the models of queries, by name.
     """
     scope = find_needed_scope(operation.endpoint, operation.method.upper())
     document["operationId"] = _IDS[operation.endpoint.removeprefix("api.")]
     document["tags"] = [operation.noun]
+    # APIFlask makes the summary from the first paragraph of a docstring.
     text = inspect.cleandoc(operation.view.__doc__ or "").partition("\n\n")[2]
     scope_sentence = f"Needs the scope `{scope}`." if scope else "Needs no token."
     document["description"] = f"{join_lines(text)} {scope_sentence}".strip()
@@ -230,7 +241,7 @@ def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, 
         choices = [choice for choice in kind.pop("anyOf", ()) if choice != {"type": "null"}]
         if choices:
             kind |= choices[0] if len(choices) == 1 else {"anyOf": choices}
-        if kind.get("default", ...) is None:
+        if "default" in kind and kind["default"] is None:
             del kind["default"]
         required = name in schema.get("required", ())
         yield {"name": name, "in": "query", "required": required, "description": text, "schema": kind}
