@@ -13,6 +13,7 @@ from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, format_parameter
 from runner.contract.commit_search import NothingToFind
 from runner.contract.level import compute_median
+from runner.contract.number_text import capitalize_first
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
 from runner.errors import FaultwatchError
@@ -132,8 +133,8 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:
     """Describe the result of a search, in lines."""
     if isinstance(search.answer, NothingToFind):
-        unsearched_remark = f" {difference.unsearched_remark.capitalize()}." if difference.unsearched_remark else ""
-        return [f"{search.answer.sentence}{unsearched_remark}"]
+        remark = capitalize_first(difference.unsearched_remark)
+        return [f"{search.answer.sentence} {remark}." if remark else search.answer.sentence]
     if not isinstance(search.answer, FoundSettings):
         return []
     changes = {setting.name: setting for setting in difference.settings}

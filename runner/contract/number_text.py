@@ -63,6 +63,11 @@ def format_signed(value: Number) -> str:
     return _add_sign(value, format_number(value))
 
 
+def capitalize_first(sentence: str) -> str:
+    """Return a sentence with a capital first letter. ``str.capitalize`` would write names in it in lower case."""
+    return f"{sentence[:1].upper()}{sentence[1:]}"
+
+
 def format_percent(value: Number) -> str:
     """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Of less than 0.1 %, one digit says enough."""
     digits = SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1

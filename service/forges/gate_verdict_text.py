@@ -9,6 +9,7 @@ from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved
+from runner.contract.number_text import capitalize_first
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import format_difference, format_percent
@@ -169,7 +170,7 @@ def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
         return f"{opening}: none of the deciding metrics has a value in {case_names}."
     continuation = _CONTINUATION_OF_STATE[outcome.state]
     failures = describe_failures(worst_case)
-    sentence = f"{failures[:1].upper()}{failures[1:]}{continuation}: {case_names}."
+    sentence = f"{capitalize_first(failures)}{continuation}: {case_names}."
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence
@@ -201,7 +202,7 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
         are_faults_judged = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
         opening = "No change in faults" if are_faults_judged and not are_faults_open else "Not decided"
     sentence = _describe_open(open_rows, escape)
-    return f"{opening}. {sentence[:1].upper()}{sentence[1:]}."
+    return f"{opening}. {capitalize_first(sentence)}."
 
 
 def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:

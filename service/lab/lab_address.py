@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy.orm import Session
 
+from runner.contract.number_text import capitalize_first
 from service.lab import read_lab
 from service.lab.read_lab import LabProblem, LabQuery
 from service.lab.rules import setting_names
@@ -112,7 +113,7 @@ class LabAddress:
             except ValueError as error:
                 raise LabProblem("set", f"{setting_names.format_title(name)}: {error}.") from None
             if objection := job_settings.explain_objection(name, value):
-                raise LabProblem("set", f"{objection[:1].upper()}{objection[1:]}.")
+                raise LabProblem("set", f"{capitalize_first(objection)}.")
             values.setdefault(name, []).append(value)
         return values
 

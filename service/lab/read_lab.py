@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import compute_median
+from runner.contract.number_text import capitalize_first
 from runner.contract.report import hash_document
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
@@ -271,7 +272,7 @@ class _Cells:
         for name, value in changed_settings.items():
             objection = job_settings.explain_objection(name, value)
             if objection:
-                return None, f"{objection[:1].upper()}{objection[1:]}."
+                return None, f"{capitalize_first(objection)}."
         variables = {
             name.removeprefix(VARIABLE): value for name, value in defaults.items() if name.startswith(VARIABLE)
         }

@@ -153,11 +153,11 @@ def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
     """
     if not guard.find_caller().may(Scope.ORDER):
         return False
-    order = JobOrder(question=question) if question else None
-    starters = find_scheduler().starters.items()
-    return any(
-        backend is Backend.LOCAL or (order and not starter.explain_objection(order)) for backend, starter in starters
-    )
+    starters = find_scheduler().starters
+    if question is None:
+        return Backend.LOCAL in starters
+    order = JobOrder(question=question)
+    return any(not starter.explain_objection(order) for starter in starters.values())
 
 
 def _place_order(order: JobOrder) -> ResponseReturnValue:

@@ -6,6 +6,7 @@ from flask import request, session
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from runner.contract.number_text import capitalize_first
 from service.web.access import guard
 
 _AUTHOR_KEY = "author"
@@ -74,4 +75,4 @@ def _format_error(entry: ErrorDetails) -> str:
         return "The commit must be a hash, written in hexadecimal digits."
     if kind in _ERROR_PHRASES:
         return f"{label} {_ERROR_PHRASES[kind].format_map(limits)}."
-    return f"{label}: {text.rstrip('.')}." if name else f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"{label}: {text.rstrip('.')}." if name else f"{capitalize_first(text.rstrip('.'))}."

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.number_text import (
+    capitalize_first,
     format_amount,
     format_difference,
     format_duration,
@@ -138,3 +139,8 @@ def test_no_number_has_an_exponent(value: float, unit: str) -> None:
 def test_different_values_of_one_comparison_are_never_written_the_same(one: float, other: float, unit: str) -> None:
     if one != other and max(abs(one), abs(other)) > 1e-3 and abs(one - other) > 1e-6 * max(abs(one), abs(other)):
         assert format_quantity(one, unit, other) != format_quantity(other, unit, one)
+
+
+def test_a_sentence_begins_with_a_capital_and_keeps_the_names_in_it() -> None:
+    assert capitalize_first("job 3 is for the host Lab-A.") == "Job 3 is for the host Lab-A."
+    assert not capitalize_first("")

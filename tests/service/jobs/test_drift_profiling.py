@@ -34,6 +34,13 @@ class Starting:
         return ""
 
 
+class MeasuringElsewhere(Starting):
+    """Refuses each job: its machine is another host."""
+
+    def explain_objection(self, asked: JobOrder) -> str:
+        return "this machine is another host"
+
+
 def send_history(client: FlaskClient) -> None:
     history.send(client)
     client.get("/api/v1/drifts")
@@ -114,9 +121,10 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         if entry["revision"] == history.commit(history.REGRESSION) and entry["metric"] == "minor-faults"
     ]
     address = f"/drifts/{found['id']}"
-    find_scheduler(app).starters = {}
-    page = read(client, address)
-    assert "Profile both sides" not in page
+    for starters in ({}, {Backend.LOCAL: MeasuringElsewhere()}):
+        find_scheduler(app).starters = starters
+        page = read(client, address)
+        assert "Profile both sides" not in page
     assert f" {found['previous_revision'][:12]}..{found['revision'][:12]}" in page
 
     find_scheduler(app).starters = {Backend.LOCAL: Starting()}
