@@ -55,6 +55,8 @@ class Task:
 
 @dataclass(slots=True)
 class _TaskState:
+    """A task, with when it is due and what became of its last run."""
+
     task: Task
     due: float = math.inf
     """When the next run is due, by the monotonic clock. A wake-up during a run makes another run due."""
@@ -113,12 +115,14 @@ class BackgroundScheduler:
 
     def _start_task(self, state: _TaskState, now: float) -> None:
         """Start a run of a task in a thread of its own; delay it if the system has no thread left."""
-        state.running, state.due = True, math.inf
+        state.running = True
+        state.due = math.inf
         try:
             threading.Thread(target=self._run_and_reschedule, args=(state,), daemon=True, name=state.task.name).start()
         except RuntimeError as error:  # the system has no thread left
             log.error("%s is delayed: %s", state.task.name, error)
-            state.running, state.due = False, now + state.task.interval
+            state.running = False
+            state.due = now + state.task.interval
 
     def _run_and_reschedule(self, state: _TaskState) -> None:
         """Run a task once and set when it is due again; log an error once."""
@@ -130,7 +134,8 @@ class BackgroundScheduler:
             _log_error(state, error)
         finally:
             with self._state_changed:
-                state.running, state.due = False, min(state.due, time.monotonic() + wait)
+                state.running = False
+                state.due = min(state.due, time.monotonic() + wait)  # it may have been woken meanwhile
                 self._state_changed.notify_all()
 
     def _run_once(self, task: Task) -> float:
@@ -149,7 +154,8 @@ class BackgroundScheduler:
 
 def _log_error(state: _TaskState, error: Exception) -> None:
     """Log an error, unless the last run had the same one."""
-    text, task = f"{type(error).__name__}: {error}", state.task
+    task = state.task
+    text = f"{type(error).__name__}: {error}"
     if text == state.error:
         return
     state.error = text

@@ -19,7 +19,11 @@ from service.pipeline import accept_merged, detect_suite_shifts, judging_schedul
 from service.store.engine import statistics
 from service.store.engine.database import Database
 
-_EVENTS, _FORGES, _JOBS, _BISECTS, _PROFILES = "events", "forges", "jobs", "bisects", "profiles"
+_EVENTS = "events"
+_FORGES = "forges"
+_JOBS = "jobs"
+_BISECTS = "bisects"
+_PROFILES = "profiles"
 _UPKEEP = "upkeep"
 
 
@@ -39,7 +43,8 @@ def start(app: Flask, database: Database, config: Config, url: str) -> Backgroun
     """
     scheduler = BackgroundScheduler(database, list_tasks(app, database, config))
     jobs.start_jobs(app, url, lambda: scheduler.wake(_JOBS, _BISECTS, _PROFILES))
-    if (worker := forges.find_worker(app)) is not None:
+    worker = forges.find_worker(app)
+    if worker is not None:
         worker.wake = lambda: scheduler.wake(_FORGES)
     scheduler.start()
     return scheduler
@@ -51,7 +56,8 @@ def list_tasks(app: Flask, database: Database, config: Config) -> list[Task]:
     Jobs and forges are not exclusive: processes differ in what they can start and in the forges that they know, and
     each row is leased to the process that takes it.
     """
-    scheduler, worker = jobs.find_scheduler(app), forges.find_worker(app)
+    scheduler = jobs.find_scheduler(app)
+    worker = forges.find_worker(app)
     entries = [
         Task(_EVENTS, lambda: _settle_events(database, config), interval=10, exclusive=True, delay=10),
         Task(_JOBS, scheduler.work, interval=5),

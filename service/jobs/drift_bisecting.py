@@ -55,7 +55,7 @@ class DriftBisector:
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
             names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
-            orders = [self._order_bisect(session, name) for name in names]
+            orders = [self._build_next_order(session, name) for name in names]
         self._last_checks.update(dict.fromkeys(names, now))
         for order in orders:
             if order is not None and self.scheduler.choose_backend(order) is not Backend.CALLER:
@@ -90,14 +90,14 @@ class DriftBisector:
         last_check = self._last_checks.get(subject)
         return last_check is None or last_check <= now - min(_MAX_INTERVAL, self.min_idle_time)
 
-    def _order_bisect(self, session: Session, subject: str) -> JobOrder | None:
-        """Return the order of the next bisect of a subject; None if no drift needs one."""
+    def _build_next_order(self, session: Session, subject: str) -> JobOrder | None:
+        """Return the order of the next bisect of a subject; None if no drift needs one, or no job can have it."""
         drift, runs = next_bisect.choose_drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, min_idle_time=self.min_idle_time
         )
-        question = (
-            build_bisect_question(drift, points.find_settings(session, drift.environment_after)) if drift else None
-        )
+        if drift is None:
+            return None
+        question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
         if question is None:
             return None
         return JobOrder(question=question, github=jobs.find_github_repository(session, subject), max_runs=runs)
@@ -108,8 +108,8 @@ class DriftBisector:
         if is_new:
             detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
             with self.scheduler.database.writing() as session:
-                actor, now = Actor(SERVICE), self.scheduler.now()
-                audit.record_entry(session, actor, AuditAction.JOB_ORDERED, f"job {job.id}", detail, now=now)
+                now = self.scheduler.now()
+                audit.record_entry(session, Actor(SERVICE), AuditAction.JOB_ORDERED, f"job {job.id}", detail, now=now)
 
 
 def _is_bisect_of_service(row: Job) -> bool:
@@ -119,10 +119,12 @@ def _is_bisect_of_service(row: Job) -> bool:
 
 def _build_open_job(session: Session, row: Job) -> OpenJob:
     """Return what the rules of preemption read of an open job."""
-    by_service, drift = _is_bisect_of_service(row), row.question.get("drift")
-    settled_reason, is_withdrawn = (
-        next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
-    )
+    by_service = _is_bisect_of_service(row)
+    drift = row.question.get("drift")
+    settled_reason = ""
+    is_withdrawn = False
+    if by_service and drift:
+        settled_reason, is_withdrawn = next_bisect.explain_why_settled(session, drift)
     last_transition: dict[str, str] = row.steps[-1] if row.steps else {}
     return OpenJob(
         id=row.id,

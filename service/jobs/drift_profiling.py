@@ -23,6 +23,7 @@ from service.store.series import drifts, points
 from service.store.series.drifts import DriftFilter
 
 _NEWEST_DRIFTS = 200
+"""How many of the newest drifts of all subjects are looked at."""
 
 
 @dataclass(slots=True)
@@ -59,6 +60,7 @@ class DriftProfiler:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
 
     def _are_hosts_idle(self, session: Session) -> bool:
+        """Return whether no host has ended a run lately."""
         newest_run_end = session.scalar(select(func.max(Run.finished_at)))
         return newest_run_end is None or newest_run_end < self.scheduler.now() - self.min_idle_time
 

@@ -21,6 +21,8 @@ _EXTENSION = "faultwatch.jobs"
 
 @dataclass(frozen=True, slots=True)
 class _JobsExtension:
+    """The scheduler of an application, and what starts jobs on this machine; None if the settings do not allow it."""
+
     scheduler: JobScheduler
     local: LocalStarter | None
 
@@ -44,7 +46,10 @@ def find_scheduler(app: Flask | None = None) -> JobScheduler:
 def find_log_file(job_id: int) -> Path | None:
     """Return the log of a job that ran on this machine; None if there is none."""
     local = _get_extension().local
-    return local.find_log_file(job_id) if local and local.find_log_file(job_id).exists() else None
+    if local is None:
+        return None
+    file = local.find_log_file(job_id)
+    return file if file.exists() else None
 
 
 def start_jobs(app: Flask, url: str, wake: Callable[[], None]) -> None:
@@ -60,10 +65,12 @@ def start_jobs(app: Flask, url: str, wake: Callable[[], None]) -> None:
         Wakes the thread that calls the scheduler.
     """
     extension = _get_extension(app)
-    extension.scheduler.wake, extension.scheduler.awake_since = wake, datetime.now(UTC)
+    extension.scheduler.wake = wake
+    extension.scheduler.awake_since = datetime.now(UTC)
     if extension.local is not None:
         extension.local.url = url
 
 
 def _get_extension(app: Flask | None = None) -> _JobsExtension:
+    """Return the extension of an application, by default of the current one."""
     return cast(_JobsExtension, (app or current_app).extensions[_EXTENSION])

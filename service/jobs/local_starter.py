@@ -127,15 +127,16 @@ class LocalStarter:
         with log_file.open("ab") as stream:
             # The process inherits the lock with its output, and keeps it if the service ends before it.
             fcntl.flock(stream, fcntl.LOCK_EX)
-            token = self._issue_token_variable(job_id) if self.by_token else {}
+            variables = _select_variables(os.environ)
+            variables |= {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url}
+            if self.by_token:
+                variables |= self._issue_token_variable(job_id)
             return subprocess.run(
-                # Isolated from the current directory: it may be anybody's.
+                # -P: Python imports nothing from the current directory, which may be anybody's.
                 [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._choose_sandbox(), str(job_id)],
                 check=False,
                 cwd=self.home,
-                env=_select_variables(os.environ)
-                | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url}
-                | token,
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -157,4 +158,5 @@ class LocalStarter:
 
 
 def _select_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that a runner may have."""
     return {name: value for name, value in variables.items() if _VARIABLES_PASSED_ON.fullmatch(name)}

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 _POSTING_LEASE = timedelta(minutes=3)
 """How long a result belongs to the process that posts it: longer than posting takes."""
+_RETRY_DELAY = timedelta(minutes=1)
+"""How long a job waits that could not be started because of an unexpected error."""
 
 
 class RemoteCallFailed(Exception):
@@ -182,22 +184,26 @@ class JobScheduler:
 
     def _find_due_action(self, row: JobRow) -> DueAction | None:
         """Return the action that is due on a job, if this process can carry it out."""
-        leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
+        # A lease that ran out while runners could not reach the service gets a new term.
+        leased_until = None
+        if row.leased_until is not None:
+            leased_until = max(row.leased_until, self.awake_since + self.lease)
         due_action = find_due_action(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
-        if due_action is None or (due_action.action is Action.DISPATCH and (starter is None or not starter.has_room())):
-            return None  # another process of the service may have the starter, or room for the job
-        if (
-            due_action.action is Action.LOSE
-            and row.state is State.DISPATCHED
-            and starter is not None
-            and starter.is_waiting(row.id)
-        ):
+        if due_action is None:
             return None
+        if due_action.action is Action.DISPATCH and (starter is None or not starter.has_room()):
+            return None  # another process of the service may have the starter, or room for the job
+        is_unclaimed = due_action.action is Action.LOSE and row.state is State.DISPATCHED
+        if is_unclaimed and starter is not None and starter.is_waiting(row.id):
+            return None  # it is not lost: it waits for its turn
         return due_action
 
     def _apply_due_action(self, job_id: int) -> bool:
-        """Apply the next due action of a job; return whether further actions may be due."""
+        """Apply the next due action of a job; return whether further actions may be due.
+
+        After a start there are none: the next is up to the runner, or due later.
+        """
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             due_action = self._find_due_action(row) if row else None
@@ -211,14 +217,17 @@ class JobScheduler:
 
     def _start_job(self, job: Job) -> None:
         """Start a job by the starter of its backend, and record its log's address or why the start failed."""
-        failure, retry_at, log_url = "", None, ""
+        failure = log_url = ""
+        retry_at: datetime | None = None
         try:
             log_url = self.starters[job.backend].start(job)
         except RemoteCallFailed as error:
-            failure, retry_at = str(error), error.retry_at
+            failure = str(error)
+            retry_at = error.retry_at
         except Exception as error:
             log.exception("job %s could not be started", job.id)
-            failure, retry_at = f"{type(error).__name__}: {error}", self.now() + timedelta(minutes=1)
+            failure = f"{type(error).__name__}: {error}"
+            retry_at = self.now() + _RETRY_DELAY
         if failure:
             log.warning("job %s was not started: %s", job.id, failure)
         with self.database.writing() as session:
@@ -229,7 +238,7 @@ class JobScheduler:
                 row.log_url = log_url
 
     def handle_ended_process(self, job_id: int, reason: str) -> None:
-        """Mark a job lost where its process has ended and the job has not."""
+        """Mark a job as lost if its process has ended, but the job has not."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
@@ -257,7 +266,7 @@ class JobScheduler:
             if row is None or row.github != repository or row.state not in {State.DISPATCHED, State.RUNNING}:
                 return
             if row.state is State.RUNNING and row.log_url != log_url:
-                return
+                return  # an earlier attempt than the one that runs
             row.log_url = log_url
             if conclusion == "cancelled":
                 jobs.move_to_next_state(row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())
@@ -269,16 +278,18 @@ class JobScheduler:
 
     def _post_result(self) -> bool:
         """Post the result of one job in the thread where it was requested; return whether more may be due."""
-        poster, now = self.result_poster, self.now()
+        poster = self.result_poster
         if poster is None:
             return False
+        now = self.now()
         with self.database.writing() as session:
             row = jobs.find_due_result(session, now)
             if row is None:
                 return False
             row.post_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
             row.post_attempts += 1
-            job, attempts = jobs.build_view(row), row.post_attempts
+            job = jobs.build_view(row)
+            attempts = row.post_attempts
         retry_at = None
         try:
             poster.post_result(job, attempts)

@@ -96,7 +96,7 @@ def _decide_next_step(
         refuted_commits |= newly_refuted_commits
         remaining_culprits = [culprit for culprit in culprits if culprit.commit not in refuted_commits]
         question_without_refuted = question.model_copy(update={"cleared": question.cleared | newly_refuted_commits})
-        given_up = culprit_proof.explain_giving_up(question, remaining_culprits, len(refuted_commits), observations)
+        given_up = culprit_proof.end_if_proofs_fail(question, remaining_culprits, len(refuted_commits), observations)
         if given_up is not None:
             return given_up
         return _decide_next_step(

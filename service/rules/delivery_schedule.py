@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 from service.config.notifications import DAYS, ChannelSettings, QuietHours
 
 FIRST_WAIT = timedelta(minutes=1)
+"""How long a channel waits after its first failed attempt."""
 MAX_WAIT = timedelta(hours=6)
+"""The longest that a channel waits after any number of failed attempts."""
 MAX_SINGLE = 5
 """Up to this many new events get a message each; more of them share one message."""
 
@@ -46,10 +48,13 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local_time = now.astimezone(zone)
-    days_passed, days_between = 0, 1
+    # A digest is due every day, or on one day of the week.
+    days_since_due_day = 0
+    days_between = 1
     if channel.digest_day is not None:
-        days_passed, days_between = (local_time.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
-    due_at = datetime.combine(local_time.date() - timedelta(days=days_passed), channel.digest, zone)
+        days_since_due_day = (local_time.weekday() - DAYS.index(channel.digest_day)) % len(DAYS)
+        days_between = len(DAYS)
+    due_at = datetime.combine(local_time.date() - timedelta(days=days_since_due_day), channel.digest, zone)
     if due_at.astimezone(UTC) > now:
         due_at = datetime.combine(due_at.date() - timedelta(days=days_between), channel.digest, zone)
     return due_at.astimezone(UTC)

@@ -36,5 +36,6 @@ def name_environments(entries: Sequence[EnvironmentEntry]) -> list[NamedEnvironm
 
 
 def _describe_change(entry: EnvironmentEntry, earlier: Sequence[EnvironmentEntry]) -> str:
+    """Return which settings changed since the last earlier environment that one of the same hosts had."""
     before = next((other for other in earlier if not set(other.hosts).isdisjoint(entry.hosts)), None)
     return describe_setting_changes(list_setting_changes(before.settings, entry.settings)) if before else ""

@@ -55,15 +55,16 @@ def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> Colu
     """Return the label of a column from the texts of its environments, at most a few of them."""
     distinct_texts = list(dict.fromkeys(texts_of_column))
     n_more = len(distinct_texts) - MAX_NAMED
-    # Instead of "1 more", which takes as much room, the last one is said.
+    # If only one more is left, it is named: "1 more" takes as much room.
     texts = distinct_texts if n_more <= 1 else [*distinct_texts[:MAX_NAMED], f"{n_more} more"]
     return ColumnLabel(", ".join(texts), names)
 
 
 def _rank_setting(name: str) -> tuple[int, str]:
-    """Return the sort key of a setting: the most informative kinds first."""
+    """Return the sort key of a setting: the most informative kinds first. Unknown kinds rank like the kernel's."""
     kind = name.partition(".")[0]
-    return (_KINDS_IN_ORDER.index(kind) if kind in _KINDS_IN_ORDER else _KINDS_IN_ORDER.index("kernel")), name
+    ranked_kind = kind if kind in _KINDS_IN_ORDER else "kernel"
+    return _KINDS_IN_ORDER.index(ranked_kind), name
 
 
 def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
@@ -79,7 +80,11 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
 
 
 def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
-    """Return the shortest texts that tell some files, or some versions of a program, apart."""
+    """Return the shortest texts that tell some files, or some versions of a program, apart; None for no value.
+
+    The functions are tried in the order of how short their texts are. Each returns an empty text for a value to which
+    it does not apply.
+    """
     for shorten in (_read_version, _read_digits, _read_day, _read_time, _read_folder):
         texts = [None if value is None else shorten(value) for value in values]
         if "" not in texts and len(set(texts)) == len(set(values)):
@@ -88,26 +93,31 @@ def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
 
 
 def _read_version(value: str) -> str:
+    """Return the last version number in the output of a program."""
     numbers = _VERSION.findall(value)
     return str(numbers[-1]) if numbers and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
 
 
 def _read_digits(value: str) -> str:
+    """Return the first digits of the hash of a library."""
     match = _LIBRARY.fullmatch(value)
     return match["digits"][:8] if match else ""
 
 
 def _read_day(value: str) -> str:
+    """Return the day of a file."""
     match = _FILE.fullmatch(value)
     return f"of {match['day']}" if match else ""
 
 
 def _read_time(value: str) -> str:
+    """Return the day and the time of a file, to the minute."""
     match = _FILE.fullmatch(value)
     return f"of {match['day']} {match['time'][:5]}" if match else ""
 
 
 def _read_folder(value: str) -> str:
+    """Return the path of a file."""
     match = _FILE.fullmatch(value)
     return f"at {_shorten_path(match['place'])}" if match else ""
 

@@ -65,30 +65,28 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     """
     if metric not in PRICED_METRICS:
         return None
-    # The cost of a fault on both sides.
+    # The cost of a fault on both sides: each by its profile, or one cost for both.
+    may_differ = _may_differ_in_huge_pages(before, after)
     uncertainty = 0.0
     if costs.before and costs.after:
-        fault_costs, source = (costs.before, costs.after), "profiles of both sides"
-        if not _may_differ_in_huge_pages(before, after):
-            mean = (costs.before + costs.after) / 2
-            fault_costs = (mean, mean)
+        source = "profiles of both sides"
+        if may_differ:
+            cost_before, cost_after = costs.before, costs.after
+            uncertainty = _COST_UNCERTAINTY * hypot(after.faults * cost_after, before.faults * cost_before)
         else:
-            uncertainty = _COST_UNCERTAINTY * hypot(after.faults * costs.after, before.faults * costs.before)
+            cost_before = cost_after = (costs.before + costs.after) / 2
     else:
+        source = "a profile of the case" if costs.after or costs.before else "the host's canary"
         cost = costs.after or costs.before or costs.host
-        if not cost or _may_differ_in_huge_pages(before, after):
+        if not cost or may_differ:
             return None
-        fault_costs, source = (
-            (cost, cost),
-            "a profile of the case" if costs.after or costs.before else "the host's canary",
-        )
+        cost_before = cost_after = cost
     # With one cost the difference of the counts is exact, however large they are.
-    seconds = float(
-        (after.faults - before.faults) * fault_costs[0]
-        if fault_costs[0] == fault_costs[1]
-        else after.faults * fault_costs[1] - before.faults * fault_costs[0]
-    )
-    uncertainty += float(spread * max(fault_costs))
+    if cost_before == cost_after:
+        seconds = float((after.faults - before.faults) * cost_before)
+    else:
+        seconds = float(after.faults * cost_after - before.faults * cost_before)
+    uncertainty += float(spread * max(cost_before, cost_after))
     # A price within its uncertainty says nothing.
     if uncertainty and abs(seconds) <= uncertainty:
         return None
@@ -98,10 +96,10 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         seconds=seconds,
         share=share,
         uncertainty=uncertainty,
-        fault_before=fault_costs[0],
-        fault_after=fault_costs[1],
+        fault_before=cost_before,
+        fault_after=cost_after,
         source=source,
-        sentence=_describe_price(seconds, share, uncertainty, fault_costs, source, varies=bool(spread)),
+        sentence=_describe_price(seconds, share, uncertainty, (cost_before, cost_after), source, varies=bool(spread)),
     )
 
 
@@ -123,15 +121,16 @@ def _describe_price(
 ) -> str:
     """Return a price in words: the CPU time with its uncertainty, its share, and the cost of a fault."""
     costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in fault_costs))
-    change, reason = format_difference(seconds, "s"), ""
+    change = format_difference(seconds, "s")
+    uncertainty_clause = ""
     if uncertainty:
         uncertainty_cause = "the count varies" if varies else "profiles of one program differ"
         change += f" ± {format_quantity(uncertainty, 's')}"
-        reason = f"; uncertain because {uncertainty_cause}"
+        uncertainty_clause = f"; uncertain because {uncertainty_cause}"
     if share is None:
         cpu_time = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:
         cpu_time = f"almost no CPU time: {change} ({format_percent(100 * share)})"
     else:
         cpu_time = f"{change} of CPU time ({format_percent(100 * share)})"
-    return f"{cpu_time}, at {costs} per fault according to {source}{reason}"
+    return f"{cpu_time}, at {costs} per fault according to {source}{uncertainty_clause}"

@@ -13,7 +13,7 @@ _MAX_SYMMETRIC_PERCENT = 199.9
 def compute_percent_change(change: Number | None, level: Number | None) -> float | None:
     """Return a change in percent of the level it starts from.
 
-    None if either is unknown, where the level is zero, or where it is so small that the quotient overflows.
+    None if either is unknown, if the level is zero, or if it is so small that the quotient overflows.
     """
     if change is None or not level:
         return None

@@ -22,8 +22,8 @@ def thin_report(report: Report) -> Report:
     Everything that levels, drifts and the numbers on pages are computed from stays.
     """
     samples = tuple(sample.model_copy(update={"perf_output": "", "processes": ()}) for sample in report.samples)
-    build = report.build and report.build.model_copy(update={"log": ""})
-    failure = report.failure and report.failure.model_copy(update={"log": ""})
+    build = None if report.build is None else report.build.model_copy(update={"log": ""})
+    failure = None if report.failure is None else report.failure.model_copy(update={"log": ""})
     return report.model_copy(update={"samples": samples, "build": build, "failure": failure})
 
 
@@ -34,7 +34,8 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
     Points that are computed from the report have the same levels, and the same drifts are detected in them.
     """
-    thinned_report, kept_readings = thin_report(report), dict(_list_reduced_readings(report))
+    thinned_report = thin_report(report)
+    kept_readings = dict(_list_reduced_readings(report))
     samples = []
     for index, sample in enumerate(thinned_report.samples):
         sample_readings = {name: reading for name, reading in sample.readings.items() if name not in kept_readings}
@@ -53,11 +54,12 @@ def _list_reduced_readings(report: Report) -> Iterator[tuple[str, list[Reading]]
         status, level, samples = compute_run_level(readings)
         remaining_samples = _select_samples(samples, level, _find_use(name, report.judging))
         if len(remaining_samples) < len(samples) and len(set(samples)) > 1:
+            # A reading with the status of the level, so that the level of what remains has this status as well.
             template_reading = next(reading for reading in readings if reading.status is status)
-            yield (
-                name,
-                [template_reading.model_copy(update={"value": value, "outlier": False}) for value in remaining_samples],
-            )
+            kept_readings = [
+                template_reading.model_copy(update={"value": value, "outlier": False}) for value in remaining_samples
+            ]
+            yield name, kept_readings
 
 
 class _Use(Enum):
@@ -85,11 +87,18 @@ def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) 
 def thin_profile(profile: Profile) -> Profile:
     """Return a profile with its heaviest stacks; the others are merged into one, so that every sum stays the same."""
     frames = (*profile.frames, _MERGED_STACKS_FRAME)
-    thinned = {
-        name: _keep_heaviest_stacks(stacks, len(profile.frames))
-        for name in ("faults", "on_cpu", "off_cpu")
-        if (stacks := getattr(profile, name)) is not None
+    merged_frame = len(profile.frames)
+    stack_profiles: dict[str, StackProfile | None] = {
+        "faults": profile.faults,
+        "on_cpu": profile.on_cpu,
+        "off_cpu": profile.off_cpu,
     }
+    thinned = {
+        name: _keep_heaviest_stacks(stacks, merged_frame)
+        for name, stacks in stack_profiles.items()
+        if stacks is not None
+    }
+    # Drop the frames that no remaining stack has.
     used_frames = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
     new_indices = {old_index: new_index for new_index, old_index in enumerate(used_frames)}
     renumbered = {name: _renumber_frames(stacks, new_indices) for name, stacks in thinned.items()}
@@ -97,9 +106,10 @@ def thin_profile(profile: Profile) -> Profile:
 
 
 def _keep_heaviest_stacks(profile: StackProfile, merged_frame: int) -> StackProfile:
-    """Return a stack profile with its heaviest stacks; the others are merged into one."""
+    """Return a stack profile with its heaviest stacks; the others are merged into one, with the frame of this index."""
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    kept_stacks, merged_stacks = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
+    kept_stacks = by_weight[:_MAX_STACKS]
+    merged_stacks = by_weight[_MAX_STACKS:]
     if merged_stacks:
         kept_stacks.append(Stack(frames=(merged_frame,), weight=sum(stack.weight for stack in merged_stacks)))
     return profile.model_copy(update={"stacks": tuple(kept_stacks)})

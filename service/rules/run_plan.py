@@ -93,13 +93,10 @@ def make_plan(
         n_stored += len(revisions) - len(missing_revisions)
         requested_revisions = [(revision, Reason.MISSING) for revision in missing_revisions]
         # The anchor, cross-measurements, and a rerun.
-        anchor = (
-            _choose_anchor(missing_revisions[0], runs, settled_revisions, request.environment.hash, positions)
-            if missing_revisions
-            else None
-        )
-        if anchor is not None:
-            requested_revisions.append((anchor, Reason.ANCHOR))
+        if missing_revisions:
+            anchor = _choose_anchor(missing_revisions[0], runs, settled_revisions, request.environment.hash, positions)
+            if anchor is not None:
+                requested_revisions.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
         requested_revisions += _choose_cross_measured(order, runs, settled_revisions, requested_revisions, positions)
         requested_revisions += _choose_rerun(order, runs, request.environment.hash, missing_revisions, positions)
@@ -151,6 +148,7 @@ def _choose_anchor(
     failed in this environment cannot be the anchor. A missing revision that was measured elsewhere is its own anchor.
     """
     end = positions[first_missing]
+    # Of a revision that was measured here and elsewhere, the run here sorts last.
     nearest_run = max(
         (
             (positions[run.revision], run.environment == environment, run.revision)
@@ -172,7 +170,7 @@ _Ordered = Sequence[tuple[str, Reason]]
 
 def _choose_cross_measured(
     order: Orders,
-    runs: Iterable[StoredRun],
+    runs: Sequence[StoredRun],
     settled_revisions: set[str],
     requested_runs: _Ordered,
     positions: Mapping[str, int],
@@ -184,7 +182,7 @@ def _choose_cross_measured(
     """
     revisions = set(order.cross_measured_revisions)
     missing_positions = [positions[revision] for revision, reason in requested_runs if reason is Reason.MISSING]
-    if missing_positions and not any(True for _ in runs):
+    if missing_positions and not runs:
         earlier_revisions = [
             revision for revision in order.measured_elsewhere if positions[revision] < min(missing_positions)
         ]
@@ -263,6 +261,7 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
 
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:
+    """Return why a plan has runs besides those of missing revisions; empty if it has none."""
     reasons = {run.reason for run in planned}
     return " ".join(text for reason, text in _REASON_NOTES.items() if reason in reasons)
 

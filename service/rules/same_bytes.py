@@ -39,6 +39,8 @@ class ProgramBytes(NamedTuple):
 
 
 UNKNOWN = ProgramBytes()
+_MAX_NAME_CHARACTERS = 200
+"""The length to which the names of settings that stand for files are cut: paths can be longer."""
 
 
 def read_program_bytes(report: Report) -> ProgramBytes:
@@ -53,7 +55,9 @@ def read_program_bytes(report: Report) -> ProgramBytes:
 def list_system_file_settings(report: Report) -> dict[str, str]:
     """Return the files that a program mapped from outside of its build, as settings: the digest of each by its name."""
     mapped = report.files.mapped if report.files else ()
-    return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.in_build}
+    return {
+        f"file.{file.path}"[:_MAX_NAME_CHARACTERS]: file.digest or "not known" for file in mapped if not file.in_build
+    }
 
 
 def list_upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:

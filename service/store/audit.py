@@ -20,6 +20,9 @@ from service.store.models import AuditRow
 
 _UNPRINTABLE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _MAX_DETAIL_CHARACTERS = 4000
+"""The length to which a text among the details is cut."""
+_MAX_AUTHOR_CHARACTERS, _MAX_ADDRESS_CHARACTERS, _MAX_TARGET_CHARACTERS = 140, 64, 200
+"""The widths of these columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +55,18 @@ def record_entry(
     session.add(
         AuditRow(
             at=now,
-            author=_clean_text(actor.name, 140),
+            author=_clean_text(actor.name, _MAX_AUTHOR_CHARACTERS),
             token_id=actor.token_id,
-            address=actor.address[:64],
+            address=actor.address[:_MAX_ADDRESS_CHARACTERS],
             action=action.value,
-            target=_clean_text(target, 200),
+            target=_clean_text(target, _MAX_TARGET_CHARACTERS),
             detail=_clean_detail(detail or {}),
         )
     )
 
 
 def list_page(session: Session, action: AuditAction | None, limit: int, offset: int = 0) -> AuditLog:
-    """Return a page of entries, the newest first."""
+    """Return a page of entries, of all actions (None) or one, the newest first."""
     query = select(AuditRow)
     if action is not None:
         query = query.where(AuditRow.action == action.value)
@@ -84,6 +87,7 @@ def _build_view(row: AuditRow) -> AuditEntry:
 
 
 def _clean_text(text: str, max_characters: int) -> str:
+    """Return a text without tokens and unprintable characters, cut to a length."""
     return _UNPRINTABLE_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:max_characters]
 
 

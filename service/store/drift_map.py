@@ -20,10 +20,14 @@ from service.store.models import Case, DecisionRow, Event, EventDriftRow, Revisi
 _WHOLE_SUITE_ROW = "all cases together"
 """The row of a shift that no single case shows."""
 _IDS_PER_QUERY = 500
+"""Ids that a query names: SQLite accepts a limited number of parameters."""
 _MAX_CONFIG_EVENTS = 200
+"""The most events of changes of settings for which there is room."""
 _IS_SHOWN = (
-    *(Event.still_detected.is_(True), Event.merged_into.is_(None)),
-    *(Event.below_floor.is_(False), Event.state != State.FALSE_ALARM),
+    Event.still_detected.is_(True),
+    Event.merged_into.is_(None),
+    Event.below_floor.is_(False),
+    Event.state != State.FALSE_ALARM,
 )
 """Conditions of the events on the map. Unlike lists, the map shows closed events too, because they moved levels."""
 _EVENTS = select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id)
@@ -88,15 +92,21 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         for series_id, metric, subject, workload, case, key in session.connection().execute(series_query).all()
     }
     events_query = select(Event.id, Event.importance, Subject.name).join(Subject, Event.subject_id == Subject.id)
+    # Of each event its importance, and what stands for a series if the drift is a shift of the whole suite.
     events = {
         event_id: (importance, ((subject, "", _WHOLE_SUITE_ROW), "", ""))
         for event_id, importance, subject in session.connection().execute(events_query.where(*_IS_SHOWN)).all()
     }
     drifts_query = select(
-        *(EventDriftRow.series_id, EventDriftRow.last_revision_id, EventDriftRow.event_id),
-        *(cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)),
-        # As they are stored: SQLAlchemy's conversion of three columns takes a third of the time.
-        *(type_coerce(flag, Integer) for flag in (EventDriftRow.worse, EventDriftRow.unsure, EventDriftRow.returned)),
+        EventDriftRow.series_id,
+        EventDriftRow.last_revision_id,
+        EventDriftRow.event_id,
+        cast(EventDriftRow.before, Float),
+        cast(EventDriftRow.after, Float),
+        # Flags as they are stored: SQLAlchemy's conversion of three columns takes a third of the time.
+        type_coerce(EventDriftRow.worse, Integer),
+        type_coerce(EventDriftRow.unsure, Integer),
+        type_coerce(EventDriftRow.returned, Integer),
     ).where(*conditions)
     rows = session.connection().execute(drifts_query).all()
     column_of = _map_columns(session, columns, {row[1] for row in rows})
@@ -110,7 +120,8 @@ def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) 
         # The levels of a shift of a whole suite count from zero.
         move = 0.0 if series_id is None else compute_move(before, after)
         weight = move * SUSPECTED_WEIGHT if is_unsure else move
-        is_certain, column = not is_unsure, column_of[commit_id]
+        is_certain = not is_unsure
+        column = column_of[commit_id]
         drifts.append(
             MapDrift(  # by position: with names it takes twice as long
                 map_row, key, column, metric, before, after, move, weight, bool(is_worse), is_certain,
@@ -149,6 +160,7 @@ def list_config_events(session: Session, subject_id: int | None) -> list[MapEven
 
 
 def _select_important(subject_id: int | None) -> Select[Event, str]:
+    """Return the query for the shown events of a subject, or of all (None), the most important first."""
     query = _EVENTS.where(*_IS_SHOWN)
     if subject_id is not None:
         query = query.where(Event.subject_id == subject_id)

@@ -11,6 +11,7 @@ from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, EnvironmentCount, Host, Run
 
 _MAX_LISTED = 200
+"""The most environments of a list, the newest ones."""
 
 
 def list_environments(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
@@ -21,8 +22,9 @@ def list_environments(session: Session, host: str | None = None) -> list[Environ
         on_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
         query = query.where(Environment.id.in_(on_host))
     rows = session.scalars(query.order_by(Environment.id.desc()).limit(_MAX_LISTED)).all()
-    entries = [entry for row in rows if (entry := _build_entry(session, row)) is not None]
-    return sorted(entries, key=lambda entry: entry.last_seen, reverse=True)
+    entries = [_build_entry(session, row) for row in rows]
+    seen_entries = [entry for entry in entries if entry is not None]
+    return sorted(seen_entries, key=lambda entry: entry.last_seen, reverse=True)
 
 
 def find_environment(session: Session, prefix: str) -> EnvironmentEntry | None:
@@ -54,10 +56,8 @@ def find_environment_before(session: Session, environment: EnvironmentEntry) -> 
 def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
     """Return an environment with its hosts and when it was seen; None if it has no runs."""
     is_in_environment = Run.environment_id == row.id
-    first_seen, last_seen = (
-        session.scalar(select(func.min(Run.started_at)).where(is_in_environment)),
-        session.scalar(select(func.max(Run.started_at)).where(is_in_environment)),
-    )
+    first_seen = session.scalar(select(func.min(Run.started_at)).where(is_in_environment))
+    last_seen = session.scalar(select(func.max(Run.started_at)).where(is_in_environment))
     if first_seen is None or last_seen is None:
         return None
     counts = (

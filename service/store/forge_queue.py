@@ -21,6 +21,9 @@ from service.store.models import ForgeDelivery, ForgeGate, ForgePull
 LEASE = timedelta(minutes=3)
 """How long a taken row belongs to its worker: longer than any work takes, as each call of GitHub times out."""
 _HEADS_PER_QUERY = 500
+"""Commits that a query names: SQLite accepts a limited number of parameters."""
+_MAX_AUTHOR_CHARACTERS = 100
+"""The width of the column of authors."""
 WITH_PULL = joinedload(ForgeGate.pull)
 """Loads the pull request of a gate together with the gate."""
 
@@ -65,12 +68,13 @@ def take_gate(session: Session, now: datetime) -> ForgeGate | None:
 
 
 def find_next_due(session: Session) -> datetime | None:
-    """Return when the next row falls due."""
+    """Return when the next row falls due; None if no row waits."""
     delivery = session.scalar(select(func.min(ForgeDelivery.due_at)))
     gates = session.execute(
         select(ForgeGate.due_at, ForgePull.busy_until).join(ForgeGate.pull).where(ForgeGate.due_at.is_not(None))
     )
     times = [delivery] if delivery else []
+    # A gate waits until no worker is busy with its pull request.
     times += [max(due, busy or due) for due, busy in gates if due]
     return min(times, default=None)
 
@@ -79,6 +83,7 @@ def postpone_all_of_forge(session: Session, time: datetime, forge: ForgeKind) ->
     """Postpone all rows of a forge that limits the rate until a time."""
 
     def belongs_to_forge(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+        """Return the condition that a name is one of the forge: those of other forges than GitHub begin with theirs."""
         return not_(name.contains(":")) if forge is ForgeKind.GITHUB else name.startswith(f"{forge}:")
 
     pulls = select(ForgePull.id).where(belongs_to_forge(ForgePull.repository))
@@ -127,14 +132,17 @@ def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any],
     document = zlib.compress(report.model_dump_json().encode())
     if gate.measured_at is not None and (gate.measured_at > finished_at or gate.document == document):
         return
-    gate.document, gate.measured_at, gate.baselines = document, finished_at, baselines
+    gate.document = document
+    gate.measured_at = finished_at
+    gate.baselines = baselines
     schedule_publication(gate, now)
 
 
 def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
     """Accept the change of a head, and publish that."""
     if (gate.accepted_by, gate.accepted_reason) != (author, reason):
-        gate.accepted_by, gate.accepted_reason = author[:100], reason
+        gate.accepted_by = author[:_MAX_AUTHOR_CHARACTERS]
+        gate.accepted_reason = reason
         schedule_publication(gate, now)
 
 
@@ -142,17 +150,20 @@ def accept_merge_queue_commit(session: Session, gate: ForgeGate) -> None:
     """Accept a commit of a merge queue if the newest head of its pull request is accepted: it has the same change."""
     query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
     for gate_of_pull in session.scalars(query.order_by(ForgeGate.id.desc())):
-        if gate_of_pull.document is None or not read_report(gate_of_pull).merge_group:
-            if gate_of_pull.accepted_by and not gate.accepted_by:
-                gate.accepted_by, gate.accepted_reason = gate_of_pull.accepted_by, gate_of_pull.accepted_reason
-            return
+        if gate_of_pull.document is not None and read_report(gate_of_pull).merge_group:
+            continue  # another commit of the merge queue, not a head
+        if gate_of_pull.accepted_by and not gate.accepted_by:
+            gate.accepted_by = gate_of_pull.accepted_by
+            gate.accepted_reason = gate_of_pull.accepted_reason
+        return
 
 
 def schedule_publication(gate: ForgeGate, now: datetime) -> None:
     """Make a gate due for publication, if it has a report."""
     if gate.document is not None:
         gate.wanted += 1
-        gate.attempts, gate.error = 0, None
+        gate.attempts = 0
+        gate.error = None
         gate.due_at = max(gate.due_at or now, now)
 
 

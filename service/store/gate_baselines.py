@@ -21,19 +21,26 @@ Baselines = dict[tuple[int, str], Baseline]
 
 def find_baselines(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
     """Return the baselines of metrics of a report's cases, in the environment of the head."""
-    baselines = {key: _find_baseline(session, report.cases[key[0]].head, key[1]) for key in metrics}
-    return {key: baseline for key, baseline in baselines.items() if baseline is not None}
+    baselines: Baselines = {}
+    for index, metric in metrics:
+        baseline = _find_baseline(session, report.cases[index].head, metric)
+        if baseline is not None:
+            baselines[index, metric] = baseline
+    return baselines
 
 
 def pack_baselines(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, Any]:
-    """Return baselines as a JSON object."""
+    """Return baselines as a JSON object, with keys such as ``0 minor-faults``."""
     return {f"{index} {metric}": [baseline.level, baseline.commit] for (index, metric), baseline in baselines.items()}
 
 
 def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
-    """Read baselines from a JSON object."""
-    keys = {key: key.split(" ", 1) for key in packed or {}}
-    return {(int(index), metric): Baseline(*(packed or {})[key]) for key, (index, metric) in keys.items()}
+    """Read baselines from a JSON object, as :func:`pack_baselines` writes it; from None, none."""
+    baselines: Baselines = {}
+    for key, (level, commit) in (packed or {}).items():
+        index, _, metric = key.partition(" ")
+        baselines[int(index), metric] = Baseline(level, commit)
+    return baselines
 
 
 def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:

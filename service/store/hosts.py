@@ -31,16 +31,17 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
         .where(bulk.is_among(session, Run.number, newest_runs))
         .order_by(Host.name)
     ).all()
-    last_seen, n_runs = _map_last_seen(session, hosts), _count_runs(session, [row[0] for row in rows])
+    last_seen = _map_last_seen(session, hosts)
+    n_runs = _count_runs(session, [row[0] for row in rows])
     entries = []
-    for host, name_, run, outcome, quarantine, environment, document in rows:
+    for host_id, host_name, run, outcome, quarantine, environment, document in rows:
         report = unpack_report(document)
         entries.append(
             HostEntry(
-                name=name_,
+                name=host_name,
                 labels=list(report.host.labels),
-                runs=n_runs[host],
-                last_seen=last_seen[host],
+                runs=n_runs[host_id],
+                last_seen=last_seen[host_id],
                 last_run=run,
                 outcome=outcome,
                 environment=environment,
@@ -60,6 +61,7 @@ def _map_last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, da
 
 
 def _count_runs(session: Session, hosts: Sequence[int]) -> dict[int, int]:
+    """Return the number of runs of each host, by the host's id."""
     runs_of_host = select(EnvironmentCount.host_id, func.sum(EnvironmentCount.runs)).group_by(EnvironmentCount.host_id)
     return dict(session.execute(runs_of_host.where(EnvironmentCount.host_id.in_(hosts))).all())
 

@@ -26,6 +26,8 @@ from service.rules.jobs.states import Action
 from service.store.models import Job
 
 OPEN = tuple(state for state in State if state.open)
+_MAX_NAME_CHARACTERS = 100
+"""The width of the column of requesters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
     tuple
         The job, and whether it is new.
     """
-    question, backend = job_order.question, job_order.backend
+    question = job_order.question
+    backend = job_order.backend
     assert question is not None
     assert backend is not None
     # An open job with the same question.
@@ -88,7 +91,7 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
         state=State.QUEUED,
         backend=backend,
         github=github,
-        asked_by=requester.name[:100],
+        asked_by=requester.name[:_MAX_NAME_CHARACTERS],
         asked_in=requester.where,
         thread=requester.thread,
         created_at=now,
@@ -198,13 +201,18 @@ def find_github_repository(session: Session, subject: str) -> str | None:
 
 
 def record_failed_start(row: Job, reason: str, retry_at: datetime | None, now: datetime) -> None:
-    """Queue a job that could not be started until ``retry_at``; fail it where that is None."""
+    """Queue a job that could not be started, to be tried again at ``retry_at``; fail it if that is None.
+
+    Such a start does not count as an attempt.
+    """
     row.sentence = reason
     if retry_at is None:
         move_to_next_state(row, Action.FAIL, SERVICE, reason, now)
     else:
         move_to_next_state(row, Action.AGAIN, SERVICE, reason, now)
-        row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, retry_at
+        row.attempts -= 1
+        row.fruitless -= 1
+        row.due_at = retry_at
 
 
 def _log_state(row: Job, by: str, sentence: str, now: datetime) -> None:

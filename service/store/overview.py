@@ -62,8 +62,12 @@ _SIZE = case(
 _RANK = func.row_number().over(
     partition_by=EventDriftRow.event_id,
     order_by=(
-        *(EventDriftRow.returned, EventDriftRow.unsure, EventDriftRow.worse.desc()),
-        *(_SIZE.desc(), Case.name, EventDriftRow.drift_id),
+        EventDriftRow.returned,
+        EventDriftRow.unsure,
+        EventDriftRow.worse.desc(),
+        _SIZE.desc(),
+        Case.name,
+        EventDriftRow.drift_id,
     ),
 )
 _RANKED_DRIFTS = (
@@ -88,12 +92,14 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
     another run, then regressions before improvements, then the largest change in percent of the level before. Drifts
     with which an event came back are last.
     """
-    rows = session.execute(_LEADING_DRIFTS, {"events": event_ids, "limit": limit}).all() if event_ids else []
+    if not event_ids:
+        return {}
+    rows = session.execute(_LEADING_DRIFTS, {"events": event_ids, "limit": limit}).all()
     # A shift of a whole suite belongs to no series, so it has no document among the drifts of series.
     suite_shift_ids = [drift_id for _, drift_id, document in rows if document is None]
-    suite_drifts = (
-        {drift.id: drift for drift in event_drifts.read_drifts(session, suite_shift_ids)} if suite_shift_ids else {}
-    )
+    suite_drifts: dict[str, DriftView] = {}
+    if suite_shift_ids:
+        suite_drifts = {drift.id: drift for drift in event_drifts.read_drifts(session, suite_shift_ids)}
     leading_drifts: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
     for event_id, drift_id, document in rows:
         drift = suite_drifts.get(drift_id) if document is None else DriftView.model_validate(document)
@@ -103,24 +109,30 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
 
 
 def read_activity(session: Session, since: datetime) -> list[Activity]:
-    """Return the number of runs of each host since a time, with the newest of them."""
+    """Return the number of runs of each host since a time, with the newest of them; at most ``_MAX_COUNTED`` in all."""
     # In its own subquery: else SQLite walks the index that is sorted by host, past all runs.
     recent_runs = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
     counts = session.execute(
         select(recent_runs.c.host_id, func.count(), func.max(recent_runs.c.number)).group_by(recent_runs.c.host_id)
     ).all()
-    numbers = {number: count for _, count, number in counts}
+    count_by_newest_run = {number: count for _, count, number in counts}
     rows = session.execute(
         select(Run.number, Run.id, Host.name, Case.name, Revision.commit, Revision.title, Run.finished_at)
         .join(Run.host)
         .join(Run.case)
         .join(Run.revision)
-        .where(Run.number.in_(numbers))
+        .where(Run.number.in_(count_by_newest_run))
         .order_by(Run.finished_at.desc())
     )
     return [
         Activity(
-            host=host, runs=numbers[number], run_id=run_id, case=case, revision=commit, title=title, finished_at=at
+            host=host,
+            runs=count_by_newest_run[number],
+            run_id=run_id,
+            case=case,
+            revision=commit,
+            title=title,
+            finished_at=at,
         )
         for number, run_id, host, case, commit, title, at in rows
     ]

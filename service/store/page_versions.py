@@ -16,11 +16,12 @@ _MAX_OPEN_RUN_NUMBERS = 10_000
 def read_global_token(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
     newest_number = session.scalar(select(func.max(Run.number))) or 0
-    # Writers of different subjects end in any order: a run can appear after one with a higher number.
-    n_later = session.scalar(select(func.count()).where(Run.number > newest_number - _MAX_OPEN_RUN_NUMBERS)) or 0
+    # Writers of different subjects end in any order: a run can appear after one with a higher number. So the newest
+    # runs are counted as well.
+    n_newest = session.scalar(select(func.count()).where(Run.number > newest_number - _MAX_OPEN_RUN_NUMBERS)) or 0
     drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
     decisions = session.scalar(select(func.max(DecisionRow.id))) or 0
-    return f"{newest_number}.{n_later}.{drifts}.{decisions}"
+    return f"{newest_number}.{n_newest}.{drifts}.{decisions}"
 
 
 def read_jobs_token(session: Session) -> str:

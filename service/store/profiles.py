@@ -57,7 +57,7 @@ class ProfileFilter:
 
     def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions."""
-        is_of_commit = named_commits.match_commit(self.revision or "")
+        is_of_commit = named_commits.match_commit(self.revision or "")  # not used without a revision
         filters = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
             (StoredProfile.case_id, select(Case.id).where(Case.name == self.case), self.case),
@@ -94,7 +94,8 @@ def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreR
     if digest is not None:
         return StoreResult.KNOWN if digest == prepared_profile.digest else StoreResult.CONFLICTING
     subject_id = shared_rows.ensure_subjects(session, [profile.subject])[profile.subject]
-    key, environment = shared_rows.make_case_key(profile.case), profile.environment.hash
+    key = shared_rows.make_case_key(profile.case)
+    environment = profile.environment.hash
     shared_ids = shared_rows.ensure_shared_rows(
         session, [profile.host.name], {key: profile.case}, {environment: profile.environment}
     )
@@ -219,24 +220,25 @@ def count_old(
         The times before which they were recorded; None for none.
     """
     with database.reading() as session:
-        n_deleted, freed_bytes = (
-            session.execute(_select_sizes(*_select_older(delete_before, subjects))).one() if delete_before else (0, 0)
-        )
-        n_thinned = 0
+        n_deleted = n_thinned = freed_bytes = 0
+        if delete_before:
+            n_deleted, freed_bytes = session.execute(_select_sizes(*_select_older(delete_before, subjects))).one()
         if thin_before:
-            conditions = (*_select_older(thin_before, subjects), StoredProfile.thinned.is_(False))
-            n_thinned, _ = session.execute(
-                _select_sizes(*conditions, *([StoredProfile.started_at >= delete_before] if delete_before else []))
-            ).one()
+            conditions = [*_select_older(thin_before, subjects), StoredProfile.thinned.is_(False)]
+            if delete_before:
+                conditions.append(StoredProfile.started_at >= delete_before)  # the older ones are deleted
+            n_thinned, _ = session.execute(_select_sizes(*conditions)).one()
     return n_thinned, n_deleted, freed_bytes
 
 
 def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for the profiles from before a time, of some subjects or, if there are none, of all."""
     of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
     return (StoredProfile.started_at < before, *([of_subjects] if subjects else []))
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """Return the query for the number of profiles that meet conditions, and their size in bytes."""
     size = func.length(StoredProfile.document) + func.length(StoredProfile.summary)
     return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 
@@ -246,6 +248,7 @@ def _encode_profile(profile: Profile) -> bytes:
 
 
 def _compress_profile(text: bytes) -> bytes:
+    """Compress a profile without the time, so that the same profile gives the same bytes."""
     return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 

@@ -53,6 +53,7 @@ def read_figures(session: Session) -> Figures:
     closed = select(Event.id).where(Event.state.in_(CLOSED))
 
     def count(condition: ColumnElement[bool]) -> int:
+        """Return how many rows of the condition's table satisfy it."""
         return session.scalar(select(func.count()).where(condition)) or 0
 
     return Figures(

@@ -14,6 +14,7 @@ from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Subject
 
 _KEYS_PER_QUERY = 500
+"""Keys that a query names: SQLite accepts a limited number of parameters."""
 
 
 def make_case_key(case: contract.Case) -> str:
@@ -77,7 +78,15 @@ def _ensure_ids(
     identity: InstrumentedAttribute[int],
     rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, int]:
-    """Return the ids of rows by their keys; insert the missing rows first."""
+    """Return the ids of rows by their keys; insert the missing rows first.
+
+    Parameters
+    ----------
+    key, identity
+        The columns of the key and of the id.
+    rows
+        The values of each row, by its key.
+    """
     ids = _find_ids(session, key, identity, rows)
     # By key: every writer adds the same rows in the same order.
     missing_rows = [rows[name] for name in sorted(rows) if name not in ids]

@@ -14,6 +14,8 @@ from service.store.runs import compared_runs
 
 MAX_RESULTS = 20
 """The largest number of results of a kind."""
+_MAX_SHOWN_SETTINGS = 3
+"""The largest number of matching settings that the result for an environment shows."""
 
 Result = tuple[str, str, str, str]
 """Kind, key, title and details."""
@@ -24,7 +26,7 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
     words = text.split()
     if not words:
         return
-    if len(words) == 1:
+    if len(words) == 1:  # only a single word can be the id of a run
         yield from (
             ("run", side.key, side.title, side.subject or "")
             for side in compared_runs.find_sides(session, f"run:{text}")
@@ -33,9 +35,8 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
     yield from (
         ("revision", entry.commit, entry.title, _describe_named_commit(text.strip(), entry)) for entry in commits
     )
-    for name in session.scalars(
-        select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
-    ):
+    hosts = select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
+    for name in session.scalars(hosts):
         yield "host", name, name, ""
     cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
     for case in session.scalars(cases):
@@ -75,13 +76,14 @@ def _search_environments(session: Session, words: list[str]) -> Iterator[Result]
         for word in words
     ]
     for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(MAX_RESULTS)):
-        settings_shown = [
+        matching_settings = [
             f"{name} = {value}"
             for name, value in sorted(row.settings.items())
             if any(word.lower() in f"{name} {value}".lower() for word in words)
         ]
-        yield "environment", row.hash, row.hash, "; ".join(settings_shown[:3])
+        yield "environment", row.hash, row.hash, "; ".join(matching_settings[:_MAX_SHOWN_SETTINGS])
 
 
 def _contains_all(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:
+    """Return the conditions that a column contains each of some words, in upper or lower case."""
     return [column.icontains(word, autoescape=True) for word in words]

@@ -18,6 +18,7 @@ from service.store.models import ActionsToken, FailedSignIn, Token, VisitRow
 
 MAX_NAME_CHARACTERS = 100
 _LIMITS = ("hosts", "subjects", "repositories")
+"""The names of the limits, as fields of :class:`TokenLimits` and as columns of a token."""
 
 
 class WrongTokenError(ValueError):
@@ -42,7 +43,8 @@ def issue_token(
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise WrongTokenError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
-    if objection := limits.explain_objection(scopes):
+    objection = limits.explain_objection(scopes)
+    if objection:
         raise WrongTokenError("limits", objection)
     presented_token = generate_token()
     add_token(
@@ -61,14 +63,16 @@ def issue_token(
 
 
 def list_limits(limits: TokenLimits) -> dict[str, list[str] | None]:
-    """Return the columns of a token's limits."""
-    return {name: None if (values := getattr(limits, name)) is None else list(values) for name in _LIMITS}
+    """Return the columns of a token's limits; None is no limit."""
+    patterns_of_limit = {name: getattr(limits, name) for name in _LIMITS}
+    return {name: None if patterns is None else list(patterns) for name, patterns in patterns_of_limit.items()}
 
 
 def build_limits(token: Token) -> TokenLimits:
     """Return the limits of a token."""
+    patterns_of_limit = {name: getattr(token, name) for name in _LIMITS}
     return TokenLimits(
-        **{name: None if (values := getattr(token, name)) is None else tuple(values) for name in _LIMITS}
+        **{name: None if patterns is None else tuple(patterns) for name, patterns in patterns_of_limit.items()}
     )
 
 

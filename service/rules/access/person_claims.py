@@ -43,7 +43,7 @@ def admit_person(
     group_claims
         The claims that name groups.
     group_scopes
-        The scopes of each group.
+        Groups, each with its scopes.
     domains
         The domains of which a person needs a verified e-mail address; empty if none is needed.
 
@@ -66,14 +66,17 @@ def admit_person(
 
 
 def _list_groups(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """Return the groups that a claim names: a list, or a single one."""
+    """Return the groups that a claim names: a list, or a single one. The claim ``email`` has to be verified."""
     value = _find_verified_email(claims) if claim == "email" else claims.get(claim)
     values = value if isinstance(value, list) else [value]
     return [group for group in values if isinstance(group, str) and group]
 
 
 def _find_name(claims: Mapping[str, Any]) -> str:
-    """Return the name of a person: the verified e-mail address, or else what identifies the person at the provider."""
+    """Return the name of a person: the verified e-mail address, or else what identifies the person at the provider.
+
+    If none of these is a printable text, the name is "somebody".
+    """
     names = (_find_verified_email(claims), *(claims.get(claim) for claim in _NAME_CLAIMS))
     printable = (_keep_printable(name) for name in names if isinstance(name, str))
     return next((name for name in printable if name), "somebody")

@@ -21,17 +21,25 @@ def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: 
     ----------
     failures
         When attempts failed.
+    max_failures
+        How many failures within the window are allowed before attempts have to wait.
     """
     recent_failures = sorted(failed_at for failed_at in failures if failed_at > now - WINDOW)
     if len(recent_failures) < max_failures:
         return 0
-    return max(1, round((recent_failures[len(recent_failures) - max_failures] + WINDOW - now).total_seconds()))
+    # Once this failure no longer counts, fewer than max_failures do.
+    last_to_expire = recent_failures[len(recent_failures) - max_failures]
+    return max(1, round((last_to_expire + WINDOW - now).total_seconds()))
 
 
 def normalise_address(address: str) -> str:
-    """Return the part of an address that identifies a host: of IPv6 the network of 64 bits."""
+    """Return the part of an address that identifies a host: of IPv6, the network, which is its first 64 bits.
+
+    All texts that are not addresses count as one host, "unknown".
+    """
+    address_without_interface = address.partition("%")[0]
     try:
-        ip_address = ipaddress.ip_address(address.partition("%")[0])
+        ip_address = ipaddress.ip_address(address_without_interface)
     except ValueError:
         return "unknown"
     if isinstance(ip_address, ipaddress.IPv6Address):

@@ -33,7 +33,11 @@ class TokenLimits:
     repositories: Patterns | None = None
 
     def includes(self, repository: str) -> bool:
-        """Return whether the token may publish about a repository: one with any limit names its repositories."""
+        """Return whether the token may publish about a repository.
+
+        A token without any limit may publish about all of them. A token with any other limit, such as on its hosts, may
+        publish only about the repositories that it names.
+        """
         return self == NO_LIMITS or (
             self.repositories is not None and matches_any_pattern(repository, self.repositories)
         )
@@ -61,7 +65,10 @@ NO_LIMITS = TokenLimits()
 
 
 def matches_any_pattern(name: str, patterns: Patterns | None) -> bool:
-    """Whether a name matches one of the patterns. Upper and lower case are the same, as for GitHub."""
+    """Return whether a name matches one of the patterns; None as the patterns is no limit, which matches every name.
+
+    Upper and lower case are the same, as for GitHub.
+    """
     return patterns is None or any(
         re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
     )
@@ -76,9 +83,12 @@ def compute_job_limits(repository: str, assignments: Iterable[tuple[str, str]], 
     Parameters
     ----------
     assignments
-        Repositories, with patterns of subjects.
+        Repositories, each with a pattern of the subjects that the settings assign to it.
+    hosts
+        The hosts under whose names jobs may report; None for all.
     """
-    short_name, assignments = repository.partition("/")[2], tuple(assignments)
+    short_name = repository.partition("/")[2]
+    assignments = tuple(assignments)
     is_assigned_elsewhere = any(
         matches_any_pattern(short_name, (pattern,)) for name, pattern in assignments if name != repository
     )
@@ -89,7 +99,7 @@ def compute_job_limits(repository: str, assignments: Iterable[tuple[str, str]], 
 
 
 def may_own_subject(repository: str, subject: str, assigned_subjects: Patterns | None) -> bool:
-    """Whether a subject without an owner may become a repository's when its job reports about it.
+    """Return whether a subject without an owner may become that of a repository whose job reports about it.
 
     Parameters
     ----------

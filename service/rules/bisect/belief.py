@@ -24,6 +24,10 @@ MIN_PROBABILITY = 1e-9
 
 MIN_WAVE_SHARE = 1e-9
 """A wave of which the groups and the earlier waves leave less than this, relative to its square sum, is none."""
+_MIN_SQUARE_SUM = 1e-9
+"""A regressor whose square sum within the groups is not larger is constant there: rounding leaves that much of zero."""
+_SMALLEST_DIVISOR = 1e-300
+"""Replaces a variance of zero, so that divisions by it and logarithms of it are defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +134,15 @@ class Belief:
             probabilities * square_step,
             probabilities * (level_variances[1] - level_variances[0]),
         ]
+        first_group_column = len(moments)
         sums = after @ np.stack([*moments, *(weighted_step * before)]).T
         mean = (before @ probabilities + self.no_step_probability * self.no_step_levels)[groups] + sums[:, 0]
         square = (before**2 @ probabilities + self.no_step_probability * self.no_step_levels**2)[groups] + sums[:, 1]
         # Variance of the expected levels among the hypotheses, and of a measurement around them.
-        level_variance = np.clip(square + 2 * sums[np.arange(len(groups)), 3 + groups] - mean**2, 0, None)
-        measurement_variance = self.noise_variance * (1 + sums[:, 2] + level_variances[0] @ probabilities) + 1e-300
+        step_products = sums[np.arange(len(groups)), first_group_column + groups]
+        level_variance = np.clip(square + 2 * step_products - mean**2, 0, None)
+        relative_variance = 1 + sums[:, 2] + level_variances[0] @ probabilities
+        measurement_variance = self.noise_variance * relative_variance + _SMALLEST_DIVISOR
         return int(np.argmax(success_probability * np.log1p(level_variance / measurement_variance)))
 
 
@@ -238,14 +245,19 @@ def compute_beliefs(
     # Logarithm of the Bayes factor of each hypothesis, with a normal prior for the step, or with its known size.
     k = STEP_PRIOR_SIGMA**2 * xx
     shrinkage = k / (1 + k)
-    fit = np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > 1e-9) & (yy > 0)).clip(0, 1) * shrinkage
+    fit = (
+        np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > _MIN_SQUARE_SUM) & (yy > 0)).clip(0, 1) * shrinkage
+    )
     log_factor = -0.5 * np.log1p(k) - degrees_of_freedom / 2 * np.log1p(-fit)
     if step_size is not None:
+        # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing. So the
+        # relative change of the squares is kept above −1, by more than rounding errors.
         log_factor_up, log_factor_down = (
-            # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing.
             -degrees_of_freedom
             / 2
-            * np.log1p(((step_size**2 * xx - sign * 2 * step_size * xy) / np.maximum(yy, 1e-300)).clip(-1 + 1e-12))
+            * np.log1p(
+                ((step_size**2 * xx - sign * 2 * step_size * xy) / np.maximum(yy, _SMALLEST_DIVISOR)).clip(-1 + 1e-12)
+            )
             for sign in (1, -1)
         )
         log_factor = np.logaddexp(log_factor_up, log_factor_down) - np.log(2)
@@ -257,19 +269,21 @@ def compute_beliefs(
     largest_weight = weights.max(axis=1, keepdims=True)
     weights = np.exp(weights - largest_weight)
     evidence = (largest_weight + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
-    evidence -= sums.degrees_of_freedom / 2 * np.log(np.maximum(yy[:, 0], 1e-300))
+    # The likelihood of the model without a step, and for each wave the penalty of the BIC, ½ ln n (G. Schwarz, 1978).
+    evidence -= sums.degrees_of_freedom / 2 * np.log(np.maximum(yy[:, 0], _SMALLEST_DIVISOR))
     evidence -= np.array(wave_counts) / 2 * np.log(max(2.0, float(n.sum())))
     weights /= weights.sum(axis=1, keepdims=True)
 
     # Expected step and its square, levels of the groups, and measurements on both sides of the step.
-    step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > 1e-9) * shrinkage
+    step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > _MIN_SQUARE_SUM) * shrinkage
     square = step**2
     if step_size is not None:
         step, square = step_size * np.tanh((log_factor_up - log_factor_down) / 2), np.full_like(step, step_size**2)
     noise_variance = (yy * (1 - (weights[:, 1:] * fit).sum(axis=1, keepdims=True)) / degrees_of_freedom).clip(0, None)[
         :, 0
     ]
-    levels, side_counts = group_total / group_n, np.stack([n.sum() - n @ after, n @ after])
+    levels = group_total / group_n
+    side_counts = np.stack([n.sum() - n @ after, n @ after])
     return [
         Belief(
             probabilities=weights[row, 1:],
@@ -278,7 +292,7 @@ def compute_beliefs(
             no_step_levels=levels,
             levels_before=levels[:, None] - share * step[row],
             expected_steps=step[row],
-            step_errors=np.sqrt(noise_variance[row] * shrinkage[row] / np.maximum(xx[row], 1e-9)),
+            step_errors=np.sqrt(noise_variance[row] * shrinkage[row] / np.maximum(xx[row], _MIN_SQUARE_SUM)),
             expected_square_steps=square[row],
             level_variances=1 / (side_counts + 1 / STEP_PRIOR_SIGMA**2),
             noise_variance=float(noise_variance[row]),
@@ -315,6 +329,7 @@ def _subtract_waves(
     triangle = np.linalg.cholesky(with_each_other + np.eye(max_waves) * n_measurements * MIN_WAVE_SHARE)
     products = np.linalg.solve(triangle, np.column_stack((with_regressors, with_values)))
     shared, shift = products[:, :-1], products[:, -1:]
+    # A wave that is explained takes no degree of freedom; the addition alone leaves a tenth of this limit.
     is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * n_measurements * MIN_WAVE_SHARE
 
     # What the first waves take out, for each number of them.

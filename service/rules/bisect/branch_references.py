@@ -20,6 +20,11 @@ from service.rules.bisect.graph import Graph
 
 _MAX_START_CANDIDATES = 8
 """Commits that are tried as the start of a branch, the newest first."""
+_MAX_FULLY_COUNTED_SUSPECTS = 64
+"""Up to this many suspects of a branch, each is tried as the start of comparisons; that takes a time that is quadratic
+in their number. In a longer branch only its oldest suspect is tried."""
+_MIN_OPENED_PARTS = 2
+"""Parts of branches that a search may open in any case, before it gives up on comparing within branches."""
 
 
 class BranchReferences:
@@ -30,13 +35,14 @@ class BranchReferences:
     old_end
         The older end of the gap.
     suspects
-        What the newer end contains, and ``old_end`` does not.
+        The commits that the newer end contains, and ``old_end`` does not, as a bit set.
     measured_commits
         The measured commits.
     innocent_commits
-        Commits that are known to have moved nothing.
+        The commits that are known to have moved nothing, as a bit set.
     known_effects
-        Commits of which it is known how much they moved the metric: not at all, or as much as a culprit.
+        The commits of which it is known how much they moved the metric, not at all or as much as a culprit, as a bit
+        set.
     """
 
     def __init__(
@@ -51,12 +57,13 @@ class BranchReferences:
     ) -> None:
         self._graph, self._innocent_commits, self._known_effects = graph, innocent_commits, known_effects
         self._ancestry_of = graph.map_ancestries(suspects)
-        start, self._old_end = 1 << graph.index_of[old_end], old_end
+        self._old_end = old_end
+        old_end_bit = 1 << graph.index_of[old_end]
         self._suspects_by_base: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old_end``, by what they contain besides suspects."""
         self._base_of: dict[str, int] = {}
         for commit, ancestry in self._ancestry_of.items():
-            if not ancestry & start:
+            if not ancestry & old_end_bit:
                 self._base_of[commit] = ancestry & ~suspects
                 self._suspects_by_base[ancestry & ~suspects].append(commit)
         self._measured_by_base = {
@@ -87,15 +94,16 @@ class BranchReferences:
     def choose_most_useful_commit(self, suspects: int, is_usable: Callable[[str], bool]) -> str | None:
         """Return the commit to measure so that the most suspects can be compared; None if no commit helps.
 
-        A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
-        of them there is none either.
+        A branch that was merged criss-cross many times has many parts that can only be searched one by one. After a few
+        of them, more among more suspects, None is returned as well: the rest would take too many measurements.
         """
-        n_comparable: dict[str, int] = {}
-        n_opened_branches = sum(
+        n_opened_parts = sum(
             self.find_reference(commit) is None for group in self._measured_by_base.values() for commit in group
         )
-        if n_opened_branches >= max(2, log2(len(self._ancestry_of)) / 4):
+        if n_opened_parts >= max(_MIN_OPENED_PARTS, log2(len(self._ancestry_of)) / 4):
             return None
+        # By commit: how many usable suspects its measurement would make comparable.
+        n_comparable: dict[str, int] = {}
         for base, group in self._suspects_by_base.items():
             usable_suspects = [
                 commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and is_usable(commit)
@@ -104,21 +112,23 @@ class BranchReferences:
             if fork is not None and is_usable(fork):
                 n_comparable[fork] = n_comparable.get(fork, 0) + len(usable_suspects)
             else:
-                for start in usable_suspects[: 1 if len(usable_suspects) > 64 else None]:
+                is_long = len(usable_suspects) > _MAX_FULLY_COUNTED_SUSPECTS
+                for start in usable_suspects[:1] if is_long else usable_suspects:
                     bit = 1 << self._graph.index_of[start]
                     n_comparable[start] = sum(bool(self._ancestry_of[commit] & bit) for commit in usable_suspects) - 1
         best = max(n_comparable, key=lambda commit: (n_comparable[commit], -self._graph.index_of[commit]), default=None)
         return best if best is not None and n_comparable[best] else None
 
     def _find_start(self, base: int) -> str | None:
-        """Return a commit that contains exactly these commits, a bit set, but for innocent ones; None without one.
+        """Return the commit at which the branches that contain ``base`` besides suspects started; None if unknown.
 
-        The good end serves as well where it is known how much each of these commits moved.
+        That is the newest commit from which only innocent commits of ``base``, a bit set, are missing. The good end
+        serves as well if ``base`` contains all that it contains, and it is known how much each of the others moved.
         """
         for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_START_CANDIDATES):
             if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent_commits:
                 return commit
         graph = self._graph
-        unmeasurable = base & ~graph.older_commits
-        has_known_effects = not graph.older_commits & ~base and not unmeasurable & ~self._known_effects
-        return graph.good if has_known_effects else None
+        contains_good = not graph.older_commits & ~base
+        commits_after_good = base & ~graph.older_commits
+        return graph.good if contains_good and not commits_after_good & ~self._known_effects else None

@@ -20,6 +20,9 @@ from service.text.numbers import format_quantity
 
 MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
+_MIN_PRECISION_PERCENT = 0.01
+_MAX_PRECISION_PERCENT = 100.0
+"""The bounds of a precision: a comparison accepts any that is above 0 and at most 100 %."""
 
 
 def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> tuple[ProofState, str]:
@@ -29,6 +32,7 @@ def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> 
         return ProofState.OPEN, f"{metric_name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.needs_other_build:
         return ProofState.OPEN, verdict.sentence
+    # What merged branches brought is not the culprit's change.
     own_change = verdict.change - culprit.branch_change
     if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
@@ -53,11 +57,15 @@ def differs_only_like_builds(metric_name: str, comparison: Comparison) -> bool:
 
 
 def add_levels(culprit: Culprit, metric_name: str, comparison: Comparison) -> Culprit:
-    """Return a proven culprit with the levels of its proof, which its proof's runs show."""
+    """Return a proven culprit with the levels of base and head in its proof.
+
+    It keeps the levels of the search if it is not proven, or if the levels of the proof have the opposite order, as
+    medians of counts with several modes can have.
+    """
     verdict = comparison.find_verdict(metric_name)
     if verdict is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
         return culprit
-    before, after = (side.level for side in (verdict.base, verdict.head))
+    before, after = verdict.base.level, verdict.head.level
     if before is None or after is None:
         return culprit
     with_levels = culprit.model_copy(update={"before": before, "after": after})
@@ -95,8 +103,9 @@ def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
     if exact:
         return None
     if not culprit.before and not culprit.after:
-        return 100.0
-    return min(100.0, max(0.01, abs(compute_symmetric_percent_change(culprit.before, culprit.after))))
+        return _MAX_PRECISION_PERCENT  # there is no relative change between two zeros
+    percent_change = abs(compute_symmetric_percent_change(culprit.before, culprit.after))
+    return min(_MAX_PRECISION_PERCENT, max(_MIN_PRECISION_PERCENT, percent_change))
 
 
 def choose_next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
@@ -110,16 +119,14 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     if not isinstance(answer, Found):
         return answer
     n_refuted = _count_unconfirmed_pairs(question, observations) if question.exact else 0
-    given_up = explain_giving_up(question, answer.culprits, n_refuted, observations)
-    if given_up is not None:
-        return given_up
+    early_end = end_if_proofs_fail(question, answer.culprits, n_refuted, observations)
+    if early_end is not None:
+        return early_end
     unproven_culprits = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
     if not unproven_culprits:
         measured_culprits = [culprit for culprit in answer.culprits if culprit.proof]
-        if (
-            not any(culprit.proof.state is ProofState.STANDS for culprit in measured_culprits if culprit.proof)
-            and measured_culprits
-        ):
+        is_any_proven = any(culprit.proof.state is ProofState.STANDS for culprit in measured_culprits if culprit.proof)
+        if measured_culprits and not is_any_proven:
             refusal = refuse_variation(question, observations, _explain_unproven(measured_culprits))
             only_builds = all(culprit.proof.only_builds for culprit in measured_culprits if culprit.proof)
             return refusal.model_copy(update={"only_builds": only_builds})
@@ -137,12 +144,13 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     )
 
 
-def explain_giving_up(
+def end_if_proofs_fail(
     question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
 ) -> Answer | None:
-    """Return the end of a search of which too many proofs show nothing; None if it goes on.
+    """Return the last answer of a search if too many of its proofs show nothing; None if the search goes on.
 
-    Differences between single runs then say nothing about this metric: what is proven is named, and nothing else.
+    Differences between single runs then say nothing about this metric: only proven culprits are named, and without any,
+    the search is refused.
 
     Parameters
     ----------
@@ -180,8 +188,11 @@ def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observat
             values_of_single_runs.setdefault(observation.commit, set()).add(observation.value)
         elif observation.value is not None and observation.session is not None:
             sessions.setdefault(observation.session, {})[observation.commit] = observation.value
-    pairs = (tuple(values.items()) for values in sessions.values() if len(values) == 2)
-    return sum(
-        value == other_value and values_of_single_runs.get(commit, set()) != values_of_single_runs.get(other, set())
-        for (commit, value), (other, other_value) in pairs
-    )
+    n_unconfirmed = 0
+    for value_by_commit in sessions.values():
+        if len(value_by_commit) != 2:
+            continue  # only one of the two commits could be measured
+        single_values = [values_of_single_runs.get(commit, set()) for commit in value_by_commit]
+        has_equal_values = len(set(value_by_commit.values())) == 1
+        n_unconfirmed += has_equal_values and single_values[0] != single_values[1]
+    return n_unconfirmed

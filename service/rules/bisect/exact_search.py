@@ -159,20 +159,19 @@ def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded
     """
     gaps = list(gaps)
     n_open = [sum(commit not in excluded_commits for commit in gap.n_tested_by_commit) for gap in gaps]
+    n_measured = [len(gap.n_tested_by_commit) - open_commits for gap, open_commits in zip(gaps, n_open, strict=True)]
     n_chosen = [0] * len(gaps)
+
+    def get_part_size(index: int) -> float:
+        """Return the mean number of suspects between the measured and chosen commits of a gap."""
+        return gaps[index].n_suspects / (n_chosen[index] + n_measured[index] + 1)
+
     for _ in range(max_commits):
         open_gaps = [index for index, open_commits in enumerate(n_open) if n_chosen[index] < open_commits]
         if not open_gaps:
             break
-        n_measured = [
-            len(gap.n_tested_by_commit) - open_commits for gap, open_commits in zip(gaps, n_open, strict=True)
-        ]
-        n_chosen[
-            max(
-                open_gaps,
-                key=lambda index: (gaps[index].n_suspects / (n_chosen[index] + n_measured[index] + 1), -index),
-            )
-        ] += 1
+        coarsest_gap = max(open_gaps, key=lambda index: (get_part_size(index), -index))
+        n_chosen[coarsest_gap] += 1
     chosen_commits = [
         commit
         for gap, n_commits in zip(gaps, n_chosen, strict=True)
@@ -231,7 +230,7 @@ class _ExactSearch:
                     for older, newer in ((old_end, dividing_commit), (dividing_commit, new_end))
                     if self._do_levels_differ(older, newer)
                 ]
-                # All of them, so that all gaps open.
+                # Search both halves, even if the first is not complete, so that the gaps of both are opened.
                 results = [self.find_culprits_between(older, newer) for older, newer in halves]
                 is_complete = all(results)
             self._is_explained[old_end, new_end] = is_complete
@@ -246,6 +245,7 @@ class _ExactSearch:
         level contradicts the culprits found so far.
         """
         explained_commits = [good]
+        # Only commits that contain the good end (bit 0) can be compared with it.
         for commit in sorted(self.values, key=self.graph.index_of.__getitem__):
             ancestry = self.graph.collect_ancestry(commit)
             if commit == good or not ancestry & 1 or self._contains_some_candidates(ancestry):
@@ -305,7 +305,10 @@ class _ExactSearch:
         return True
 
     def _contains_some_candidates(self, commits: int) -> bool:
-        """Return whether some commits hold some candidates of a culprit, and not all: its effect on them is unknown."""
+        """Return whether a set of commits contains some candidates of a culprit, but not all.
+
+        Then it is unknown whether the set contains the commit that moved the metric.
+        """
         candidates = (
             sum(1 << self.graph.index_of[name] for name in culprit.candidates) for culprit in self.culprits.values()
         )
@@ -317,7 +320,7 @@ class _ExactSearch:
         self._open_gap(suspects, self._count_tested_on_line(old_end, new_end, suspects))
 
     def _collect_commits_between(self, old_end: str, new_end: str) -> int:
-        """Return as a bit set the commits that ``new_end`` contains and ``old_end`` does not."""
+        """Return the commits that ``new_end`` contains and ``old_end`` does not, as a bit set."""
         return self.graph.collect_ancestry(new_end) & ~self.graph.collect_ancestry(old_end)
 
     def _do_levels_differ(self, old_end: str, new_end: str) -> bool:
@@ -325,7 +328,7 @@ class _ExactSearch:
         return self.do_differ(self._get_level_of_gap(old_end), self._get_level_of_gap(new_end))
 
     def _get_level_of_gap(self, commit: str) -> Number:
-        """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
+        """Return the level of an end of a gap, or the last known one if culprits found since have put it in doubt."""
         level = self._find_level(commit)
         if level is not None:
             self._level_at_gap[commit] = level
@@ -379,11 +382,11 @@ class _ExactSearch:
 
     def _explain_undivided_gap(self, old_end: str, new_end: str, suspects: int) -> bool:
         """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
-        # A long line: divide it, which is cheap to count.
-        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
-            n_tested_by_commit := self._count_tested_on_line(old_end, new_end, suspects)
-        ):
-            return self._open_gap(suspects, n_tested_by_commit)
+        # Divide a very large gap along one line, on which the tested suspects are cheap to count.
+        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES:
+            n_tested_by_commit = self._count_tested_on_line(old_end, new_end, suspects)
+            if n_tested_by_commit:
+                return self._open_gap(suspects, n_tested_by_commit)
         # Culprits within measured branches explain the gap if they move the metric by as much.
         innocent_commits = self._innocent_commits
         references = BranchReferences(
@@ -403,11 +406,15 @@ class _ExactSearch:
         # Otherwise measure the suspects that can be compared.
         remaining_suspects = suspects & ~cleared_commits
         innocent_commits = self._innocent_commits
-        if not innocent_commits >> self.graph.index_of[new_end] & 1:  # Otherwise changes cancel each other somewhere.
+        # If the newer end is called innocent although the ends differ, changes cancel each other somewhere: then the
+        # agreement of two levels clears no commit.
+        is_end_innocent = innocent_commits >> self.graph.index_of[new_end] & 1
+        if not is_end_innocent:
             remaining_suspects &= ~innocent_commits | self._failed_commits
-        if n_tested_by_commit := self._count_tested_by_commit(new_end, remaining_suspects, references):
+        n_tested_by_commit = self._count_tested_by_commit(new_end, remaining_suspects, references)
+        if n_tested_by_commit:
             return self._open_gap(remaining_suspects, n_tested_by_commit)
-        # Or what makes others comparable, or the parents.
+        # If none can, measure the commit that makes the most suspects comparable, or else the parents of the newer end.
         useful_commit = references.choose_most_useful_commit(
             remaining_suspects, lambda commit: commit not in self.failed_commits and self._find_level(commit) is None
         )
@@ -419,16 +426,20 @@ class _ExactSearch:
         if commits_to_measure:
             self.required_commits += commits_to_measure
             return False
-        # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
+        # Nothing is left to measure: name the newer end, with the commits that cannot be told apart from it.
         moved_within = self._sum_effects(suspects)
         is_unclear = moved_within != 0 or (
             remaining_suspects.bit_count() == 1 and self._has_level_of_branch(new_end, suspects)
         )
         candidates = suspects if is_unclear else remaining_suspects
-        if failed := self._list_failed_before(new_end):  # No parent vouches for what only agreeing levels cleared.
-            candidates |= suspects & ~cleared_commits | failed
+        failed_bits = self._collect_failed_before(new_end)
+        if failed_bits:
+            # A parent could not be measured. So all suspects stay candidates that were cleared only because the levels
+            # of two measured commits around them agree.
+            candidates |= suspects & ~cleared_commits | failed_bits
         parent = old_end
-        if old_end not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
+        if old_end not in self.values:
+            # The older end cannot be measured: all commits since its newest measured ancestor are in doubt.
             parent = self._find_newest_measured_ancestor(old_end)
             candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
         self.culprits[new_end] = Culprit(
@@ -450,7 +461,7 @@ class _ExactSearch:
         merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
         return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged)
 
-    def _list_failed_before(self, commit: str) -> int:
+    def _collect_failed_before(self, commit: str) -> int:
         """Return, as a bit set, the unmeasurable commits from which only unmeasurable commits lead to this one."""
         failed_bits, pending_commits = 0, [commit]
         while pending_commits:
@@ -494,10 +505,12 @@ class _ExactSearch:
     def _agreements(self) -> list[tuple[str, int]]:
         """The measured commits with which a later one agrees, and the commits between the two.
 
-        Two do not agree if the later one contains older commits that the other one does not, or if a measured commit
-        between them differs from both.
+        Each is a commit, and a bit set of the commits that the later one contains and it does not. Two do not agree if
+        the later one contains older commits that the other one does not, or if a measured commit between them differs
+        from both.
         """
-        graph, agreements = self.graph, []
+        graph = self.graph
+        agreements: list[tuple[str, int]] = []
         for low, level in self.values.items():
             later_commits = [
                 high
@@ -522,7 +535,10 @@ class _ExactSearch:
     def _list_unmeasured_parents(
         self, old_end: str, new_end: str, suspects: int, references: BranchReferences
     ) -> list[str]:
-        """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
+        """Return the unmeasured commits that have to be measured before ``new_end`` is named as a culprit.
+
+        Those are its parents, the commits at which merged branches started, and the older end of the gap.
+        """
         index_of = self.graph.index_of
         parents = [parent for parent in self.graph.parents[new_end] if parent in index_of]
         comparable_parents = [
@@ -530,13 +546,22 @@ class _ExactSearch:
             for parent in parents
             if suspects >> index_of[parent] & 1 and references.find_reference(parent) is not None
         ]
-        starts = [start for parent in comparable_parents if (start := references.find_branch_start(parent)) is not None]
+        possible_starts = [references.find_branch_start(parent) for parent in comparable_parents]
+        starts = [start for start in possible_starts if start is not None]
         needed_commits = dict.fromkeys([*comparable_parents, *starts, old_end])
         return [name for name in needed_commits if name not in self.values and name not in self.failed_commits]
 
     def _explain_branches(self, new_end: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
-        """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
-        is_complete, searched_bits = True, 0
+        """Search the measured parts of merged branches.
+
+        Returns
+        -------
+        tuple[bool, int]
+            Whether the measurements explain all differences within these parts, and the commits of the parts as a bit
+            set.
+        """
+        is_complete = True
+        searched_bits = 0
         for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit) if commit in self.values and commit != new_end else None
             if reference is None or self._find_level(reference) is None:
@@ -574,11 +599,17 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _count_tested_on_line(self, old_end: str, new_end: str, suspects: int) -> dict[str, int]:
-        """Return the same if the commits between two lie on one line, where it is cheap to count; else nothing."""
-        graph, line = self.graph, self.graph.find_line_between(old_end, new_end) or ()
+        """Return by commit of the line between two how many suspects its measurement would test.
+
+        Unlike in :meth:`_count_tested_by_commit`, each is compared with ``old_end``, so that one pass over the suspects
+        counts them all. The result is empty if ``new_end`` does not descend from ``old_end``.
+        """
+        graph = self.graph
+        line = graph.find_line_between(old_end, new_end) or ()
         n_tested_by_commit: dict[str, int] = {}
         counted_commits: set[str] = set()
         for commit in line[1:-1]:
+            # Add the suspects that this commit contains and the commit before it on the line does not.
             pending_commits = [commit]
             while pending_commits:
                 name = pending_commits.pop()
@@ -590,7 +621,7 @@ class _ExactSearch:
         return n_tested_by_commit
 
     def _open_gap(self, suspect_bits: int, n_tested_by_commit: Mapping[str, int]) -> bool:
-        """Add a gap whose suspects have to be measured; return False, as the search is not complete."""
+        """Add a gap whose suspects have to be measured. Return False, because the search cannot be complete then."""
         suspects = tuple(self.graph.list_members(suspect_bits))
         failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed_commits)
         self.gaps.append(_Gap(suspects, n_tested_by_commit, failed))

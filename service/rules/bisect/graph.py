@@ -84,6 +84,7 @@ class Graph:
     def origins(self) -> npt.NDArray[np.intp]:
         """A number for the older commits that each of :attr:`names` contains: equal numbers mean equal commits."""
         older = [self.older_commits, *(self.collect_ancestry(name) & self.older_commits for name in self.parents)]
+        # Bit sets are compared as texts, because they have more bits than NumPy's integers.
         return np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
 
     def collect_ancestry(self, commit: str) -> int:
@@ -123,10 +124,11 @@ class Graph:
                 ancestors |= self.older_commits
             elif name in self._bits_outside:
                 ancestors |= self._bits_outside[name]
+            elif name in self._ancestry:
+                ancestors |= self._ancestry[name]
             else:
-                ancestors |= self._ancestry.get(name, 0) or 1 << self.index_of[name]
-                if name not in self._ancestry:
-                    unvisited_parents = [parent for parent in self.parents[name] if parent not in visited_commits]
-                    visited_commits.update(unvisited_parents)
-                    pending_commits += unvisited_parents
+                ancestors |= 1 << self.index_of[name]
+                unvisited_parents = [parent for parent in self.parents[name] if parent not in visited_commits]
+                visited_commits.update(unvisited_parents)
+                pending_commits += unvisited_parents
         return ancestors

@@ -83,15 +83,21 @@ def estimate_success_probabilities(n_positions: int, failed_positions: Collectio
     positions = np.arange(n_positions)
     sorted_failures = np.array(sorted(failed_positions), dtype=np.intp)
     if len(sorted_failures):
-        # Of each position, the nearest failed one at or after it, and the nearest before it.
+        # Of each position, the index of the nearest failed one at or after it, and of the nearest before it.
         next_failed = np.searchsorted(sorted_failures, positions)
-        for index, exists in ((next_failed, next_failed < len(sorted_failures)), (next_failed - 1, next_failed > 0)):
+        neighbours = [(next_failed, next_failed < len(sorted_failures)), (next_failed - 1, next_failed > 0)]
+        for index, exists in neighbours:
             distance = np.abs(positions - sorted_failures[np.clip(index, 0, len(sorted_failures) - 1)])
             probabilities *= np.where(exists, distance / (distance + 1), 1.0)
     return probabilities
 
 
 def _compute_entropy(share: float, target: float) -> float:
-    """Return the entropy in bits, which is highest where the share equals the target."""
-    side = share / target / 2 if share < target else (1 - share) / (1 - target) / 2
-    return 0.0 if side <= 0 else -side * log2(side) - (1 - side) * log2(1 - side)
+    """Return the entropy, in bits, of a division whose smaller side is one half where the share equals the target.
+
+    So the entropy is highest there, at one bit, and falls to 0 where all of the probability is on one side.
+    """
+    smaller_side = share / target / 2 if share < target else (1 - share) / (1 - target) / 2
+    if smaller_side <= 0:
+        return 0.0
+    return -smaller_side * log2(smaller_side) - (1 - smaller_side) * log2(1 - smaller_side)

@@ -37,6 +37,8 @@ NO_STEP_PRIOR = 0.1
 """Prior probability that the ends do not differ: the caller has seen a difference."""
 NO_FURTHER_STEP_PRIOR = 0.9
 """Prior probability that there is no further culprit once one is found."""
+EQUAL_STEP_PRIOR = 0.5
+"""Prior probability that there is no further step as large as those found, so that the measurements alone decide."""
 MAX_CULPRITS = 8
 """The most culprits that a search separates."""
 MAX_RUNS = 500
@@ -61,6 +63,8 @@ CONFIRMATION_BITS = 3
 """Bits of information added to an estimate, because a search ends only when one commit is almost certain."""
 TYPICAL_BITS_PER_RUN = 0.16
 """Bits of information of a run if the step is as large as the noise; assumed until more is known."""
+MIN_BITS_PER_RUN = 0.01
+"""The least information of a run that an estimate assumes, so that a tiny step does not promise endless runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +102,12 @@ class _Measurements:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The commit of each test."""
         return self.graph.names
 
     @property
     def after_step(self) -> Bools:
+        """``after_step[test, hypothesis]``: whether the test is measured after the step of the hypothesis."""
         return self.graph.contains
 
     @property
@@ -143,6 +149,7 @@ class _Measurements:
 
         There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
         """
+        # Powers of two are enough: numbers of waves between them describe a drift about as well.
         wave_counts = [0, *(2**power for power in range(self.max_waves.bit_length())), self.max_waves]
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         groups = self.group_tests(culprits)
@@ -185,7 +192,7 @@ class _Measurements:
         return compute_belief(
             self.after_step,
             self.data,
-            0.5,
+            EQUAL_STEP_PRIOR,
             groups=groups,
             excluded_indices=excluded_indices,
             n_waves=n_waves,
@@ -218,12 +225,15 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     refusal = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed_tests})
     if refusal is not None:
         return refusal
+    # Both ends first.
     good, bad = 0, question.graph.index_of[question.bad]
-    missing_runs = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.counts[end]))]
-    if missing_runs:
-        n_left = ceil(len(missing_runs) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
-        return Measure(commits=(measurements.names[missing_runs[0]],), runs_left=n_left)
+    n_missing = {end: max(0, MIN_RUNS_PER_END - int(measurements.data.counts[end])) for end in (good, bad)}
+    if any(n_missing.values()):
+        next_end = good if n_missing[good] else bad
+        n_left = ceil(sum(n_missing.values()) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
+        return Measure(commits=(measurements.names[next_end],), runs_left=n_left)
 
+    # The search ends if no further culprit is to be expected, or with the certain ones after the most runs.
     representatives = measurements.map_to_first_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, representatives, question.confidence)
     if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
@@ -238,9 +248,11 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     reason = _explain_run_limit(question, measurements, belief) if not culprits else ""
     if reason:
         return refuse_variation(question, observations, reason)
+    # While it is in doubt whether the ends differ, the end with fewer runs is next. Each end needs at least one more.
     if not culprits and belief.no_step_probability > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.counts[end])
         return Measure(commits=(measurements.names[end],), runs_left=_estimate_remaining_runs(belief, measurements) + 2)
+    # Otherwise the most informative commit.
     success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed_tests)
     next_test = belief.choose_test(measurements.after_step, success_probabilities)
     return Measure(commits=(measurements.names[next_test],), runs_left=_estimate_remaining_runs(belief, measurements))
@@ -281,7 +293,10 @@ def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
-    """Return whether the culprits were the same and complete before the last runs; with many runs, it is not asked."""
+    """Return whether the culprits were the same, and complete, before the last runs; with many runs, always True.
+
+    A result that appears only with the last runs may be chance, but after many runs it no longer is.
+    """
     run_indices = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
     if len(run_indices) >= MIN_RUNS_TO_END_AT_ONCE:
         return True
@@ -302,8 +317,8 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
     good, bad, n_runs = 0, question.graph.index_of[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.counts[good], measurements.data.counts[bad])
     if belief.no_step_probability > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
-        # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show
-        # which.
+        # If the ends differ unless a drift of the host is assumed, more runs of both, taken alternately, show which of
+        # the two is true.
         belief_without_drift = measurements.compute_belief_in_next_culprit([])
         patience = question.patience * (
             1 if belief_without_drift.no_step_probability > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR
@@ -342,12 +357,12 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     if counts.min() < MIN_RUNS_PER_END:
         return ceil(bits / TYPICAL_BITS_PER_RUN)
     means = np.array([data.sums[~after_step].sum(), data.sums[after_step].sum()]) / counts
-    variance = max(
-        1e-300, float(data.square_sums.sum() - (counts * means**2).sum()) / max(1.0, float(counts.sum()) - 2)
-    )
+    square_sum = float(data.square_sums.sum() - (counts * means**2).sum())
+    variance = max(1e-300, square_sum / max(1.0, float(counts.sum()) - 2))  # not zero, for the division below
     # For two levels d apart, in units of the noise, a run gains d² ∕ 8 nats if d is small, and never more than one bit.
     step = float(means[1] - means[0])
-    return max(1, ceil(bits / min(1.0, max(0.01, step**2 / variance / 8 / log(2)))))
+    bits_per_run = min(1.0, max(MIN_BITS_PER_RUN, step**2 / variance / 8 / log(2)))
+    return max(1, ceil(bits / bits_per_run))
 
 
 def _build_culprit(
@@ -376,7 +391,7 @@ def _build_culprit(
 
 
 def _find_parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
-    """Return the nearest measurable commit before the candidates; ``good`` where there is none."""
+    """Return the test of the nearest measurable commit before the candidates; that of ``good`` if there is none."""
     graph = measurements.graph
     name = graph.names[commit]
     while name in graph and (name in candidates or graph.index_of[name] in measurements.failed_tests):
@@ -385,7 +400,7 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
 
 
 def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> Number:
-    """Return the level of all tests that lie on the same side of every culprit as one test."""
+    """Return the level of all tests that lie on the same side of every culprit as one test; 0 if none was measured."""
     is_on_same_side = (is_after == is_after[test]).all(axis=1)
     values = [
         value

@@ -26,6 +26,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
                 changed_names.add(name)
             elif value != searched_settings[name].before:
                 return None
+        # A setting that is not searched may differ only if it follows from one that is.
         elif value != before.get(name) and _FOLLOWING_SETTINGS.get(name) not in searched_settings:
             return None
     return frozenset(changed_names)

@@ -45,7 +45,7 @@ MAX_RUNS = 200
 MAX_ORDERS = 6
 """Orders of the settings that are tried where a mixture cannot be measured."""
 MAX_MIXTURES = 512
-"""Mixtures to choose from where there are too many to try all of them."""
+"""Random mixtures to choose from if there are too many to consider all of them: more than twice this number."""
 
 
 class Mixture(Strict):
@@ -100,6 +100,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             values[mixture.changed].append(mixture.value)
 
     def get_level(changed_names: frozenset[str]) -> Number | None:
+        """Return the level of a mixture, None if it cannot be measured. Raise an error if nobody has tried yet."""
         if changed_names not in values:
             raise _NotMeasuredError(changed_names)
         return compute_median(values[changed_names])
@@ -206,7 +207,8 @@ def _find_next_necessary(
 ) -> tuple[frozenset[str], Sequence[str]]:
     """Return the necessary settings with one more of the remaining ones, and the remaining ones before it."""
     low, high = 0, len(remaining_names)
-    # The first `low` remaining settings do not carry the difference, the first `high` do.
+    # The first `low` remaining settings do not carry the difference, the first `high` do. Test the measurable prefix
+    # that is nearest to the middle.
     while high - low > 1:
         lengths = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
         tested_length = next(
@@ -223,7 +225,7 @@ def _find_next_necessary(
             high = tested_length
         else:
             low = tested_length
-    # With none of the remaining settings, the mixture may be the one that could not be measured.
+    # If no prefix was found without the difference, the empty one has to be measurable as well.
     if low == 0 and carries_difference(necessary_names) is None:
         raise _UnmeasurableError(remaining_names[:high])
     return necessary_names | {remaining_names[high - 1]}, remaining_names[: high - 1]
@@ -309,9 +311,11 @@ def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str
             frozenset(chosen) for set_size in range(len(settings) + 1) for chosen in combinations(settings, set_size)
         ]
     rng = np.random.default_rng(0)
+    # Each mixture has a different expected share of the settings. A mixture of very few or of almost all of them would
+    # tell little that the two environments do not tell.
+    is_chosen = rng.random((MAX_MIXTURES, len(settings))) < rng.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
     random_mixtures = [
-        frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen)
-        for row in rng.random((MAX_MIXTURES, len(settings))) < rng.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
+        frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen) for row in is_chosen
     ]
     complements = [frozenset(settings) - necessary for necessary in hypotheses if len(necessary) <= 2]
     return list(dict.fromkeys([frozenset(), frozenset(settings), *complements, *random_mixtures]))

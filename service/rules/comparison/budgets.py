@@ -24,23 +24,28 @@ class BudgetState(StrEnum):
 
 
 def compare_with_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:
-    """Return whether a change for the worse certainly exceeds its budget.
+    """Return whether a change for the worse is within its budget, may exceed it, or certainly exceeds it.
 
     Parameters
     ----------
     pairs
         The pairs by which the change was decided.
+    decision
+        That the metric changed, with the direction for the worse.
     alpha
         The probability that a change within its budget is ever judged to exceed it.
     """
     if budget == NO_BUDGET:
         return BudgetState.WITHIN
-    direction, n_pairs = decision.direction, len(pairs)
+    direction = decision.direction
+    n_pairs = len(pairs)
+    # A change of the level: most pairs decide.
     n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
     if decision.changed_pairs is None:
         if is_surely_majority(n_over, n_pairs, alpha):
             return BudgetState.OVER
         return BudgetState.WITHIN if is_surely_majority(n_pairs - n_over, n_pairs, alpha) else BudgetState.OPEN
+    # An intermittent change: the pairs that are over the budget in its direction have to outweigh the opposite ones.
     pairs = keep_large_differences(pairs, decision.min_difference)
     n_over = sum((head - base) * direction > 0 and is_over(budget, base, head - base) for base, head in pairs)
     n_over_reversed = sum((base - head) * direction > 0 and is_over(budget, head, base - head) for base, head in pairs)

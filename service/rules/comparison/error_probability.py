@@ -17,10 +17,6 @@ def divide_error_probability(names: Sequence[str], judging: Judging, n_cases: in
     that are only shown.
     """
     counted_names = [name for name in names if judging.decides_comparison(name)]
-    return {
-        name: FALSE_ALARM_PROBABILITY
-        / n_cases
-        / 2
-        / (len(counted_names) if name in counted_names else len(names) - len(counted_names))
-        for name in names
-    }
+    n_shown = len(names) - len(counted_names)
+    half_share_of_case = FALSE_ALARM_PROBABILITY / n_cases / 2
+    return {name: half_share_of_case / (len(counted_names) if name in counted_names else n_shown) for name in names}

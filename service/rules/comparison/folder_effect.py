@@ -67,18 +67,12 @@ def _find_cause(
     counts_in_head_place: tuple[Number, ...], base_counts: tuple[Number, ...], head_counts: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
     """Return the cause of a difference, according to the counts of base in head's place."""
-    comparison_with_head = (
-        decide_count(list(zip(counts_in_head_place, head_counts, strict=False)), FALSE_ALARM_PROBABILITY)
-        if counts_in_head_place
-        else None
-    )
-    comparison_with_base = (
-        decide_count(list(zip(counts_in_head_place, base_counts, strict=False)), FALSE_ALARM_PROBABILITY)
-        if counts_in_head_place
-        else None
-    )
-    if comparison_with_head is None or comparison_with_base is None:
+    if not counts_in_head_place:
         return "unknown"
+    pairs_with_head = list(zip(counts_in_head_place, head_counts, strict=False))
+    pairs_with_base = list(zip(counts_in_head_place, base_counts, strict=False))
+    comparison_with_head = decide_count(pairs_with_head, FALSE_ALARM_PROBABILITY)
+    comparison_with_base = decide_count(pairs_with_base, FALSE_ALARM_PROBABILITY)
     if comparison_with_head.verdict is Verdict.SAME and comparison_with_base.verdict is Verdict.CHANGED:
         return "place"
     return "content" if comparison_with_head.verdict is Verdict.CHANGED else "unknown"

@@ -20,7 +20,7 @@ as well is the same. Nothing else follows: whatever differs has to be measured i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from runner.contract import (
     Comparison,
@@ -56,6 +56,8 @@ MIN_CHANGE_OF_SAME_ANSWERS = 1.0
 
 
 class _MetricResult(NamedTuple):
+    """The verdict on one metric."""
+
     verdict: MetricVerdict
     remaining_pairs: int
     """How many more pairs it needs."""
@@ -94,12 +96,16 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_metric(name, pairs, request, alpha)
+    # The levels of a noisy metric are those of complete pairs, from which its change is computed.
     values_of_sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         values_of_sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
-    min_change = judging.get_min_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
-    min_change = decision.excluded_change or min_change
-    verdict = build_verdict(name, decision, *values_of_sides, counts=counts, threshold=min_change)
+    threshold = decision.excluded_change
+    if not threshold and decision.rule == "paired":
+        threshold = judging.get_min_change(name)
+    elif not threshold and decision.rule in COUNTS:
+        threshold = 1  # a count has no tolerance
+    verdict = build_verdict(name, decision, *values_of_sides, counts=counts, threshold=threshold)
     explained_verdict = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
@@ -111,7 +117,8 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
 def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
-    if (missing_sides := _list_missing_sides(name, request)) or not pairs:
+    missing_sides = _list_missing_sides(name, request)
+    if missing_sides or not pairs:
         return _decide_missing_value(name, missing_sides, request)
     is_counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and is_counted:
@@ -120,8 +127,10 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
             return _decide_exact_count(pairs, alpha, request)
         # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
         # differ.
-        if has_repeating_sides and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:
-            return decision
+        if has_repeating_sides:
+            decision = rules.decide_count(pairs, alpha)
+            if decision.verdict is Verdict.CHANGED:
+                return decision
     return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
 
 
@@ -164,10 +173,15 @@ def _decide_missing_value(name: str, missing_sides: Sequence[str], request: Comp
 
 
 def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
-    """Compare each sample of head with the level of a stored run of base; return these pairs and the decision."""
+    """Compare each sample of head with the level of a stored run of base; return these pairs and the decision.
+
+    Only "the same" is ever decided. If head seems to differ, no further pairs of this kind are asked for: both have to
+    be measured interleaved.
+    """
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
-    if missing_sides := _list_missing_sides(name, request):
+    missing_sides = _list_missing_sides(name, request)
+    if missing_sides:
         return [], _decide_missing_value(name, missing_sides, request)
     base_majority = find_majority(base.values(name))
     undecided_result = MetricDecision(
@@ -192,10 +206,8 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
     """Yield the values of a metric in the pairs of which both samples have one."""
     missing_reading = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
-        base_value, head_value = (
-            base_sample.readings.get(name, missing_reading).value,
-            head_sample.readings.get(name, missing_reading).value,
-        )
+        base_value = base_sample.readings.get(name, missing_reading).value
+        head_value = head_sample.readings.get(name, missing_reading).value
         if base_value is not None and head_value is not None:
             yield base_value, head_value
 
@@ -236,13 +248,28 @@ def build_verdict(
     counts: bool,
     threshold: float | None = None,
 ) -> MetricVerdict:
-    """Return a decision as a verdict, with the levels of both sides and the change between them."""
+    """Return a decision as a verdict, with the levels of both sides and the change between them.
+
+    Parameters
+    ----------
+    name
+        The metric.
+    base, head
+        Its values on both sides.
+    counts
+        Whether the metric takes part in the verdict on the whole comparison.
+    threshold
+        The smallest change that matters, in the unit of the rule; None if the rule has none.
+    """
     base_side, head_side = _summarise_side(base), _summarise_side(head)
     change = decision.change
     if change is None and base_side.level is not None and head_side.level is not None:
         change = head_side.level - base_side.level
     goes_up = decision.direction > 0 if decision.direction else change is not None and change > 0
     is_better = goes_up == (metric(name).better == "higher")
+    direction: Literal["improvement", "regression"] | None = None
+    if decision.verdict is Verdict.CHANGED:
+        direction = "improvement" if is_better else "regression"
     return MetricVerdict(
         metric=name,
         verdict=decision.verdict,
@@ -252,7 +279,7 @@ def build_verdict(
         head=head_side,
         change=change,
         percent=compute_percent_change(change, base_side.level),
-        direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if is_better else "regression",
+        direction=direction,
         bounds=decision.interval,
         threshold=threshold,
         changed_pairs=decision.changed_pairs,

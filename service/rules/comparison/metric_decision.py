@@ -44,6 +44,7 @@ LARGE_ERROR_SHARE = 0.2
 MIN_FURTHER_PAIRS = 4
 """Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
 _MAX_EXTRAPOLATED_PAIRS = 100
+"""The number of further equal pairs up to which it is tried out whether they would settle a count."""
 
 Pairs = Sequence[tuple[Number, Number]]
 
@@ -98,7 +99,8 @@ def decide_count(
     worth_proving
         The smallest change that is looked for, in percent of base; None for the smallest one that pairs can show.
     """
-    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
+    base = [base_value for base_value, _ in pairs]
+    head = [head_value for _, head_value in pairs]
     signs, n = count_signs(pairs), len(pairs)
     is_repeating_count = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if is_repeating_count else "counts"
@@ -170,6 +172,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
         min_difference: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if min_difference else 1 - LARGE_ERROR_SHARE
         for min_difference in signs_by_difference
     }
+    # An increase at any threshold comes first, then a decrease; of equal directions, that of the smallest threshold.
     direction_of_signs = {
         min_difference: decide_direction(signs_by_difference[min_difference], share * alpha)
         for min_difference, share in error_shares.items()
@@ -197,9 +200,12 @@ def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
 
 def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_difference: int) -> MetricDecision:
     """Return the decision that a count changed: in most pairs, or intermittently in fewer of them."""
-    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
-    signs, counted_signs = count_signs(pairs), count_signs(keep_large_differences(pairs, min_difference))
-    n, n_changed_pairs = len(pairs), counted_signs.above if direction > 0 else counted_signs.below
+    base = [base_value for base_value, _ in pairs]
+    head = [head_value for _, head_value in pairs]
+    signs = count_signs(pairs)
+    counted_signs = count_signs(keep_large_differences(pairs, min_difference))
+    n = len(pairs)
+    n_changed_pairs = counted_signs.above if direction > 0 else counted_signs.below
     if is_surely_majority(n_changed_pairs, n, alpha):
         if rule == "exact":
             sentence = (
@@ -215,16 +221,10 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
         median_difference = compute_median([head_value - base_value for base_value, head_value in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(median_difference):,}."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, median_difference)
-    median_difference = (
-        compute_median(
-            [
-                head_value - base_value
-                for base_value, head_value in pairs
-                if (head_value - base_value) * direction >= max(1, min_difference)
-            ]
-        )
-        or 0
-    )
+    # Intermittent: the change is that of the pairs which show it.
+    all_differences = [head_value - base_value for base_value, head_value in pairs]
+    changes = [difference for difference in all_differences if difference * direction >= max(1, min_difference)]
+    median_difference = compute_median(changes) or 0
     large_clause = f" ({n_changed_pairs} of these by at least {min_difference})" if min_difference else ""
     change = f"{'large ' if min_difference else ''}{'increase' if direction > 0 else 'decrease'}"
     sentence = (
@@ -244,6 +244,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
 
 def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
+    # Changes are in percent of the mean of both sides.
     differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]
     interval = compute_median_bounds(differences, alpha)
     median_change = compute_median(differences) or 0
@@ -254,6 +255,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, remaining_pairs=remaining_pairs)
     low, high = interval
     bounds_sentence = f"The change lies {describe_bounds(interval)} according to {len(pairs)} pairs"
+    # A change that is certain, but smaller than half of the precision, does not matter.
     if (low > 0 or high < 0) and 2 * abs(median_change) >= precision:
         sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
@@ -287,7 +289,8 @@ def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) ->
 
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
     """Estimate how many more pairs like the present ones would settle a count; few at a time if the pairs vary."""
-    if signs.n in {signs.above, signs.equal, signs.below}:
+    has_one_sign = signs.n in {signs.above, signs.equal, signs.below}
+    if has_one_sign:
         for n_further in range(1, _MAX_EXTRAPOLATED_PAIRS):
             extrapolated_signs = Signs(*(count + n_further if count else 0 for count in signs))
             if decide_direction(extrapolated_signs, (1 - LARGE_ERROR_SHARE) * alpha) or are_balanced(

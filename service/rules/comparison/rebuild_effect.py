@@ -19,10 +19,9 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     """Return the verdict on a metric that takes further builds into account, or that needs further builds."""
     if not _may_be_build_difference(verdict, base, head):
         return verdict
-    base_levels, head_levels = (
-        _list_levels(verdict.base.level, verdict.metric, base),
-        _list_levels(verdict.head.level, verdict.metric, head),
-    )
+    base_levels = _list_levels(verdict.base.level, verdict.metric, base)
+    head_levels = _list_levels(verdict.head.level, verdict.metric, head)
+    # Builds of one revision overlap with those of the other.
     if min(base_levels) <= max(head_levels) and min(head_levels) <= max(base_levels):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "

@@ -88,7 +88,11 @@ def are_balanced(signs: Signs) -> bool:
 
 
 def _compute_bet_capital(signs: Signs) -> float:
-    """Return the capital, from 1, of a bet that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2."""
+    """Return what a capital of 1 has become by betting that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2.
+
+    Each share of the capital is bet with its own stake. Of all shares, only the largest is returned, which is no more
+    than their sum.
+    """
     mean = (1 + MIN_CHANGED_SHARE) / 2
     log_capitals = [
         log(share)
@@ -103,5 +107,5 @@ def _compute_bet_capital(signs: Signs) -> float:
 
 
 def _compute_log_factor(factor: float) -> float:
-    """Return the logarithm of a factor of the bet; minus infinity if it is zero."""
+    """Return the logarithm of a factor of the bet; minus infinity if it is zero, except for rounding errors."""
     return log(factor) if factor > 1e-12 else -inf

@@ -56,6 +56,8 @@ ByRun = Mapping[int, dict[str, SideReadings]]
 _NO_READINGS = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
 """Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
+_MAX_DESCRIBED_DRIFTS = 3
+"""The most drifts that the sentence about a metric describes; it counts the others."""
 _EQUAL_COUNTS = MetricDecision(
     Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head."
 )
@@ -108,7 +110,9 @@ class ComparedMetric(NamedTuple):
             level = self.base.level
             change = None if level is None or self.head.level is None else self.head.level - level
             percent = compute_percent_change(change, level)
-        return 0.0 if not change else inf if percent is None else abs(percent)
+        if not change:
+            return 0.0
+        return inf if percent is None else abs(percent)
 
     def build_verdict(self) -> MetricVerdict:
         """Return the decision as a verdict, with levels, threshold and bounds."""
@@ -152,6 +156,7 @@ def compare_pairs(
     measured_interleaved
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
+    # Every run of an exact metric gets an equal share of the error probability.
     n_runs_of_metric = Counter(chain.from_iterable(readings.values()))
     alpha = FALSE_ALARM_PROBABILITY / (
         sum(count for name, count in n_runs_of_metric.items() if metric(name).exact) or 1
@@ -159,21 +164,18 @@ def compare_pairs(
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared_pairs = []
     for pair in pairs:
-        base_readings, head_readings = (
-            _pool_readings_by_metric(pair.base, readings),
-            _pool_readings_by_metric(pair.head, readings),
-        )
+        base_readings = _pool_readings_by_metric(pair.base, readings)
+        head_readings = _pool_readings_by_metric(pair.head, readings)
         for name in base_readings | head_readings:
-            metric_entry, base, head = (
-                cached_metric(name),
-                base_readings.get(name, _NO_READINGS),
-                head_readings.get(name, _NO_READINGS),
-            )
+            metric_entry = cached_metric(name)
+            base = base_readings.get(name, _NO_READINGS)
+            head = head_readings.get(name, _NO_READINGS)
             verdict = measured_interleaved.get(name)
             if verdict is not None:
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared_pairs.append(ComparedMetric(pair, metric_entry, base, head, decision, verdict))
             elif base.n or head.n:
+                # Only within one series can the trend lead from base to head.
                 series_drifts = (
                     drifts.get(base.series) if base.series is not None and base.series == head.series else None
                 )
@@ -243,6 +245,7 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     if base.environment == head.environment:
         is_one_environment = drift.environment_before == drift.environment_after == base.environment
         return is_one_environment and low < drift.position <= high
+    # A change of environment can lie at the revision of base itself.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == {base.environment, head.environment} or low <= drift.position <= high
@@ -252,8 +255,9 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
 def _decide_by_trend(base: SideReadings, head: SideReadings, drifts_between: Sequence[DriftSummary]) -> MetricDecision:
     """Return the decision that follows from the drifts between base and head: changed, in doubt, or cancelled out."""
     drift_words = "There is a drift" if len(drifts_between) == 1 else f"There are {len(drifts_between)} drifts"
-    further_words = f", and {len(drifts_between) - 3} more" if len(drifts_between) > 3 else ""
-    descriptions = "; ".join(drift.description for drift in drifts_between[:3])
+    n_further = len(drifts_between) - _MAX_DESCRIBED_DRIFTS
+    further_words = f", and {n_further} more" if n_further > 0 else ""
+    descriptions = "; ".join(drift.description for drift in drifts_between[:_MAX_DESCRIBED_DRIFTS])
     sentence = f"{drift_words} between base and head: {descriptions}{further_words}."
     if all(drift.in_doubt for drift in drifts_between):
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")

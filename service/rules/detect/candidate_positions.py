@@ -25,17 +25,20 @@ def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> li
     threshold : float
         Smallest difference of means, in its standard deviations.
     """
-    grid = range(start + -start % GRID_POINTS or GRID_POINTS, stop, GRID_POINTS)
-    positions = set(grid)
+    first_grid_position = max(GRID_POINTS, start + -start % GRID_POINTS)  # at or after start, and never 0
+    positions = set(range(first_grid_position, stop, GRID_POINTS))
     for width in WINDOWS:
         low, high = max(start - 1, width), min(stop + 1, len(sums) - width)
         if high - low < 1:
             continue
+        # By position, the sum of the points after it minus that of the points before it; −1 beside the first and the
+        # last position, so that these can be peaks as well.
         contrast = np.full(high - low + 2, -1.0)
         differences = contrast[1:-1]
         np.add(sums[low - width : high - width], sums[low + width : high + width], out=differences)
         differences -= 2 * sums[low:high]
         np.abs(differences, out=differences)
+        # The standard deviation of this difference is the root of the number of points.
         peaks = (
             (differences >= threshold * (2 * width) ** 0.5)
             & (differences >= contrast[:-2])

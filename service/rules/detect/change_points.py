@@ -23,9 +23,9 @@ class ChangePoints:
         self.positions: list[int] = []
         self._partition = Partition(PENALTY)
         self._threshold = candidate_positions.MIN_DIFFERENCE
-        self._nodes: list[int] = []
-        self._rank_of_node = [-1]
-        self._next_position = 1
+        self._nodes: list[int] = []  # the partition's nodes of the changes, in the order of their positions
+        self._rank_of_node = [-1]  # for each settled node its index in _nodes, -1 if it is none of them
+        self._next_position = 1  # from here on, positions are not yet known to be candidates
 
     def update(self, clipped_series: ClippedSeries, n: int) -> int:
         """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
@@ -33,6 +33,7 @@ class ChangePoints:
         first_provisional = max(1, n - LAG)
         positions = candidate_positions.find_candidates(sums, self._next_position, n, self._threshold)
         self._next_position = first_provisional
+        # Candidates near the end are added only for this update: the next points may show that they are none.
         n_settled = bisect_left(positions, first_provisional)
         self._add(positions[:n_settled], sums, squares)
         self._rank_of_node += [-1] * n_settled
@@ -50,7 +51,11 @@ class ChangePoints:
             self._partition.add(position, total, square)
 
     def _follow_best_partition(self, node: int) -> int:
-        """Follow the best partition back to where it joins the previous one; return how many first changes stay."""
+        """Replace the changes by those of the best partition, which ends at ``node``; return how many first ones stay.
+
+        The partition is followed back to the first change that it shares with the previous one; from there, both are
+        the same. Only settled nodes have a rank, because provisional nodes are removed after each update.
+        """
         new_nodes = []
         n_settled_nodes = len(self._rank_of_node)
         while node and not (node < n_settled_nodes and self._rank_of_node[node] >= 0):

@@ -77,40 +77,40 @@ class LevelChangeDetector:
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
             return self._repeating.find_changes()
-        merge_key = (
-            len(self._repeating.exact_changes),
-            tuple(self._noisy.slow_ramps.values()),
-            self._noisy.noise.points,
-        )
+        n_exact_changes = len(self._repeating.exact_changes)
+        slow_ramps = tuple(self._noisy.slow_ramps.values())
         noisy_changes = self._update_noisy_changes()
-        if not any(merge_key[:2]):
+        if not n_exact_changes and not slow_ramps:
             return noisy_changes
+        merge_key = (n_exact_changes, slow_ramps, self._noisy.noise.points)
         if merge_key != self._merge_key:  # which is rare
-            slow_ramps = [self._complete_change(ramp) for ramp in merge_key[1]]
-            self._merge_key, self._merged = merge_key, MergedChanges([*self._repeating.exact_changes, *slow_ramps])
+            self._merge_key = merge_key
+            completed_ramps = [self._complete_change(ramp) for ramp in slow_ramps]
+            self._merged = MergedChanges([*self._repeating.exact_changes, *completed_ramps])
         return self._merged.update(noisy_changes)
 
     def _update_noisy_changes(self) -> list[LevelChange]:
         """Return the changes of the noisy series; what the newest points show may replace the last change."""
+        # Take back what the previous call added for the newest points.
         if self._newest_change:
             self._changes.pop()
         self._changes += self._replaced_changes
         n_unchanged, updated = self._noisy.find_updates()
         self._changes[n_unchanged:] = [self._complete_change(change) for change in updated]
         reruns = [compute_difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
-        self._newest_change, self._replaced_changes = self._noisy.find_change_in_newest_points(reruns), []
+        self._newest_change = self._noisy.find_change_in_newest_points(reruns)
+        self._replaced_changes = []
         if self._newest_change:
             newest_change = self._complete_newest_change(self._newest_change)
             last_change = self._changes[-1] if self._changes else None
-            if last_change and _is_same(
-                last_change,
-                newest_change,
-                MAX_POINTS_TO_NEWEST if newest_change.index < len(self._values) - 1 else MAX_POSITION_ERROR,
-            ):
+            # A single point may be an outlier, so it is the same change only directly after the last one.
+            is_single_point = newest_change.index == len(self._values) - 1
+            max_distance = MAX_POSITION_ERROR if is_single_point else MAX_POINTS_TO_NEWEST
+            if last_change and _is_same(last_change, newest_change, max_distance):
                 self._replaced_changes = [self._changes.pop()]
-                newest_change = (
-                    newest_change if last_change.wants_rerun and not newest_change.wants_rerun else last_change
-                )
+                # The partition measures a change more exactly, unless only the newest points make it certain.
+                if not last_change.wants_rerun or newest_change.wants_rerun:
+                    newest_change = last_change
             self._changes.append(newest_change)
         return self._changes
 
@@ -133,15 +133,15 @@ class LevelChangeDetector:
         """Return the change among the newest points in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
         size_in_sigmas = abs(change.after - change.before) / self._noisy.noise.sigma
-        n_runs, n_between = len(self._values) - change.index, change.high - change.index
+        n_runs = len(self._values) - change.index
+        n_between = change.high - change.index
         subject_and_verb = "the newest run lies" if n_runs == 1 else f"the newest {n_runs} runs lie"
         evidence = (
             f"{format_change(before, after)}: {subject_and_verb} {format_sigmas(size_in_sigmas)} off the previous level"
         )
         if n_between:
-            evidence += (
-                f"; the first {'lies' if n_between == 1 else format_number(n_between) + ' lie'} between the two levels"
-            )
+            first_runs_lie = "first lies" if n_between == 1 else f"first {format_number(n_between)} lie"
+            evidence += f"; the {first_runs_lie} between the two levels"
         if change.wants_rerun:
             evidence += "; one more run can decide"
         return replace(change, before=before, after=after, evidence=evidence)
@@ -197,13 +197,17 @@ class MergedChanges:
 
 
 def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance: int) -> bool:
-    """Return whether the last change of the partition and the one that the newest points show are the same."""
+    """Return whether the last change of the partition and the one that the newest points show are the same.
+
+    Two certain changes are the same if they go in one direction and their positions overlap. If one of them is in
+    doubt, up to ``max_distance`` points may lie between them.
+    """
     if newest_change.index <= last_change.index:
         return True
     if last_change.wants_rerun or newest_change.wants_rerun:
         return newest_change.index - last_change.high <= max_distance
-    agree = (newest_change.after > newest_change.before) == (last_change.after > last_change.before)
-    return agree and last_change.rule == "step" and newest_change.index <= last_change.high
+    has_same_direction = (newest_change.after > newest_change.before) == (last_change.after > last_change.before)
+    return has_same_direction and last_change.rule == "step" and newest_change.index <= last_change.high
 
 
 def _do_overlap(first: LevelChange, second: LevelChange) -> bool:

@@ -85,15 +85,13 @@ class DistinctLevels:
         if len(recent_values) < 2 * MIN_CHANGE_RUNS:
             return None
         shifts = _compute_shifts(recent_values) / self._noise_factor
-        split = MIN_CHANGE_RUNS + int(shifts.argmax())
-        lacking_shift = find_needed_shift(min(split, len(recent_values) - split)) - float(
-            shifts[split - MIN_CHANGE_RUNS]
-        )
-        return (
-            start + split
-            if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent_values) - split < MAX_POINTS_PER_SIDE
-            else None
-        )
+        best_shift = int(shifts.argmax())
+        split = MIN_CHANGE_RUNS + best_shift
+        n_after = len(recent_values) - split
+        lacking_shift = find_needed_shift(min(split, n_after)) - float(shifts[best_shift])
+        # Once the newest level has the most points that are compared, more runs add nothing.
+        can_be_settled = n_after < MAX_POINTS_PER_SIDE
+        return start + split if lacking_shift <= MAX_LACK_IN_DOUBT and can_be_settled else None
 
 
 def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int], noise_factor: float = 1.0) -> bool:
@@ -105,7 +103,8 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
     """
     start = max(begin, position - MAX_POINTS_PER_SIDE)
     for stop in dict.fromkeys(min(end, position + MAX_POINTS_PER_SIDE) for end in ends):
-        runs, split = values[start:stop], position - start
+        runs = values[start:stop]
+        split = position - start
         if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
         # The largest shift near the proposal, unless a position further away explains much more.
@@ -132,10 +131,8 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     earlier run was near the new level, there are two levels: a mode or an outlier would have occurred before, or would
     not agree.
     """
-    runs_before, runs_after = (
-        values[max(begin, position - MAX_POINTS_PER_SIDE) : position],
-        values[position : min(end, position + MAX_POINTS_PER_SIDE)],
-    )
+    runs_before = values[max(begin, position - MAX_POINTS_PER_SIDE) : position]
+    runs_after = values[position : min(end, position + MAX_POINTS_PER_SIDE)]
     if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(runs_before), len(runs_after)) < MIN_AGREEING_RUNS:
         return False
     levels = float(np.median(runs_before)), float(np.median(runs_after))

@@ -28,6 +28,8 @@ _SHORT_SHIFT, _LONG_SHIFT = 4.3, 3.7
 MAX_LACK_IN_DOUBT = 1.0
 """A shift that is smaller than necessary by no more than this is in doubt while more runs can settle it."""
 
+_N_PARTITION_COUNTS = 100
+"""Numbers of pairs out of order for which the tail is computed; with more of them, no order is rare."""
 _NORMAL_DISTRIBUTION = NormalDist()
 
 
@@ -61,6 +63,7 @@ def compute_normal_scores(values: Floats) -> Floats:
     sorted_values = values[order]
     scores = _compute_normal_quantiles(n)[0]
     ends = (sorted_values[1:] != sorted_values[:-1]).nonzero()[0]
+    # If some values are equal: the mean score of each stretch of equal values.
     if len(ends) < n - 1:
         starts = np.empty(len(ends) + 1, dtype=np.intp)
         starts[0] = 0
@@ -81,6 +84,7 @@ def compute_shifts(scores: Floats, first_split: int, last_split: int) -> Floats:
     Mathematicae 14 (1952). Ties are divided by the variance without ties, which is the larger one, because for a few
     rare values the smaller one would make the tail too light.
     """
+    # All scores add up to 0, so the sum after a split is minus the sum before it.
     shifts: Floats = (
         scores[:last_split].cumsum()[first_split - 1 :]
         * -_compute_normal_quantiles(len(scores))[1][first_split - 1 : last_split]
@@ -111,7 +115,7 @@ def is_rare(before: Floats, after: Floats) -> bool:
 @cache
 def _compute_log_partition_counts() -> list[float]:
     """Return the logarithms of how many partitions all whole numbers up to each index have together."""
-    counts = [1] + [0] * 99
+    counts = [1] + [0] * (_N_PARTITION_COUNTS - 1)
     for part in range(1, len(counts)):
         for total in range(part, len(counts)):
             counts[total] += counts[total - part]

@@ -66,9 +66,11 @@ def _convert_number(value: Number, name: str) -> Number:
 
 
 def compute_difference(value: Number, origin: Number) -> float:
-    """Return the difference of one number from ``origin``, rounded once."""
+    """Return the difference of one number from ``origin``, rounded once and at most ``_MAX_DIFFERENCE`` in size."""
     try:
         offset = float(value - origin)
     except OverflowError:
         return _MAX_DIFFERENCE if value > origin else -_MAX_DIFFERENCE
-    return _MAX_DIFFERENCE if offset > _MAX_DIFFERENCE else offset if offset > -_MAX_DIFFERENCE else -_MAX_DIFFERENCE
+    if offset > _MAX_DIFFERENCE:
+        return _MAX_DIFFERENCE
+    return offset if offset > -_MAX_DIFFERENCE else -_MAX_DIFFERENCE

@@ -8,7 +8,7 @@ from decimal import Decimal
 from service.text import numbers
 
 Number = int | float
-_MIN_SHORTENED_INTEGER = 10**40  # integers from this size on are shortened
+_MIN_SHORTENED_INTEGER = 10**40  # integers from this size on are written as powers of ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LevelChange:
 
 
 def format_level(value: Number) -> str:
-    """Write a level for people: integers in full, other numbers with three significant digits."""
+    """Write a level for people: integers in full unless they are huge, other numbers with three significant digits."""
     if isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER:
         return f"{Decimal(value):.6e}"
     return numbers.format_number(value)

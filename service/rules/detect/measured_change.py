@@ -69,10 +69,10 @@ def _compute_medians(x: Floats, start: Ints, stop: Ints) -> Floats:
 
 
 def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
-    """Return the level of the runs nearest to a change, such that some runs really were at this level.
+    """Return ``level``, the median of a segment, if enough runs are near it; otherwise that of the part at the change.
 
     The median of a segment whose parts are too short to be separated can lie where no run is. Then the level is that of
-    the part next to the change.
+    the part next to the change. ``runs`` begins with the run nearest to the change.
     """
     max_distance = MIN_MISS_SIGMA * sigma
     if np.count_nonzero(np.abs(runs - level) <= max_distance) >= MIN_AGREEING_SHARE * len(runs):
@@ -118,16 +118,13 @@ def measure_changes(
         return []
     previous_edges, proposed, next_edges = edges[:-2], edges[1:-1], edges[2:]
     # Range of the positions of each change: at most POSITION_POINTS on each side, and halfway to its neighbours.
-    old_starts, new_ends = (
-        np.maximum(previous_edges, proposed - POSITION_POINTS),
-        np.minimum(next_edges, proposed + POSITION_POINTS),
-    )
+    old_starts = np.maximum(previous_edges, proposed - POSITION_POINTS)
+    new_ends = np.minimum(next_edges, proposed + POSITION_POINTS)
     low = np.minimum(np.maximum(old_starts, (previous_edges + proposed) // 2) + 1, proposed)
     high = np.maximum(np.minimum(new_ends - 1, (proposed + next_edges) // 2), proposed)
     positions = np.minimum(np.maximum(proposed[:, None] + _OFFSETS, low[:, None]), high[:, None])
 
     # Logarithm of the likelihood of each position, from the residuals of two levels, each the mean of its side.
-    total = sums[proposed]
     points = (new_ends - old_starts)[:, None]
     n_before = positions - old_starts[:, None]
     rise = (
@@ -172,26 +169,19 @@ def measure_changes(
     half = length // 2
     half_length = np.maximum(half, 1)
     second_half_mean = (sums[next_edges] - sums[next_edges - half_length]) / half_length
-    first_half_mean = (sums[proposed + half] - total) / half_length
+    first_half_mean = (sums[proposed + half] - sums[proposed]) / half_length
     trend = np.where(half > 0, second_half_mean - first_half_mean, 0.0)
 
     # The interval includes runs between the two levels: it is not known to which they belong.
     low, high = np.minimum(lowest, indices), np.maximum(highest, indices)
     if not noise.has_modes:
         for i in range(n_changes):
-            runs_before, runs_after = (
-                x[starts[i] : indices[i]][-MAX_POINTS_BETWEEN:],
-                x[indices[i] : stops[n_changes + i]][:MAX_POINTS_BETWEEN],
-            )
-            low[i] = min(
-                low[i],
-                indices[i]
-                - count_runs_between(runs_before[::-1].tolist(), medians[i], medians[n_changes + i], noise.sigma),
-            )
-            high[i] = max(
-                high[i],
-                indices[i] + count_runs_between(runs_after.tolist(), medians[n_changes + i], medians[i], noise.sigma),
-            )
+            runs_before = x[starts[i] : indices[i]][-MAX_POINTS_BETWEEN:][::-1].tolist()
+            runs_after = x[indices[i] : stops[n_changes + i]][:MAX_POINTS_BETWEEN].tolist()
+            n_between_before = count_runs_between(runs_before, medians[i], medians[n_changes + i], noise.sigma)
+            n_between_after = count_runs_between(runs_after, medians[n_changes + i], medians[i], noise.sigma)
+            low[i] = min(low[i], indices[i] - n_between_before)
+            high[i] = max(high[i], indices[i] + n_between_after)
     columns_of_changes = (
         indices,
         medians[:n_changes],

@@ -72,7 +72,8 @@ def find_newest_change(
 
     # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
     reference_points = recent_values[max(0, n - max_length - REFERENCE_POINTS) : n - max_length]
-    level, cautious_sigma = compute_median(reference_points), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
+    level = compute_median(reference_points)
+    cautious_sigma = noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
     newest_offsets = [(value - level) / cautious_sigma for value in (reruns or recent_values[-1:])]
     direction = 1.0 if compute_median(newest_offsets) > 0 else -1.0
     offsets = sorted((offset * direction for offset in newest_offsets), reverse=True)
@@ -136,20 +137,37 @@ def _count_points_off_level(
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
 
-    ``newest_offsets`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
+    The newest point has its offset, or several if it was measured again; then the points before it are added one by
+    one. Of all numbers of points whose bounded offsets are large enough, that with the largest gain is chosen. The gain
+    is the square of the sum of the offsets, divided by its variance for independent points of variance 1: that of the
+    sum itself, and that of the level, which was estimated from ``n_reference`` points.
+
+    Parameters
+    ----------
+    newest_offsets
+        The offsets of the newest point from the level, in sigma, the largest first.
+    earlier_values
+        The values before it, newest first.
+    scale
+        Converts a difference from the level to an offset in sigma, upwards in the direction of the newest point.
     """
-    total, min_offset, best_gain, length, limit = 0.0, newest_offsets[-1], 0.0, 0, MAX_POINT_SIGMA
+    total = best_gain = 0.0
+    length = 0
+    min_offset = newest_offsets[-1]
+    limit = MAX_POINT_SIGMA
     for offset in newest_offsets:
         total += max(-limit, min(limit, offset))
-    count, n_points = len(newest_offsets), 1
+    count = len(newest_offsets)  # measurements so far; the newest point may have several
+    n_points = 1
     for value in (*earlier_values, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
+        # MIN_EACH_SIGMA bounds each of up to four measurements; more are judged by their mean alone.
         if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and min_offset >= MIN_EACH_SIGMA[count])):
             gain = total * total / (count + count * count / n_reference)
             if gain > best_gain:
                 best_gain, length = gain, n_points
-        if value is None:
+        if value is None:  # no earlier value is left
             break
         next_offset = (value - level) * scale
         if next_offset < min_offset:  # noqa: PLR1730 - a call costs more

@@ -23,6 +23,10 @@ _MIN_POINTS_FOR_DISTANCE = 48  # fewer have less than one of those 1.5 % of the 
 _MAX_POINTS_FOR_DISTANCE = 1024  # enough for a steady estimate, and the same time for every longer series
 _OUTLIER_SHARE = 0.015  # the largest part of the points that count as outliers
 RHO_SHRINKAGE = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
+_MAX_RHO = 0.9  # a larger autocorrelation cannot be told from changes of level
+_MIN_POINTS_FOR_RHO = 32  # fewer points say nothing about the autocorrelation
+_MAX_REPEATING_SHARE = 0.2  # a series mostly repeats if no larger share of its neighbours differ
+_SMALLEST_SIGMA = 1e-150  # above zero, and its square does not underflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,13 @@ def estimate_trimmed_scale(sorted_differences: Floats, share: float = 0.6, const
     Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
     square successive difference to the variance", 1941); trimmed, so that outliers do not either. Less coarse on small
     integers than the median absolute deviation.
+
+    Parameters
+    ----------
+    share
+        The share of the differences that is kept.
+    constant
+        The mean of these for a normal series of sigma 1.
     """
     n_kept = max(1, round(share * len(sorted_differences)))
     return float(sorted_differences[:n_kept].sum()) / n_kept / constant
@@ -89,10 +100,11 @@ def estimate_autocorrelation(x: Floats, bound: float) -> float:
     lag_1, lag_2, lag_3 = (_compute_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
     excess = (lag_2 + lag_3) / (2 * lag_1) - 1 if lag_1 > 0 else 0.0
     rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
-    return min(0.9, max(0.0, rho - RHO_SHRINKAGE / math.sqrt(len(x))))
+    return min(_MAX_RHO, max(0.0, rho - RHO_SHRINKAGE / math.sqrt(len(x))))
 
 
 def _compute_mean_square(differences: Floats, bound: float) -> float:
+    """Return the mean square of differences of at most ``bound`` in size, in units of it. They are overwritten."""
     bounded_differences = np.minimum(np.abs(differences, out=differences), bound, out=differences)
     bounded_differences /= bound  # the square of a huge number would overflow
     return float(np.square(bounded_differences).mean())  # Not np.dot: its threads go on spinning after a long series.
@@ -114,24 +126,22 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
     differences = x[1:] - x[:-1]
     if sorted_differences is None:
         sorted_differences = sort_sizes(differences)
-    if np.count_nonzero(sorted_differences) <= max(1.0, 0.2 * len(differences)):
+    if np.count_nonzero(sorted_differences) <= max(1.0, _MAX_REPEATING_SHARE * len(differences)):
         return Noise(0.0, 0.0, n)
-    # Scale of one point around its level: at least what rounding gives.
+    # Scale of one point around its level: at least what rounding gives. Where many points repeat, the smallest
+    # differences are too small, so those of a larger share count as well, a little reduced because of outliers.
     sigma = max(
         estimate_trimmed_scale(sorted_differences), 0.9 * estimate_trimmed_scale(sorted_differences, 0.9, _TRIM_90)
     )
     if sigma == 0.0:  # 60 … 80 % of the points repeat
         sigma = estimate_trimmed_scale(sorted_differences, 0.95, _TRIM_95)
     largest_value = max(float(x.max()), -float(x.min()))
-    sigma = max(sigma, MIN_SIGMA_SHARE * largest_value, 1e-150)
+    sigma = max(sigma, MIN_SIGMA_SHARE * largest_value, _SMALLEST_SIGMA)
     # Autocorrelation hides a part of it: differences of neighbours are smaller by sqrt(1 - rho).
-    rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
-    return Noise(
-        sigma / (1 - rho) ** 0.5,
-        rho,
-        n,
-        min(sigma, estimate_trimmed_scale(sorted_differences, 0.35, _TRIM_35)) / (1 - rho) ** 0.5,
-    )
+    rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= _MIN_POINTS_FOR_RHO else 0.0
+    # The smallest third of the differences are mostly those of two points of one mode.
+    mode_sigma = min(sigma, estimate_trimmed_scale(sorted_differences, 0.35, _TRIM_35))
+    return Noise(sigma / (1 - rho) ** 0.5, rho, n, mode_sigma / (1 - rho) ** 0.5)
 
 
 def sort_sizes(differences: Floats) -> Floats:

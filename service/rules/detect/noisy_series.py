@@ -71,9 +71,8 @@ class NoisySeries:
         self._distinct_levels = DistinctLevels(self.noise)
         self._measured_changes: list[MeasuredChange] = []
         self._grouping_states: list[_GroupingState] = []
-        self._margins: dict[
-            tuple[object, ...], float
-        ] = {}  # by the shape of the change, the range of runs, the shapes of the others
+        # By the shape of the change, the range of runs, and the shapes of the other changes.
+        self._margins: dict[tuple[object, ...], float] = {}
         self._judged_changes: list[LevelChange] = []
         self._open_changes: list[LevelChange] = []
         self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
@@ -106,11 +105,17 @@ class NoisySeries:
         self._clipped_series.update(values, self.noise)
         n_unchanged = self._change_points.update(self._clipped_series, n_points)
         proposals = self._change_points.positions
-        n_settled, self._n_partitioned = self._n_partitioned - SETTLED_POINTS, n_points
-        while n_unchanged and (proposals[n_unchanged] if n_unchanged < len(proposals) else n_points) > n_settled:
+        n_settled = self._n_partitioned - SETTLED_POINTS
+        self._n_partitioned = n_points
+        # A proposal is as before only if the level after it ends where points were final at the last update.
+        while n_unchanged:
+            end_of_level = proposals[n_unchanged] if n_unchanged < len(proposals) else n_points
+            if end_of_level <= n_settled:
+                break
             n_unchanged -= 1
 
-        # Drop those across which the levels are not distinct.
+        # Drop those across which the levels are not distinct. The last unchanged one is judged again, because the level
+        # after it may have changed.
         n_unchanged = self._distinct_levels.update(values, proposals, max(0, n_unchanged - 1))
         changes = self._distinct_levels.changes
         if n_unchanged == len(changes) == len(self._measured_changes):
@@ -172,15 +177,27 @@ class NoisySeries:
         self._open_changes = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
-        """Return a change if it explains the runs around it better than a host that wanders."""
+        """Return a change if it explains the runs around it better than a host that wanders; None if it does not.
+
+        If that is likely, but not certain, the change is returned as a suspicion.
+
+        Parameters
+        ----------
+        begin, end
+            The start of the level before the change, and the end of the level after it.
+        """
         change = replace(change, high=min(change.high, self._n_partitioned - 1))
         shape = Shape(change.low, change.high) if change.rule == "ramp" else Shape(change.index, change.index)
 
-        # By the runs around it and the other changes there; but no later change withdraws it.
-        largest_margin = -math.inf
-        size, min_runs = abs(change.after - change.before), min(change.index - begin, end - change.index)
+        # No host wanders as far as a jump.
+        size = abs(change.after - change.before)
         if is_jump(size, self.noise) and not change.wants_rerun:
             return change
+
+        # Judge it by the runs around it and the other changes there. It is certain if it is in one of the windows, so
+        # that no later change withdraws it.
+        min_runs = min(change.index - begin, end - change.index)
+        largest_margin = -math.inf
         for start, stop in self._list_windows(shape):
             margin = self._compute_margin(shape, (begin, end), start, stop)
             if not change.wants_rerun:
@@ -188,11 +205,9 @@ class NoisySeries:
                 if margin >= find_needed_margin(size, min_runs, self.noise, small_steps):
                     return change
             largest_margin = max(largest_margin, margin)
-        return (
-            replace(change, wants_rerun=True)
-            if is_suspicion(largest_margin, self._n_partitioned - shape.high)
-            else None
-        )
+        if is_suspicion(largest_margin, self._n_partitioned - shape.high):
+            return replace(change, wants_rerun=True)
+        return None
 
     def _list_windows(self, shape: Shape) -> list[tuple[int, int]]:
         """Return the ranges of runs by which a change is judged, one after the other, as (first, end) pairs.
@@ -200,40 +215,26 @@ class NoisySeries:
         Runs beyond a much larger change may be so noisy that this one does not show. A later change may begin at the
         next measured one, certain or in doubt, or with some of the newest runs: ranges that end there are also tried.
         """
-        start, stop = max(0, shape.low - POINTS_BEFORE), min(self._n_partitioned, shape.high + POINTS_AFTER)
+        # The usual range, and where else it may end.
+        start = max(0, shape.low - POINTS_BEFORE)
+        stop = min(self._n_partitioned, shape.high + POINTS_AFTER)
         next_index = bisect_right(self._measured_changes, shape.high, key=_get_position)
         ends = [self._measured_changes[next_index].position] if next_index < len(self._measured_changes) else []
         if stop == self._n_partitioned:
             ends += range(stop - EARLY_UPDATE_POINTS, stop - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
-        jump_before = next(
-            (
-                change.position
-                for change in reversed(self._list_measured_changes(start, shape.low))
-                if self._is_jump(change)
-            ),
-            start,
-        )
-        jump_after = next(
-            (change.position for change in self._list_measured_changes(shape.high + 1, stop) if self._is_jump(change)),
-            stop,
-        )
-        return list(
-            dict.fromkeys(
-                [
-                    (start, stop),
-                    *((start, end) for end in ends if shape.high < end < stop),
-                    (jump_before, jump_after),
-                ]
-            )
-        )
+        # The range between the nearest jumps on both sides.
+        changes_before = self._list_measured_changes(start, shape.low)
+        changes_after = self._list_measured_changes(shape.high + 1, stop)
+        jump_before = next((change.position for change in reversed(changes_before) if self._is_jump(change)), start)
+        jump_after = next((change.position for change in changes_after if self._is_jump(change)), stop)
+        shorter_windows = [(start, end) for end in ends if shape.high < end < stop]
+        return list(dict.fromkeys([(start, stop), *shorter_windows, (jump_before, jump_after)]))
 
     def _list_measured_changes(self, start: int, stop: int) -> list[MeasuredChange]:
         """Return the measured changes at positions from ``start`` on and before ``stop``."""
-        return self._measured_changes[
-            bisect_left(self._measured_changes, start, key=_get_position) : bisect_left(
-                self._measured_changes, stop, key=_get_position
-            )
-        ]
+        first = bisect_left(self._measured_changes, start, key=_get_position)
+        end = bisect_left(self._measured_changes, stop, key=_get_position)
+        return self._measured_changes[first:end]
 
     def _list_small_steps(self, index: int, start: int, stop: int) -> list[float]:
         """Return the sizes of the small certain steps between ``start`` and ``stop``, without the one at ``index``."""
@@ -274,10 +275,11 @@ class NoisySeries:
 
     def find_updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
-        n_unchanged, self._n_unchanged = self._n_unchanged, len(self._judged_changes) + len(self._open_changes)
-        return n_unchanged, self._judged_changes[n_unchanged:] + self._open_changes[
-            max(0, n_unchanged - len(self._judged_changes)) :
-        ]
+        n_unchanged = self._n_unchanged
+        n_judged = len(self._judged_changes)
+        self._n_unchanged = n_judged + len(self._open_changes)
+        updated_changes = self._judged_changes[n_unchanged:] + self._open_changes[max(0, n_unchanged - n_judged) :]
+        return n_unchanged, updated_changes
 
     def find_change_in_newest_points(self, reruns: Sequence[float] = ()) -> LevelChange | None:
         """Return a change among the newest points, after the last certain one.

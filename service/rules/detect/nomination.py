@@ -102,7 +102,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
     if probability > MAX_WORTHWHILE_CHANCE:
         return None
 
-    # The positions that are nearly as likely.
+    # The positions that are nearly as likely: by the log-likelihood of normal noise of unknown variance.
     likelihoods = (len(runs) + PRIOR_DEGREES) / 2 * np.log1p(statistics / degrees)
     likely_positions = np.flatnonzero(likelihoods >= likelihoods[best_split] - MIN_INTERVAL_LOSS)
     return Nomination(
@@ -154,7 +154,8 @@ def compute_split_statistics(runs: Floats, prior_variance: float) -> tuple[Float
 
 def _estimate_variance(samples: Sequence[Sequence[Number]]) -> float:
     """Return the variance of a run's median that the samples within runs show; 0 if all samples agree."""
-    # Not by NumPy: a run has a handful of samples, for which an array takes ten times as long.
+    # The median of n normal samples has about π ∕ 2 times the variance of their mean. Not by NumPy: a run has a handful
+    # of samples, for which an array takes ten times as long.
     variances = [_compute_variance(values) * math.pi / 2 / len(values) for values in samples if len(values) > 1]
     return sum(variances) / len(variances) if variances else 0.0
 

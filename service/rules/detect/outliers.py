@@ -30,8 +30,8 @@ def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
     """Return values with each outlier replaced by the running median of its side of a cut.
 
     An outlier is far off two running medians: that of its side, and that across the cut. So the few values just after a
-    change are none, as they are near the median of their side; nor is a wandering level, which the median across the
-    cut follows.
+    change are not outliers, because they are near the median of their side. Nor are the values of a wandering level,
+    because the median across the cut follows it.
 
     Parameters
     ----------

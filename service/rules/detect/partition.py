@@ -22,8 +22,8 @@ class Partition:
 
     def __init__(self, penalty: float) -> None:
         self.penalty = penalty
-        self.position = [0]
-        self.previous = [0]
+        self.position = [0]  # of each node, where its segment begins
+        self.previous = [0]  # of each node, that of the segment before it in the best partition up to there
         self._candidates: list[_Candidate] = [(-penalty, 0.0, 0.0, 0, 0)]
 
     def _compute_costs(self, position: int, total: float, squares: float) -> list[float]:

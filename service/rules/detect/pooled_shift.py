@@ -99,13 +99,10 @@ def find_pooled_shift(
     shift, error, degrees_of_freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:
         return _build_shift(shift, 0.0, 0.0, offsets) if shift else None
-    t, _, _ = _compute_yuen_t(scores)
-    p = _compute_two_sided_p(t, degrees_of_freedom)
-    return (
-        _build_shift(shift, error * _compute_t_quantile(degrees_of_freedom), p, offsets)
-        if p <= max_false_alarm_probability
-        else None
-    )
+    p = _compute_two_sided_p(_compute_yuen_t(scores), degrees_of_freedom)
+    if p > max_false_alarm_probability:
+        return None
+    return _build_shift(shift, error * _compute_t_quantile(degrees_of_freedom), p, offsets)
 
 
 def _compute_offset(history: list[Number], value: Number) -> tuple[float, float]:
@@ -125,10 +122,10 @@ def _compute_trimmed_mean(values: Floats) -> tuple[float, float, int]:
     return mean, error, n - 2 * n_trimmed - 1
 
 
-def _compute_yuen_t(values: Floats) -> tuple[float, float, float]:
-    """Return Yuen's t of the trimmed mean, the mean and its standard error."""
+def _compute_yuen_t(values: Floats) -> float:
+    """Return Yuen's t: the trimmed mean over its standard error; 0 if all values are equal."""
     mean, error, _ = _compute_trimmed_mean(values)
-    return (mean / error if error > 0 else 0.0), mean, error
+    return mean / error if error > 0 else 0.0
 
 
 def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
@@ -148,10 +145,13 @@ def _compute_two_sided_p(t: float, degrees_of_freedom: int) -> float:
 
 def _compute_t_quantile(degrees_of_freedom: int) -> float:
     """Return the t that 5 % exceed in absolute value, by bisection."""
-    low, high = 0.0, 100.0
-    for _ in range(60):
+    low, high = 0.0, 100.0  # above that of a single degree of freedom, which is 12.7
+    for _ in range(60):  # halves the interval to less than the resolution of a float
         middle = (low + high) / 2
-        low, high = (middle, high) if _compute_two_sided_p(middle, degrees_of_freedom) > 0.05 else (low, middle)
+        if _compute_two_sided_p(middle, degrees_of_freedom) > 0.05:
+            low = middle
+        else:
+            high = middle
     return high
 
 

@@ -70,7 +70,11 @@ def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> boo
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
-    """Return the group with one more change, and the evidence of whether the segment before it climbs or is flat."""
+    """Return the group with one more change, and with the evidence of whether the segment before it climbs or is flat.
+
+    The means of the two halves differ by ``climb`` sigma in a segment that climbs steadily, and by 0 in a flat one. If
+    they are seen to differ by ``trend``, the log-likelihood ratio is n · climb · (trend − climb ∕ 2), up to a factor.
+    """
     segment_change = group.last_change
     climb = (change.after - segment_change.before) / (4 * sigma)  # mean of the two steps around the segment, halved
     gain = segment_change.length * climb * (segment_change.trend - climb / 2)
@@ -78,14 +82,14 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     steps = (*group.steps, change) if group.n_changes < MAX_STEPS else group.steps
     n_opposed = group.n_opposed + (not _has_direction_of(group, change))
     return ChangeGroup(
-        group.first_change,
-        second_change,
-        segment_change,
-        change,
-        group.n_changes + 1,
-        group.score + gain,
-        n_opposed,
-        steps,
+        first_change=group.first_change,
+        second_change=second_change,
+        next_to_last_change=segment_change,
+        last_change=change,
+        n_changes=group.n_changes + 1,
+        score=group.score + gain,
+        n_opposed=n_opposed,
+        steps=steps,
     )
 
 

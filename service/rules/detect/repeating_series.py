@@ -39,6 +39,8 @@ MAX_PENDING_RUNS = 32
 """If the values off the level are still no change after this many runs, the series does not repeat."""
 MIN_REPEATS_OF_LEVEL = 8
 """Equal values that show that the first point of a series was off the level, if nothing repeats it."""
+MIN_RATIO_OF_LEVEL = 4
+"""How many times as many of the first runs as have the presumed level must have another value, to be the level."""
 
 
 def has_no_majority(samples: Sequence[Number]) -> bool:
@@ -73,12 +75,10 @@ class RepeatingSeries:
         self._former_levels: set[Number] = set()  # the levels before this one
         self._outlier_values: set[Number] = set()  # values that were outliers
         self._outlier_distances: list[Number] = []  # how far each outlier was from the level, in order
-        self._n_runs_showing: Counter[Number] = (
-            Counter()
-        )  # by value off the level, the runs on the level that have it as a sample
-        self._early_runs: (
-            list[tuple[Number, Sequence[Number]]] | None
-        ) = []  # the first runs at this level, until it is known
+        # By value off the level: how many runs on the level have it as a sample.
+        self._n_runs_showing: Counter[Number] = Counter()
+        # The first runs at this level with their samples; None once no other value can prove to be the level.
+        self._early_runs: list[tuple[Number, Sequence[Number]]] | None = []
         self._n_varying_points = 0  # points whose samples have no majority value
         self._max_samples_per_point = 1  # the most samples of a point before the newest one
         self._newest_samples: Sequence[Number] = ()
@@ -105,10 +105,12 @@ class RepeatingSeries:
         if self._early_runs is None or self._level_start != start_before:
             return
         if self._n_at_level >= MIN_REPEATS_OF_LEVEL or len(self._early_runs) > MAX_PENDING_RUNS:
-            self._early_runs = None
-        elif max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= len(self._early_runs):
+            self._early_runs = None  # the level is known, or no value is
+            return
+        n_needed = max(MIN_REPEATS_OF_LEVEL, MIN_RATIO_OF_LEVEL * self._n_at_level)
+        if n_needed <= len(self._early_runs):  # cheaper to see than how often each value occurs
             level, n_repeats = Counter(run_value for run_value, _ in self._early_runs).most_common(1)[0]
-            if max(MIN_REPEATS_OF_LEVEL, 4 * self._n_at_level) <= n_repeats and self._has_run_with_both_values(level):
+            if n_needed <= n_repeats and self._has_run_with_both_values(level):
                 self._restart_at_level(level)
 
     def _has_run_with_both_values(self, other: Number) -> bool:
@@ -117,11 +119,14 @@ class RepeatingSeries:
 
     def _restart_at_level(self, level: Number) -> None:
         """Restart at the value that most of the first runs have, because that one is the level."""
-        early_runs, end = self._early_runs or [], self.n_points
+        early_runs = self._early_runs or []
+        end = self.n_points
         self._early_runs = None
+        # Forget what the former level made of these runs, then add them again, one by one.
         self._level, self._n_at_level, self._pending_values = level, 0, []
         self._n_outliers_of_series -= self._n_outliers
-        self._n_outliers, self._first_without_outlier = 0, self._level_start
+        self._n_outliers = 0
+        self._first_without_outlier = self._level_start
         self._outlier_values.clear()
         self._outlier_distances.clear()
         self._n_runs_showing.clear()
@@ -138,13 +143,10 @@ class RepeatingSeries:
             self._count_as_outliers([*self._pending_values, value] if has_sample_on_level else self._pending_values)
             self._pending_values = []
             self._n_at_level += not has_sample_on_level
-            if (
-                len(samples) > 1
-                and not has_sample_on_level
-                and len(self._n_runs_showing) < MAX_OUTLIER_VALUES
-                and (other_values := set(samples) - {value})
-            ):
-                self._n_runs_showing.update(other_values)
+            if len(samples) > 1 and not has_sample_on_level and len(self._n_runs_showing) < MAX_OUTLIER_VALUES:
+                other_values = set(samples) - {value}
+                if other_values:
+                    self._n_runs_showing.update(other_values)
             return
 
         # A run off the level.
@@ -165,14 +167,19 @@ class RepeatingSeries:
 
         If the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
         """
-        n_comparable, n_outliers = self._count_comparable(), self._count_outliers()
+        n_comparable = self._count_comparable()
+        n_outliers = self._count_outliers()
+        # The level hardly repeats.
         if n_outliers > MAX_OUTLIER_SHARE * n_comparable:
-            plateau, farther_runs = self._find_new_plateau(), self._find_farther_runs()
+            plateau = self._find_new_plateau()
+            farther_runs = self._find_farther_runs()
             if _is_change(plateau, self._level, n_comparable, 0, exact=False):
                 self._confirm_newest(len(plateau))
             elif _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
                 self._confirm_newest(len(farther_runs))
-        elif _can_be_change(self._pending_values, self._level) and _is_change(
+            return
+        # All pending runs together; whether they can be a change at all is cheaper to see than the rest.
+        if _can_be_change(self._pending_values, self._level) and _is_change(
             self._pending_values,
             self._level,
             n_comparable,
@@ -181,15 +188,12 @@ class RepeatingSeries:
             n_far_outliers=self._count_far_outliers(),
         ):
             self._confirm_pending()
-        elif n_outliers and _is_change(
-            farther_runs := self._find_farther_runs(),
-            self._level,
-            n_comparable,
-            n_outliers,
-            exact=False,
-            n_far_outliers=0,
-        ):
-            self._confirm_newest(len(farther_runs))
+            return
+        # The newest of them, if no outlier went as far.
+        if n_outliers:
+            farther_runs = self._find_farther_runs()
+            if _is_change(farther_runs, self._level, n_comparable, n_outliers, exact=False, n_far_outliers=0):
+                self._confirm_newest(len(farther_runs))
 
     @property
     def is_repeating(self) -> bool:
@@ -212,19 +216,19 @@ class RepeatingSeries:
         this level count while it is young, and if a pending value was seen before: it may be one of two modes.
         """
         was_seen = not self._former_levels.isdisjoint(self._pending_values) or self._count_outliers() > self._n_outliers
-        only_this_level = was_seen or self._n_at_level < MIN_CHANGE_RUNS
-        return self.n_points - (
-            self._level_start if only_this_level else min(self._first_without_outlier, self._level_start)
-        )
+        if was_seen or self._n_at_level < MIN_CHANGE_RUNS:
+            return self.n_points - self._level_start
+        return self.n_points - min(self._first_without_outlier, self._level_start)
 
     def _is_exact(self) -> bool:
         """Return whether so few runs of the series were outliers that the first change needs no history."""
         return self._n_outliers_of_series <= MAX_EXACT_OUTLIER_SHARE * self.n_points
 
     def _goes_beyond(self, runs: Sequence[Number]) -> bool:
-        """Return whether the series is exact, and runs lie farther off the level than the samples of two runs on it.
+        """Return whether the series is exact, and runs lie farther off the level than samples of runs on it.
 
-        A count of which samples differ by two can differ by one for a while: few orders of the runs prove no change.
+        A count whose samples differ by two can differ by one for a while, so that its runs prove no change. Samples of
+        a single run that go as far do not count: that run may have been disturbed.
         """
         min_distance = min((abs(value - self._level) for value in runs), default=0)
         spans = self._sample_ranges[self._level_start : self.n_points - len(runs)][-MAX_OUTLIER_VALUES:]
@@ -254,9 +258,9 @@ class RepeatingSeries:
 
     def _count_outliers(self) -> int:
         """Return how many runs at this level were outliers, or showed one of the pending values in a sample."""
-        return self._n_outliers + (
-            max(self._n_runs_showing[value] for value in self._pending_values) if self._n_runs_showing else 0
-        )
+        if not self._n_runs_showing:
+            return self._n_outliers
+        return self._n_outliers + max(self._n_runs_showing[value] for value in self._pending_values)
 
     def _find_new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree, if none before at this level agreed with them."""
@@ -280,12 +284,14 @@ class RepeatingSeries:
         )
         if abs(self._pending_values[-1] - self._level) <= max_distance:  # which is usual in noise, and cheap to see
             return []
+        # The newest runs that lie farther off than all runs before the pending ones, on one side.
         distances = [abs(value - self._level) for value in self._pending_values]
         length = 0
         for value, distance in zip(reversed(self._pending_values), reversed(distances), strict=True):
             if distance <= max_distance or (value > self._level) != is_above:
                 break
             length += 1
+        # Of these, only those that lie farther off than the older pending ones as well.
         while length and min(distances[-length:]) <= max(distances[:-length], default=0):
             length -= 1
         return self._pending_values[-length:] if length else []
@@ -298,28 +304,30 @@ class RepeatingSeries:
 
     def _confirm_pending(self) -> None:
         """Turn the pending runs into a change, and add the runs after its first repeated value again."""
-        first_repeated, n_outliers = _find_first_repeated(self._pending_values), self._count_outliers()
-        n_before = self.n_points - len(self._pending_values) - self._level_start
-        reason = (
-            f"{len(self._pending_values)} successive runs are off a level that had only {n_outliers:,} "
-            f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
-            if n_outliers
-            else "all runs on each side have exactly the same count, so any change is a drift"
-        )
-        self.confirmed_changes.append(
-            self._make_change(self._pending_values, self._choose_rule(self._pending_values), reason)
-        )
-        self.exact_changes += [change for change in self.confirmed_changes[-1:] if change.rule == "exact"]
-        self._start_at(first_repeated)
+        n_outliers = self._count_outliers()
+        if n_outliers:
+            n_before = self.n_points - len(self._pending_values) - self._level_start
+            reason = (
+                f"{len(self._pending_values)} successive runs are off a level that had only {n_outliers:,} "
+                f"{'outlier' if n_outliers == 1 else 'outliers'} in {n_before:,} runs"
+            )
+        else:
+            reason = "all runs on each side have exactly the same count, so any change is a drift"
+        change = self._make_change(self._pending_values, self._choose_rule(self._pending_values), reason)
+        self.confirmed_changes.append(change)
+        if change.rule == "exact":
+            self.exact_changes.append(change)
+        self._start_at(_find_first_repeated(self._pending_values))
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
-        """Return the rule by which the newest runs are a change."""
-        repeats = _count_transitions(runs) <= len(runs) // 3
+        """Return the rule by which the newest runs are a change: exact if no outlier can explain them."""
+        repeats = _is_mostly_repeated(runs)
         return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
     def _start_at(self, first_index: int) -> None:
         """Continue at the level of the pending run ``first_index``; the later pending runs are added again."""
-        pending_values, end = self._pending_values, self.n_points
+        pending_values = self._pending_values
+        end = self.n_points
         self._former_levels.add(self._level)
         self._level, self._n_at_level, self._n_outliers, self._pending_values = pending_values[first_index], 1, 0, []
         self._outlier_values.clear()
@@ -327,7 +335,7 @@ class RepeatingSeries:
         self._n_runs_showing.clear()
         self._level_start = end - len(pending_values) + first_index
         self._early_runs = [(pending_values[first_index], ())]
-        if first_index:  # what was measured between the levels repeats neither
+        if first_index:  # the runs between the two levels repeat neither, so they count as outliers
             self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
         for index, value in enumerate(pending_values[first_index + 1 :], end - len(pending_values) + first_index + 2):
@@ -383,11 +391,14 @@ class RepeatingSeries:
         measurements = self.list_newest_measurements()
         if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
             return list(self.confirmed_changes)
-        n_outliers, suspected_changes = self._count_outliers(), list[LevelChange]()
+        n_outliers = self._count_outliers()
+        suspected_changes: list[LevelChange] = []
+        # All pending runs, then only those that went farther than any outlier.
         for runs, n_far_outliers in (
             (self._pending_values, self._count_far_outliers()),
             (self._find_farther_runs(), 0),
         ):
+            # The measurements of the newest point replace its run.
             measured_runs = [*runs[:-1], *measurements] if measurements else runs
             n_points = self._count_comparable() + len(measured_runs) - len(runs)
             is_exact = runs is self._pending_values and self._goes_beyond(runs)
@@ -411,7 +422,10 @@ class RepeatingSeries:
         reason = "the previous level repeats; more runs of this revision can decide"
         if self._count_outliers():
             return [self._make_change(runs, "repeat", reason, wants_rerun=True)]
-        level, start, suspicions = self._level, self.n_points - len(runs), []
+        # Without outliers, each value that differs from the one before it may be a change.
+        level = self._level
+        start = self.n_points - len(runs)
+        suspicions = []
         for index, value in enumerate(runs, start):
             if value != level:
                 evidence = f"{format_change(level, value)}: {reason}"
@@ -434,7 +448,11 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
 
 
 def _compute_log_probability(n_newest: int, n_points: int, n_outliers: int, n_far_outliers: int | None) -> float:
-    """Return the logarithm of the probability that as many newest runs of all points are outliers; see _is_change."""
+    """Return the logarithm of the probability that the newest runs of all points are outliers by chance.
+
+    That is the share of the orders of all points in which the last ones are outliers. The outliers that went as far as
+    the newest runs are a second test. The parameters are those of :func:`_is_change`.
+    """
     orders = compute_log_choose(n_points, n_newest)
     log_probability = compute_log_choose(n_outliers + n_newest, n_newest) - orders
     if n_far_outliers is not None and n_far_outliers < n_outliers:
@@ -459,6 +477,8 @@ def _is_change(
     ----------
     n_outliers
         Runs that were outliers before.
+    exact
+        Whether runs that repeat a value are a change even after few runs, because the series has had no outliers.
     n_far_outliers
         Those of them that went as far as the pending ones; None if all did.
     """

@@ -47,7 +47,7 @@ POINTS_BEFORE, POINTS_AFTER = 192, 128
 MAX_POINTS = 512
 """A longer stretch is judged by the means of successive runs."""
 MAX_UNCUT_POINTS = 64
-"""Longer stretches are cut to a multiple of eight, so that few spectra need to be stored."""
+"""Longer stretches are cut to a multiple of ``_LENGTH_STEP``, so that few spectra need to be stored."""
 MAX_STORED_SPECTRA = 128
 """Lengths whose spectra are stored: at most 0.5 MB each."""
 MIN_SQUARES = 1e-9
@@ -55,7 +55,11 @@ MIN_SQUARES = 1e-9
 EXTRA_MARGIN = 6.0
 """How much more the margin must be if the noise around the change wanders as well."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
+"""The corner frequencies of the considered noises: from a random walk to noise that depends little on its past."""
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+"""The powers of their slow parts, relative to the white noise: dense enough that the best one is nearly met."""
+_LENGTH_STEP = 8
+"""A long stretch is cut to a multiple of this many runs."""
 
 
 def is_jump(size: float, noise: Noise) -> bool:
@@ -84,6 +88,7 @@ def find_needed_margin(size: float, min_runs: int, noise: Noise, small_steps: Se
         return margin  # The order of the runs does not show how large a step is.
 
     # It also grows the smaller the change is compared with how far this host is seen to wander.
+    # It is seen to wander by twice the root mean square of its small steps.
     observed_wander = 2 * math.sqrt(sum(step * step for step in small_steps) / len(small_steps)) if small_steps else 0.0
     wander = min(max(observed_wander / noise.mode_sigma, MIN_WANDER_SIGMA), MAX_WANDER_SIGMA)
     factor = (wander * noise.mode_sigma / size) ** 2 if size > 0 else math.inf
@@ -152,19 +157,21 @@ class Explanations:
     def __init__(self, runs: Floats, shapes: Floats) -> None:
         self._half_degrees_of_freedom = (len(runs) - 1) / 2
         inverse, self._half_log_determinants = _compute_wander_spectra(len(runs))
-        y, x = compute_cosine_transform(runs), compute_cosine_transform(shapes)
+        y = compute_cosine_transform(runs)
+        x = compute_cosine_transform(shapes)
         weighted = inverse[:, None, :] * x
         # The two sides of the normal equations: products of the shapes with each other, and with the runs.
         self._gram = weighted @ x.T
         self._products_with_runs = weighted @ y
-        self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
+        # Of a shape that equals others, the projection leaves nothing but rounding errors, which are smaller than this.
+        self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300
         self._total_squares = inverse @ (y * y) + MIN_SQUARES
         self._best_without_changes = float(self._compute_likelihoods(np.zeros((len(self._total_squares), 1))).max())
 
     def _compute_likelihoods(self, explained_squares: Floats) -> Floats:
         """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
         total = self._total_squares[:, None]
-        unexplained_squares = np.maximum(total - explained_squares, 1e-12 * total)
+        unexplained_squares = np.maximum(total - explained_squares, 1e-12 * total)  # rounding may leave less than 0
         likelihoods: Floats = (
             -self._half_degrees_of_freedom * np.log(unexplained_squares) - self._half_log_determinants[:, None]
         )
@@ -193,11 +200,14 @@ class Explanations:
 
         What is selected is projected out of the others, so that each of them shows what it would add.
         """
-        gram, products, min_square = self._gram.copy(), self._products_with_runs.copy(), self._min_square
+        gram = self._gram.copy()
+        products = self._products_with_runs.copy()
+        min_square = self._min_square
         explained_squares = np.zeros((len(products), 1))
         count = len(products[0])
         remaining_indices = list(range(count))
-        margin, previous_advantage, advantage = math.inf, 0.0, 0.0
+        margin = math.inf
+        previous_advantage = advantage = 0.0
         while remaining_indices:
             # What each of the remaining changes would add: the strongest is selected.
             explained_with_each = explained_squares + products[:, remaining_indices] ** 2 / np.maximum(
@@ -208,10 +218,8 @@ class Explanations:
             advantage = float(advantages[strongest_index])
             if change in remaining_indices:
                 margin = min(margin, advantage - previous_advantage)
-            previous_advantage, explained_squares = (
-                advantage,
-                explained_with_each[:, strongest_index : strongest_index + 1],
-            )
+            previous_advantage = advantage
+            explained_squares = explained_with_each[:, strongest_index : strongest_index + 1]
             selected_index = remaining_indices.pop(strongest_index)
             # Project the selected change out of the others.
             projection = gram[:, selected_index] / np.maximum(gram[:, selected_index, selected_index, None], min_square)
@@ -251,8 +259,10 @@ def compute_margin_over_wander(
     sizes = [after - before for before, after in pairwise(levels)]
     change_shapes = [shape.compute_levels(start, stop) for shape in changes]
 
-    # Without outliers, which are no wander; the few runs beside a change are none.
-    cut_index = min(max(change.low - start, 1), len(runs_around) - 1) if change.low == change.high else len(runs_around)
+    # Replace outliers, which are not wander. A step cuts the runs into two sides, so that a few runs beside it are not
+    # taken for outliers; a ramp has no cut.
+    is_step = change.low == change.high
+    cut_index = min(max(change.low - start, 1), len(runs_around) - 1) if is_step else len(runs_around)
     runs = replace_outliers(runs_around, cut_index, CLIP_SIGMA * math.sqrt(noise.inflation))
 
     # This change and the small ones are judged together; the large ones are taken out.
@@ -262,7 +272,8 @@ def compute_margin_over_wander(
         runs -= sizes[i] * change_shapes[i]
 
     # Compare them with the noises that wander.
-    runs, shapes = _thin_runs(runs), np.array([_thin_runs(change_shapes[i]) for i in jointly_judged_indices])
+    runs = _thin_runs(runs)
+    shapes = np.array([_thin_runs(change_shapes[i]) for i in jointly_judged_indices])
     if noise.has_modes and abs(sizes[change_number]) < LARGE_STEP_SIGMA:
         runs = compute_normal_scores(runs)
     return Explanations(runs, shapes).compute_margin(jointly_judged_indices.index(change_number))
@@ -275,11 +286,13 @@ def _compute_median(values: Floats) -> float:
 
 
 def _thin_runs(runs: Floats) -> Floats:
-    """Return at most ``MAX_POINTS`` means of successive runs; of more than ``MAX_UNCUT_POINTS``, not the first few."""
-    runs_per_mean = -(-len(runs) // MAX_POINTS)
-    means: Floats = (
-        runs
-        if runs_per_mean == 1
-        else runs[: len(runs) - len(runs) % runs_per_mean].reshape(-1, runs_per_mean).mean(axis=1)
-    )
-    return means[len(means) % 8 :] if len(means) > MAX_UNCUT_POINTS else means
+    """Return at most ``MAX_POINTS`` means of successive runs.
+
+    Of more than ``MAX_UNCUT_POINTS``, the first few are left out, so that the number is a multiple of ``_LENGTH_STEP``.
+    """
+    runs_per_mean = -(-len(runs) // MAX_POINTS)  # rounded up
+    means = runs
+    if runs_per_mean > 1:
+        n_averaged = len(runs) - len(runs) % runs_per_mean
+        means = runs[:n_averaged].reshape(-1, runs_per_mean).mean(axis=1)
+    return means[len(means) % _LENGTH_STEP :] if len(means) > MAX_UNCUT_POINTS else means

@@ -30,6 +30,7 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
     By their number, where the kernel counted them; otherwise by the policy, the program's advice, the CPU time in
     faults on huge pages, or the faults in an area that is as large as before.
     """
+    # The first of these that differs decides.
     counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _compute_sign(counts[1] - counts[0])
@@ -37,13 +38,19 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _compute_sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
-    may_have = [_may_have_huge_pages(facts) for facts in (before, after)]
-    advised = [may and facts.count_advice(_ADVICE) > 0 for may, facts in zip(may_have, (before, after), strict=True)]
-    return advised[1] - advised[0] or _compare_huge_fault_time(before, after) or _compare_area_faults(before, after)
+    was_advised, is_advised = (
+        _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0 for facts in (before, after)
+    )
+    if was_advised != is_advised:
+        return 1 if is_advised else -1
+    return _compare_huge_fault_time(before, after) or _compare_area_faults(before, after)
 
 
 def _may_have_huge_pages(facts: Facts) -> bool:
-    """Return whether the policy, or the program's advice where it needs it, allows huge pages; true if unknown."""
+    """Return whether the policy allows huge pages; if it leaves that to the program, whether the program advises them.
+
+    True if the policy or the advice is unknown.
+    """
     settings = facts.profile.environment.settings
     policy = next((settings[name] for name in _HUGE_PAGE_SETTINGS if settings.get(name) in _POLICIES), "always")
     if policy == "madvise":
@@ -71,8 +78,8 @@ def _has_huge_fault_stacks(facts: Facts) -> bool:
 def _compare_area_faults(before: Facts, after: Facts) -> int:
     """Return 1 if the largest area before is as large after, with hardly a fault; -1 the other way round; 0 if neither.
 
-    Its pages were touched one by one on the one side, and on the other 512 at once. Where no huge page was allowed, an
-    area with hardly a fault is a reserve that was hardly used.
+    The pages of such an area were touched one by one on one side, and 512 at once on the other. That holds only if huge
+    pages were allowed there: otherwise, an area with hardly a fault is a reserve that was hardly used.
     """
     for few_faults, many_faults, sign in ((before, after, -1), (after, before, 1)):
         area = many_faults.largest_area
@@ -117,7 +124,10 @@ def _compute_faster_fault_share(facts: Facts) -> float | None:
 
 
 def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
-    """Return by which share of the CPU time faults take longer in one profile than in the other."""
+    """Return by which share of the CPU time of ``longer`` its faults take longer than those of ``shorter``.
+
+    None if the times are not known.
+    """
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
     return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds
@@ -145,7 +155,7 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_huge_pages(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what brings huge pages back; first of all regions that can hold one, where the program still advises."""
+    """Return what brings huge pages back: if the program still advises them, first of all regions that can hold one."""
     is_advised = _may_have_huge_pages(facts) and facts.count_advice(_ADVICE) > 0
     alignment = Remedy(
         text="allocate what belongs together as one region, aligned to 2 MiB: advice for a smaller one has no effect"
@@ -184,7 +194,7 @@ HUGE_PAGES_GAINED = Rule(
 
 
 def _has_different_start(facts: Facts) -> bool:
-    """Return whether the region has the same count as before, and the whole process another."""
+    """Return whether the region has the same count as before, but the whole process a different one."""
     if facts.before is None:
         return False
     sides = (facts.before.profile, facts.profile)
@@ -196,11 +206,12 @@ def _has_different_start(facts: Facts) -> bool:
 def _estimate_startup_saving(facts: Facts) -> float | None:
     """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
-    seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
-    if seconds is None or not cpu:
+    seconds_per_fault = facts.seconds_per_fault
+    cpu_seconds = facts.profile.value("task-clock")
+    if seconds_per_fault is None or not cpu_seconds:
         return None
     counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
-    return abs(counts[1] - counts[0]) * seconds / cpu
+    return abs(counts[1] - counts[0]) * seconds_per_fault / cpu_seconds
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:

@@ -32,9 +32,9 @@ _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 def _is_lock_contended(facts: Facts) -> bool:
     """Return whether threads wait long for the mmap lock while they map or unmap memory.
 
-    A few waits are no contention: a loaded host preempts the holder of any lock now and then. Nor are the calls for the
-    threads' own stacks, which a thread takes with one call and gives back with another. Where calls could not
-    be recorded, the CPU time in them shows that there are many.
+    A few waits are no contention: a loaded host preempts the holder of any lock now and then. Calls for the threads'
+    own stacks do not count, two for each thread: one takes its stack, another gives it back. Where calls could not be
+    recorded, the CPU time in them shows that there are many.
     """
     if not facts.lock_wait or not facts.cpu_seconds:
         return False
@@ -58,12 +58,13 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     """Return as evidence how long threads waited for the mmap lock, and which calls compete for it."""
     times = "" if facts.lock_waits is None else f"{facts.lock_waits:,} times, "
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
+    competition = f"competing for the lock: {calls}"
+    if not calls:
+        competition = f"calls that map and unmap take {facts.memory_call_share:.0%} of the CPU time"
     return (
         f"threads waited {times}{format_quantity(facts.lock_wait, 's')} for the mmap lock "
         f"and used {format_quantity(facts.cpu_seconds, 's')} of CPU time",
-        f"competing for the lock: {calls}"
-        if calls
-        else f"calls that map and unmap take {facts.memory_call_share:.0%} of the CPU time",
+        competition,
         *facts.top_function,
     )
 
@@ -84,7 +85,7 @@ LOCK_CONTENTION = Rule(
 
 
 def _is_fault_storm(facts: Facts) -> bool:
-    """Return whether processes have as many faults each as one has alone, which was measured, but take longer."""
+    """Return whether each of several processes has as many faults as one that was measured alone, but takes longer."""
     profile = facts.profile
     readings_alone = profile.references.get("alone")
     if (
@@ -94,10 +95,8 @@ def _is_fault_storm(facts: Facts) -> bool:
         or facts.program_share < MIN_STORM_SHARE
     ):
         return False
-    faults_together, faults_alone = (
-        _find_first_value(profile.readings, *_FAULT_METRICS),
-        _find_first_value(readings_alone, *_FAULT_METRICS),
-    )
+    faults_together = _find_first_value(profile.readings, *_FAULT_METRICS)
+    faults_alone = _find_first_value(readings_alone, *_FAULT_METRICS)
     efficiency = _compute_efficiency(facts)
     if not faults_together or not faults_alone or efficiency is None:
         return False
@@ -137,7 +136,10 @@ FIRST_TOUCH_STORM = Rule(
 
 
 def _has_late_first_touch(facts: Facts) -> bool:
-    """Return whether threads first touch a large region in the middle of the work, which only a region can tell."""
+    """Return whether several threads first touch a large area in the middle of the work.
+
+    Only a profile of the region of interest shows that: one of the whole process includes the start.
+    """
     area = facts.largest_area
     return (
         facts.profile.scope == "region"
@@ -151,9 +153,11 @@ def _has_late_first_touch(facts: Facts) -> bool:
 
 
 def _estimate_first_use_saving(facts: Facts) -> float:
-    """Return the share of the CPU time that the faults of the largest region take."""
+    """Return the share of the CPU time that the faults of the largest area take."""
     area = facts.largest_area
-    return facts.fault_cost * min(1.0, area.faults / facts.faults) if area is not None and facts.faults else 0.0
+    if area is None or not facts.faults:
+        return 0.0
+    return facts.fault_cost * min(1.0, area.faults / facts.faults)
 
 
 def _describe_first_use(facts: Facts) -> tuple[str, ...]:
@@ -192,6 +196,7 @@ def _compute_efficiency(facts: Facts) -> float | None:
 
 
 def _find_first_value(readings: Mapping[str, Reading], *names: str) -> float | None:
+    """Return the value of the first of some metrics that has one."""
     values = (readings[name].value for name in names if name in readings)
     return next((value for value in values if value is not None), None)
 

@@ -54,7 +54,11 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     With a profile before, only what costs more than before is a finding: the rest is not why anything changed.
     """
     facts = Facts.from_profile(request.profile, request.before)
-    findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) and _costs_more(finding, rule, facts)]
+    findings: list[Finding] = []
+    for rule in RULES:
+        finding = rule.evaluate(facts)
+        if finding is not None and _costs_more(finding, rule, facts):
+            findings.append(finding)
     findings.sort(key=lambda finding: -finding.price)
     difference = decompose_difference(facts, request.changed_lines)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)
@@ -63,9 +67,9 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
 def _costs_more(finding: Finding, rule: Rule, facts: Facts) -> bool:
     """Return whether a finding costs more time than before the change; true if there is no earlier profile.
 
-    Of what can be counted there must also be more than before: a share of the time grows as well where the rest of the
-    work shrinks, or by chance. The time that it took before counts too, where it was too short to speak of as well.
-    A program of a few milliseconds has too few sampled stacks to compare times, so the counts decide.
+    If a rule can count what it finds, the count must have grown as well: a share of the time also grows by chance, or
+    because the rest of the work shrinks. Then the time before the change is subtracted even if it was too short for a
+    finding. A program of a few milliseconds has too few sampled stacks to compare times, so only the counts decide.
     """
     before = facts.before
     if before is None:
@@ -89,9 +93,10 @@ def _estimate_time_error(before: Facts, after: Facts) -> float:
 
 
 def compute_time_ratio(before: Facts, after: Facts) -> float:
-    """Return the CPU time of an operation before, in those after: a share of the one is another share of the other.
+    """Return the CPU time of an operation before the change, relative to that after it.
 
-    1 where operations are unknown: a longer time can then be more work, of which everything has the same share.
+    Times this ratio, a share of the time before becomes a share of the time after. The ratio is 1 if operations are
+    unknown: a longer time may then be more work, of which everything has the same share.
     """
     if not before.operations or not after.operations or not after.cpu_seconds:
         return 1.0

@@ -43,7 +43,11 @@ from service.rules.diagnose.compared_profiles import compare_huge_pages
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
 from service.text.numbers import format_amount
 
-_MAX_CAUSES, _MILLION = 12, 1_000_000
+_MAX_CAUSES = 12
+"""The most causes that are listed; the smallest of more become one."""
+_MILLION = 1_000_000
+_MAX_PLACE_CHARACTERS = 1000
+"""The longest text of a place that a difference may have; names of templates can be longer."""
 _MIN_CHANGED_SHARE = 0.01
 """The share of a difference from which a changed line is worth naming."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
@@ -110,10 +114,15 @@ class _Side(Struct, frozen=True):
 
 
 def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
-    """Return the causes of the difference from the profile before, the largest first; None if either has no kinds.
+    """Return the causes of the difference from the profile before, the largest first.
 
-    Where memory moves, the line that faults more is often not one that the commit changed: of those, ``changed_lines``
-    by file, the one that grew most is named as well.
+    None if there is no profile before, or if one of the two does not have its faults by kind.
+
+    Parameters
+    ----------
+    changed_lines
+        The lines that the commit changed, by file. Where memory moves, the line that faults more is often none of
+        these. So the changed line whose faults grew most is named as well.
     """
     before = after.before
     if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
@@ -172,6 +181,7 @@ def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
 
 
 def _classify_kind(site: Site, facts: Facts) -> _Kind:
+    """Return what decides to which cause and to which lines the faults of a site belong."""
     return _Kind(_classify_cause(site, facts), site.memory in OWN_MEMORY, _is_copy(site))
 
 
@@ -205,17 +215,21 @@ def _sum_side(
         if group[0] is FaultCause.IMAGE:
             image_files[kind.file] += kind.faults
     lines: dict[_Group, defaultdict[FunctionKey, Counter[int]]] = {}
-    lines_in_runtime = dict(zip((False, True), _find_lines_in_runtime(facts), strict=True))
+    shares_of_lines, shares_of_copying_lines = _find_lines_in_runtime(facts)
 
     def add_faults(kind: _Kind, frame: Frame, faults: int) -> None:
-        is_in_runtime = kind.is_own_memory and not _has_own_line(frame)
-        shares = lines_in_runtime[kind.is_copy] if is_in_runtime else {}
+        """Add faults to the line of a frame, or to the lines for which a runtime touched memory there."""
+        shares: Mapping[Frame, int] = {}
+        if kind.is_own_memory and not _has_own_line(frame):
+            shares = shares_of_copying_lines if kind.is_copy else shares_of_lines
         for line, n_faults in _distribute_by_shares(faults, shares, frame):
             lines.setdefault(kind.group, defaultdict(Counter))[identify_function(line)][line.line] += n_faults
 
+    # Places outside of libraries, or without known callers.
     for site in facts.anatomy.sites:
         if not _has_callers(site.frame, callers):
             add_faults(_classify_kind(site, facts), site.frame, site.faults)
+    # Functions of libraries: what only this profile has belongs to the callers that called more often here.
     for function, faults_by_kind in faults_in_libraries.items():
         other_faults_by_kind = other_faults.get(function, Counter())
         excess_by_kind = {kind: max(0, faults - other_faults_by_kind[kind]) for kind, faults in faults_by_kind.items()}
@@ -264,6 +278,7 @@ def _sum_callers(profile: Profile) -> dict[_LibraryFunction, Counter[Frame]]:
 
 
 def _sum_caller_lines(weights: Mapping[Frame, int]) -> dict[FunctionKey, Counter[int]]:
+    """Return the weights of frames by function and line."""
     lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
     for frame, weight in weights.items():
         lines[identify_function(frame)][frame.line] += weight
@@ -287,16 +302,23 @@ def _has_callers(frame: Frame, callers: _Callers) -> bool:
 def _compute_excess_share(callers: Sequence[_CallingLine], excess: int) -> float:
     """Return the share of a function's excess faults that the excess of its callers explains, at most 1.
 
-    Where faults only move from one cause to another, no caller has an excess.
+    Where faults only move from one cause to another, no caller has an excess, so the share is 0.
     """
-    return min(1.0, sum(caller.excess for caller in callers) / excess) if excess else 0.0
+    if not excess:
+        return 0.0
+    return min(1.0, sum(caller.excess for caller in callers) / excess)
 
 
 def _attribute_to_callers(callers: Sequence[_CallingLine], n_shared: int, n_excess: int) -> Iterable[tuple[Frame, int]]:
-    """Yield the calling lines with their faults: the excess by their excess, and the others by what they share."""
+    """Yield the calling lines with their faults.
+
+    The excess faults are distributed by the excess of the callers, and the shared faults by what both profiles have of
+    them, or by the excess as well if they have nothing in common.
+    """
     excesses = Counter({caller.frame: caller.excess for caller in callers})
     shared = Counter({caller.frame: caller.shared for caller in callers})
-    for n_faults, weights in ((n_excess, excesses), (n_shared, shared if shared.total() else excesses)):
+    weights_of_shared = shared if shared.total() else excesses
+    for n_faults, weights in ((n_excess, excesses), (n_shared, weights_of_shared)):
         yield from _distribute(n_faults, dict(weights.most_common()), max(1, weights.total()))
 
 
@@ -328,7 +350,10 @@ def _build_line_frame(line: PythonLine | AllocatingLine) -> Frame:
 
 
 def _convert_to_shares(faults_of_line: Mapping[Frame, float], counted: int) -> Counter[Frame]:
-    """Return the shares of lines in the counted faults, in parts per million."""
+    """Return the shares of lines in the counted faults, in parts per million.
+
+    If the lines have more faults than were counted, the shares are those of their sum, so that they stay below one.
+    """
     total = max(1.0, counted, sum(faults_of_line.values()))
     return Counter({frame: int(faults * _MILLION / total) for frame, faults in faults_of_line.items() if int(faults)})
 
@@ -347,7 +372,10 @@ def _distribute_by_shares(
 
 
 def _distribute(faults: int, weights: Mapping[Frame, int], total: int) -> Iterable[tuple[Frame, int]]:
-    """Yield frames with their parts of some faults, by their weights; rounding is at the expense of the last ones."""
+    """Yield frames with their parts of some faults, by their weights out of ``total``.
+
+    If rounding makes the parts larger than the whole, the last ones get less.
+    """
     remaining = faults
     for frame, weight in weights.items():
         n_faults = min(remaining, round(faults * weight / total))
@@ -378,7 +406,8 @@ def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds_per_fau
     place, change = _find_leading_line(line_sums, grows=after > before) or (None, None)
     if cause is FaultCause.IMAGE:
         if place and _DYNAMIC_LINKER.match(place.function_key.module):
-            place, change = None, None  # It touches pages of every file that is loaded, for no line of the program.
+            # The dynamic linker touches pages of every file that is loaded, for no line of the program.
+            place, change = None, None
         sentence = _describe_image_change(*(side.image_files for side in sides))
     else:
         sentence = _describe_cause(cause, file, after - before, facts)
@@ -407,7 +436,7 @@ def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[Function
 
 
 def _format_place(place: FunctionLine) -> str:
-    """Return a function with its line."""
+    """Return a function with its line; of code without names, its module."""
     line = place.line_after or place.line_before
     function = shorten_name(place.function_key.function)
     if function == UNKNOWN_FUNCTION and place.function_key.module == COMPILED_MODULE:
@@ -416,13 +445,15 @@ def _format_place(place: FunctionLine) -> str:
         return _NUMBER.sub("N", place.function_key.module.strip("[]")) or "code without names"
     file = shorten_source_path(place.function_key.file)
     module = f" in {place.function_key.module}" if ".so" in place.function_key.module else ""
-    return (f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}")[:1000]
+    text = f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}"
+    return text[:_MAX_PLACE_CHARACTERS]
 
 
 def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
     """Return in words what the program does more or less than before."""
-    huge_pages = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
-    if huge_pages * growth < 0:
+    # More faults with fewer huge pages, or the reverse: the memory may be the same.
+    huge_page_sign = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
+    if huge_page_sign * growth < 0:
         return f"touches memory for the first time {'page by page' if growth > 0 else 'by huge pages'}"
     more_or_fewer = "more" if growth > 0 else "fewer"
     amount = format_amount(abs(growth) * facts.page_size)
@@ -446,6 +477,7 @@ def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:
     growth = after.total() - before.total()
     more_or_fewer = "more" if growth > 0 else "fewer"
     changes = {file: after[file] - before[file] for file in before.keys() | after.keys()}
+    # The file that changed most in the direction of the whole.
     file = max(changes, key=lambda file: (changes[file] * growth, file))
     name = file.rpartition("/")[2]
     if not name or 2 * abs(changes[file]) < abs(growth):

@@ -25,6 +25,7 @@ def _list_sites(facts: Facts, touch: Touch) -> list[Site]:
 
 
 def _count_remapped(facts: Facts) -> int:
+    """Return how many faults are on pages of files where memory was unmapped before."""
     return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MUNMAP))
 
 
@@ -38,20 +39,28 @@ def _is_mapped_in_windows(facts: Facts) -> bool:
 
 
 def _estimate_one_mapping_saving(facts: Facts) -> float:
-    """Return the share of the CPU time that one lasting mapping saves: the faults, and their part of the calls."""
-    unmapped = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
+    """Return the share of the CPU time that one lasting mapping saves: the faults, and their part of the calls.
+
+    That part is the share of the files in all faults where memory was unmapped before.
+    """
+    if not facts.faults:
+        return 0.0
+    after_unmapping = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
     remapped = _count_remapped(facts)
-    calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, unmapped))
-    return facts.estimate_cost(remapped) + calls if facts.faults else 0.0
+    cost_of_calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, after_unmapping))
+    return facts.estimate_cost(remapped) + cost_of_calls
 
 
-def _list_files(facts: Facts, touch: Touch) -> str:
-    return ", ".join(sorted({site.file for site in _list_sites(facts, touch) if site.file})[:3]) or "mapped files"
+def _format_files(facts: Facts, touch: Touch) -> str:
+    """Return the names of up to three files whose pages faulted with some touch."""
+    files = sorted({site.file for site in _list_sites(facts, touch) if site.file})
+    return ", ".join(files[:3]) or "mapped files"
 
 
 def _describe_windows(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the files, the faults after unmapping, and the windows with their usual size."""
-    windows, files = facts.count_calls("munmap"), _list_files(facts, Touch.AFTER_MUNMAP)
+    windows = facts.count_calls("munmap")
+    files = _format_files(facts, Touch.AFTER_MUNMAP)
     faults = _count_remapped(facts)
     return (
         f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
@@ -77,6 +86,7 @@ FILE_WINDOWS = Rule(
 
 
 def _count_dropped(facts: Facts) -> int:
+    """Return how many faults are on pages of files that madvise had dropped."""
     return sum(site.faults for site in _list_sites(facts, Touch.AFTER_MADVISE))
 
 
@@ -89,7 +99,7 @@ def _estimate_kept_mapping_saving(facts: Facts) -> float:
 def _describe_dropped(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the files, the faults after madvise, and their price."""
     return (
-        f"{_count_dropped(facts):,} faults on pages of {_list_files(facts, Touch.AFTER_MADVISE)} that madvise had "
+        f"{_count_dropped(facts):,} faults on pages of {_format_files(facts, Touch.AFTER_MADVISE)} that madvise had "
         "dropped from the mapping",
         f"{facts.count_calls('madvise'):,} calls to madvise; they and these faults take "
         f"{_estimate_kept_mapping_saving(facts):.0%} of the CPU time",

@@ -25,7 +25,8 @@ def _count_copied(facts: Facts) -> int:
 
 def _copies_much(facts: Facts) -> bool:
     """Return whether the program forks while it holds data that one of the processes then writes."""
-    forks, copied_per_fork = facts.anatomy.forks, _compute_copied_per_fork(facts)
+    forks = facts.anatomy.forks
+    copied_per_fork = _compute_copied_per_fork(facts)
     if forks and facts.before is not None and facts.before.anatomy.forks:
         # What each fork copies anyway, it copied before as well.
         earlier_copied_per_fork = _compute_copied_per_fork(facts.before)
@@ -59,17 +60,12 @@ def _describe_copies(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
     """Return what keeps a fork from copying data."""
+    python_remedy = Remedy(
+        text="call gc.freeze() before the fork, or start workers with multiprocessing's spawn or forkserver"
+    )
     is_python = identify_runtime(facts.profile) is Runtime.PYTHON
     return (
-        *(
-            [
-                Remedy(
-                    text="call gc.freeze() before the fork, or start workers with multiprocessing's spawn or forkserver"
-                )
-            ]
-            if is_python
-            else []
-        ),
+        *([python_remedy] if is_python else []),
         Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),
         Remedy(text="start helpers with posix_spawn or vfork, which copy nothing; MADV_DONTFORK excludes a region"),
         Remedy(

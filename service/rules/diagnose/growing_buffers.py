@@ -27,11 +27,16 @@ _ALLOCATING = re.compile(r"operator new.*|(?:_int_|__libc_|je_|tc_)?(?:m|c)alloc
 
 
 def _list_copying_stacks(facts: Facts, stacks: StackProfile | None) -> Iterator[Stack]:
-    """Yield the stacks in which a buffer that grows is copied. What its allocation touches is needed anyway."""
+    """Yield the stacks in which a buffer that grows is copied, without those that allocate the larger buffer.
+
+    What its allocation touches is needed in any case.
+    """
+    if stacks is None:
+        return
     frames = facts.profile.frames
     growing = {index for index, frame in enumerate(frames) if _GROWING.fullmatch(frame.function)}
     allocating = {index for index, frame in enumerate(frames) if _ALLOCATING.fullmatch(frame.function)}
-    for stack in stacks.stacks if stacks else ():
+    for stack in stacks.stacks:
         if not growing.isdisjoint(stack.frames) and allocating.isdisjoint(stack.frames):
             yield stack
 

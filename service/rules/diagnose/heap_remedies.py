@@ -19,17 +19,20 @@ KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of returning i
 
 
 def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the settings that keep freed memory in the process, for the runtime or the malloc that gave it back."""
+    """Return the settings that keep freed memory in the process, for the runtime or the malloc that gave it back.
+
+    If the program itself maps and unmaps, no setting has an effect, and none is returned.
+    """
     runtime = identify_runtime(facts.profile)
     if runtime in COLLECTING_RUNTIMES:
         return _RUNTIME_REMEDIES[runtime]
-    if facts.maps_itself:  # So no setting of a malloc has an effect.
+    if facts.maps_itself:
         return ()
     return suggest_malloc_settings(facts)
 
 
 def suggest_malloc_settings(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the settings of the process's malloc that keep freed memory in the process."""
+    """Return the settings of the process's malloc that keep freed memory in the process, and one that replaces it."""
     allocator = identify_allocator(facts.profile)
     settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
     if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:

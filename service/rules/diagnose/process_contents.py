@@ -52,9 +52,10 @@ _MUSL = re.compile(r"(?:^|/)(?:ld-musl-[\w-]+|libc)\.so[\d.]*$")
 
 def list_mapped_files(profile: Profile) -> frozenset[str]:
     """Return the files in the memory of the process, as far as it executed or touched them."""
+    # Modules in brackets, such as [kernel.kallsyms], are no files.
     modules = {frame.module for frame in profile.frames if frame.module and not frame.module.startswith("[")}
-    anatomy = profile.anatomy
-    return frozenset(modules | {kind.file for kind in (anatomy.kinds if anatomy else ()) if kind.file})
+    kinds = profile.anatomy.kinds if profile.anatomy else ()
+    return frozenset(modules | {kind.file for kind in kinds if kind.file})
 
 
 def _knows_files(profile: Profile) -> bool:
@@ -63,7 +64,7 @@ def _knows_files(profile: Profile) -> bool:
 
 
 def identify_runtime(profile: Profile) -> Runtime | None:
-    """Return the runtime that manages the heap; None if there is none of those known here."""
+    """Return the runtime that manages the heap; None if the process has none of :class:`Runtime`."""
     runtime = find_runtime(list_mapped_files(profile))
     if runtime and runtime[0] in _RUNTIMES:
         return _RUNTIMES[runtime[0]]

@@ -41,8 +41,10 @@ _MIN_STACKS = 30
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
 """The recorded stacks within calls that map or unmap from which it is known who called, and the largest share of
 malloc's among them from which the program itself maps."""
-_PAGE_SIZE, _DIGITS = 4096, 12
-"""Bytes of a page where the environment does not state it, and the digits of the largest number that may."""
+_USUAL_PAGE_BYTES = 4096
+"""The size of a page if the environment does not state it."""
+_MAX_SIZE_DIGITS = 12
+"""A stated size of a page with more digits is nonsense, and is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +95,16 @@ class Facts:
         """Extract the facts of a profile, and of the one before it if there is one."""
         anatomy = profile.anatomy or _EMPTY
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
-        fault_cost, call_costs = (
-            _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
-        )
+        fault_cost = 0.0
+        call_costs: dict[str, float] = {}
+        if timed and profile.on_cpu:
+            fault_cost, call_costs = _compute_cost_shares(profile, profile.on_cpu)
         if timed and not _may_show_kernel(profile):
-            fault_cost = compute_system_share(profile)
-        lock_frames, memory_call_frames = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
-        storage_frames, fault_frames = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
+            fault_cost = compute_system_share(profile)  # no stack shows the kernel: the most that faults can have cost
+        lock_frames = _find_frames(profile, _LOCK_FUNCTION)
+        memory_call_frames = _find_frames(profile, _MEMORY_CALLS)
+        storage_frames = _find_frames(profile, _STORAGE_FUNCTION)
+        fault_frames = _find_frames(profile, _FAULT_FUNCTION)
         return cls(
             profile=profile,
             anatomy=anatomy,
@@ -121,7 +126,7 @@ class Facts:
     def page_size(self) -> int:
         """The page size of the profiled host in bytes; the usual size if it is unknown."""
         size = self.profile.environment.settings.get("memory.page_size", "")
-        return int(size) if size.isdecimal() and len(size) <= _DIGITS else _PAGE_SIZE
+        return int(size) if size.isdecimal() and len(size) <= _MAX_SIZE_DIGITS else _USUAL_PAGE_BYTES
 
     @property
     def memory_call_share(self) -> float:
@@ -142,11 +147,12 @@ class Facts:
     @property
     def idle_share(self) -> float:
         """Share of the time of the processors that the program left unused; 1 where that is unknown."""
-        elapsed, cpu = self.profile.value("elapsed"), self.profile.value("task-clock")
+        elapsed_seconds = self.profile.value("elapsed")
+        cpu_seconds = self.profile.value("task-clock")
         processors = self.profile.environment.settings.get("cpu.allowed", "")
-        if not elapsed or cpu is None or not processors.isdecimal() or not int(processors):
+        if not elapsed_seconds or cpu_seconds is None or not processors.isdecimal() or not int(processors):
             return 1.0
-        return max(0.0, 1 - cpu / (elapsed * int(processors)))
+        return max(0.0, 1 - cpu_seconds / (elapsed_seconds * int(processors)))
 
     def sum_shares(self, memory: Collection[Memory], *touches: Touch) -> float:
         """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
@@ -184,8 +190,9 @@ class Facts:
     def requests_per_operation(self) -> float | None:
         """How often an operation requests memory from the kernel and gives it back; None if operations are unknown.
 
-        What is mapped and stays, such as the libraries of an interpreter, belongs to no operation. Of the calls of brk,
-        each second one is taken to give back what the one before it took.
+        What is mapped and stays, such as the libraries of an interpreter, belongs to no operation: so calls of mmap
+        count only as far as there are calls of munmap. Of the calls of brk, each second one is taken to give back what
+        the one before it took.
         """
         if not self.operations:
             return None
@@ -212,6 +219,7 @@ class Facts:
         return self._describe_top_function("of the major faults are", self.anatomy.major_sites)
 
     def _describe_top_function(self, what: str, sites: Iterable[Site]) -> tuple[str, ...]:
+        """Return the function with the most faults at some sites, as a sentence with the verb phrase ``what``."""
         sums: Counter[str] = Counter()
         for site in sites:
             sums[site.frame.function] += site.faults
@@ -246,8 +254,8 @@ class Facts:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that allocate or release memory")
         yield from self.top_function
-        if lines := self.profile.python_lines:
-            line = max(lines, key=lambda line: line.faults)
+        if self.profile.python_lines:
+            line = max(self.profile.python_lines, key=lambda line: line.faults)
             place = f"{line.file}:{line.line} in {line.function}"
             yield f"the line of Python with the most faults is {place}: {line.faults:,}"
 
@@ -264,19 +272,26 @@ class Facts:
         ]
         if not stacks_of_function:
             return ""
-        # An inlined function can be innermost instead.
+        # The function is innermost, unless a function that is inlined in it is recorded there.
         frames = next(
             (frames for frames in stacks_of_function if frames[-1].function == function), stacks_of_function[0]
         )
         own_line = find_own_line(frames)
-        line = f", called in {own_line}" if own_line else ""
-        if own_line.startswith(prefix := f"{shorten_name(function)} at "):
-            line = f", at {own_line.removeprefix(prefix)}"
-        return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
+        prefix_of_function = f"{shorten_name(function)} at "
+        place_clause = ""
+        if own_line.startswith(prefix_of_function):
+            place_clause = f", at {own_line.removeprefix(prefix_of_function)}"
+        elif own_line:
+            place_clause = f", called in {own_line}"
+        innermost_functions = [shorten_name(frame.function) for frame in reversed(frames[-4:])]
+        return f"{place_clause} ({' ← '.join(innermost_functions)})"
 
 
 def _may_show_kernel(profile: Profile) -> bool:
-    """Return whether a frame is the kernel's, or no module is known: without the right to record it, none is."""
+    """Return whether the stacks may contain frames of the kernel: one does, or no frame names its module.
+
+    Who lacks the right to record the kernel gets stacks without it.
+    """
     modules = {frame.module for frame in profile.frames if frame.module}
     return not modules or any(module.startswith("[kernel") for module in modules)
 
@@ -310,16 +325,16 @@ def is_image_file(profile: Profile, memory: Memory, file: str) -> bool:
 def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
     fault_frames = _find_frames(profile, _FAULT_FUNCTION)
-    call_of_frame = {
-        index: match[1]
-        for index, frame in enumerate(profile.frames)
-        if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) is not None
-    }
-    fault_weight, weight_of_call = 0, Counter[str]()
+    matches = {index: _MAPPING_FUNCTION.fullmatch(frame.function) for index, frame in enumerate(profile.frames)}
+    call_of_frame = {index: match[1] for index, match in matches.items() if match is not None}
+    fault_weight = 0
+    weight_of_call: Counter[str] = Counter()
     for stack in on_cpu.stacks:
-        if not fault_frames.isdisjoint(stack.frames):
+        if not fault_frames.isdisjoint(stack.frames):  # a fault within a call counts as a fault
             fault_weight += stack.weight
-        elif call := next((call_of_frame[index] for index in stack.frames if index in call_of_frame), ""):
+            continue
+        call = next((call_of_frame[index] for index in stack.frames if index in call_of_frame), None)
+        if call is not None:
             weight_of_call[call] += stack.weight
     return fault_weight / on_cpu.total, {call: weight / on_cpu.total for call, weight in weight_of_call.items()}
 
@@ -344,12 +359,18 @@ def _is_mapped_by_program(profile: Profile) -> bool:
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:
-    """Return the seconds for which threads waited in stacks that hold a frame of each of some sets."""
+    """Return the seconds for which threads waited in stacks that hold a frame of each of some sets.
+
+    The weight of such a stack is in nanoseconds.
+    """
     return sum(stack.weight for stack in _list_stacks(off_cpu, *frame_sets)) / 1e9
 
 
 def _count_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> int | None:
-    """Return how often threads waited in such stacks; None if the profile does not tell."""
+    """Return how often threads waited in stacks that hold a frame of each of some sets; None if that is unknown.
+
+    Only one in ``period`` waits is recorded.
+    """
     numbers = [stack.waits for stack in _list_stacks(off_cpu, *frame_sets)]
     if off_cpu is None or None in numbers:
         return None
@@ -371,4 +392,6 @@ def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]
 
 
 def _find_first_value(profile: Profile, *names: str) -> float:
-    return next((value for name in names if (value := profile.value(name)) is not None), 0.0)
+    """Return the value of the first of some metrics that has one; 0 if none has."""
+    values = (profile.value(name) for name in names)
+    return next((value for value in values if value is not None), 0.0)

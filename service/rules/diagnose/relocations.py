@@ -40,7 +40,7 @@ def _count_additional_pages(facts: Facts) -> int:
 
 
 def _relocates_much(facts: Facts) -> bool:
-    """Return whether a file has many relocated pages; or after a change, whether all together have more."""
+    """Return whether a file has many relocated pages; after a change, whether all files together have more of them."""
     if facts.before is not None:
         return _count_additional_pages(facts) >= MIN_ADDITIONAL_PAGES
     pages = max((pages for _, pages in _rank_relocated_files(facts)), default=0)
@@ -48,7 +48,10 @@ def _relocates_much(facts: Facts) -> bool:
 
 
 def _estimate_start_saving(facts: Facts) -> float | None:
-    """Return the share of the CPU time in which addresses are written, with the faults; of a change, its part."""
+    """Return the share of the CPU time in which addresses are written, including the faults; None if it is unknown.
+
+    After a change, only the part of the pages counts that were not relocated before.
+    """
     if not facts.timed or not facts.faults:
         return None
     relocated = _count_relocated_pages(facts)

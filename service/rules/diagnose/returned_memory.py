@@ -47,6 +47,7 @@ def _list_returned_kinds(facts: Facts) -> tuple[tuple[frozenset[Memory], tuple[T
 
 
 def _list_returning_calls(facts: Facts) -> tuple[str, ...]:
+    """Return the system calls by which the allocator or the collector gives pages back."""
     return ("madvise", *_MAPPING_CALLS) if _is_heap_collected(facts) else ("madvise",)
 
 
@@ -74,8 +75,8 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the faults on pages that had been given back, and their cost."""
     runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
     calls = _list_returning_calls(facts)
-    # The place is named without those in malloc's memory beside a collector's.
-    (memory, touches), *_ = _list_returned_kinds(facts)
+    # The place is that of the allocator's or the collector's memory, not of malloc's memory beside a collector's.
+    memory, touches = _list_returned_kinds(facts)[0]
     counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
@@ -114,7 +115,10 @@ def _compute_remapped_share(facts: Facts) -> float:
 
 
 def _compute_buffer_cost(facts: Facts) -> float:
-    """Return the CPU share of mapping buffers again: their faults and the calls; a collector makes the others."""
+    """Return the CPU share of mapping buffers again: their faults, and the calls that map and unmap.
+
+    Beside a collector, only calls of brk are malloc's: the collector makes the others.
+    """
     calls = ("brk",) if _is_heap_collected(facts) else _MAPPING_CALLS
     return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*calls)
 
@@ -126,26 +130,27 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     unless providing the memory costs more than all that is done with it. A server sends its results away, so what comes
     and goes in its windows is a buffer; and what comes and goes more often than before has been changed.
     """
-    if not _compute_remapped_share(facts):
-        return False
-    if not facts.count_calls("munmap", "brk", "mremap"):
+    if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
     if facts.profile.scope == "windows":
         return facts.count_calls("munmap", "brk") > 0
     if _has_grown(facts):
         return True
     requests = _count_requests(facts)
-    if (
-        requests is None
-        and not _is_heap_collected(facts)
-        and (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES
-    ):
+    if requests is not None and requests >= MAX_CALLS_FOR_RESULT:
+        return True
+    # Without operations, pages that fault again and again show that memory comes and goes.
+    is_touched_repeatedly = (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES
+    if requests is None and not _is_heap_collected(facts) and is_touched_repeatedly:
         return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
-    return (requests is not None and requests >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
+    return _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
 
 def _count_requests(facts: Facts) -> float | None:
-    """Return how often an operation takes memory and gives it back; beside a collector, how often malloc does."""
+    """Return how often an operation takes memory and gives it back; beside a collector, how often malloc does.
+
+    None if operations are unknown.
+    """
     if _is_heap_collected(facts):
         return facts.count_calls("brk") / 2 / facts.operations if facts.operations else None
     return facts.requests_per_operation
@@ -160,9 +165,13 @@ def _has_grown(facts: Facts) -> bool:
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
-    """Return the CPU share that keeping the buffers saves. One of several per operation may be its result: it stays."""
+    """Return the CPU share that keeping the buffers saves.
+
+    If an operation has several buffers, one of them may be its result, which cannot be kept.
+    """
     requests = _count_requests(facts)
-    kept_share = 1 - 1 / requests if requests is not None and requests >= MAX_CALLS_FOR_RESULT else 1.0
+    has_result_buffer = requests is not None and requests >= MAX_CALLS_FOR_RESULT
+    kept_share = 1 - 1 / requests if requests is not None and has_result_buffer else 1.0
     return kept_share * _compute_buffer_cost(facts)
 
 

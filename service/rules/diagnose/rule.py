@@ -47,7 +47,7 @@ class Rule:
     def evaluate(self, facts: Facts) -> Finding | None:
         """Return the finding.
 
-        None if the condition is false or the remedy could save less than 1 % of the run time.
+        None if the condition is false, or if the remedies could save less than :data:`MIN_SAVING`, or nobody knows.
         """
         if not self.condition(facts):
             return None

@@ -16,9 +16,9 @@ _FIRST_TOUCHES = (Touch.FIRST, Touch.AFTER_FORK)
 
 
 def _count_mapped_again(facts: Facts) -> int:
-    """Return how many first touches of a process were on pages of shared memory that another one had touched.
+    """Return how many first touches of a process were on pages of shared memory that another process had touched.
 
-    0 unless each fault was recorded, because a part of them does not show it.
+    0 unless each fault was recorded, because a sample of the faults does not show which pages were touched before.
     """
     if facts.anatomy.period != 1:
         return 0

@@ -28,8 +28,11 @@ def _is_start_cold(facts: Facts) -> bool:
     """Return whether most of the major faults are gone when the files are in memory, which was measured."""
     if _is_read_ahead_off(facts) or (facts.before is not None and facts.storage_wait <= facts.before.storage_wait):
         return False
-    cold_faults, warm_faults = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
-    return bool(cold_faults) and warm_faults is not None and 2 * warm_faults <= (cold_faults or 0)
+    cold_faults = facts.profile.value("major-faults")
+    warm_faults = _read_warm(facts, "major-faults")
+    if not cold_faults or warm_faults is None:
+        return False
+    return 2 * warm_faults <= cold_faults
 
 
 def _estimate_warm_start_saving(facts: Facts) -> float | None:
@@ -38,7 +41,8 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
     This is the smaller of the measured saving and the share spent waiting for storage. Each comes from a single
     execution, so either alone could be chance: another program's work, or a wait for a processor.
     """
-    warm_seconds, cold_seconds = _read_warm(facts, "elapsed"), facts.profile.value("elapsed")
+    warm_seconds = _read_warm(facts, "elapsed")
+    cold_seconds = facts.profile.value("elapsed")
     if not warm_seconds or not cold_seconds:
         return None
     return min(1 - warm_seconds / cold_seconds, facts.storage_wait / cold_seconds)
@@ -46,8 +50,10 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the major faults and the elapsed time with and without the files in memory."""
-    cold_faults, warm_faults = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
-    warm_seconds, cold_seconds = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
+    cold_faults = facts.profile.value("major-faults") or 0
+    warm_faults = _read_warm(facts, "major-faults") or 0
+    cold_seconds = facts.profile.value("elapsed") or 0
+    warm_seconds = _read_warm(facts, "elapsed") or 0
     return (
         f"{cold_faults:,.0f} major faults when its files are not in memory, {warm_faults:,.0f} when they are; "
         f"{format_quantity(cold_seconds, 's')} instead of {format_quantity(warm_seconds, 's')}",
@@ -58,7 +64,8 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     """Return what shortens a cold start: of the program's image, or of the files that it reads."""
-    image_faults, data_faults = (_count_major_file_faults(facts, is_image=is_image) for is_image in (True, False))
+    image_faults = _count_major_file_faults(facts, is_image=True)
+    data_faults = _count_major_file_faults(facts, is_image=False)
     smaller_binary = Remedy(
         text="make the binary smaller (-Os, fewer libraries), or order its functions as the start uses them"
     )
@@ -92,12 +99,12 @@ def _is_memory_short(facts: Facts) -> bool:
 def _count_evicted(facts: Facts) -> float:
     """Return how many pages were swapped in, or were needed again after they were evicted for lack of memory.
 
-    A cold case evicts its files before it starts, so there only memory that was swapped out counts, and files that the
-    warm start read again as well.
+    A cold case evicts its files before it starts, so its refaults of files say nothing. Those of the execution with the
+    files in memory count instead.
     """
     swapped_in = sum(facts.anatomy.major_by_memory.get(kind, 0) for kind in _SWAPPED_MEMORY)
     if "warm" in facts.profile.references:
-        return swapped_in + (facts.profile.value(_SWAP_REFAULTS) or _read_warm(facts, _FILE_REFAULTS) or 0)
+        return swapped_in + (facts.profile.value(_SWAP_REFAULTS) or 0) + (_read_warm(facts, _FILE_REFAULTS) or 0)
     return swapped_in + _count_refaults(facts)
 
 
@@ -134,7 +141,10 @@ def _count_major_file_faults(facts: Facts, *, is_image: bool) -> int:
 
 
 def _is_read_ahead_off(facts: Facts) -> bool:
-    """Return whether a mapped file is read page by page, and the program advised so or did not before the change."""
+    """Return whether a mapped file is read page by page, for a known reason: the program's advice, or a change.
+
+    After a change, there must be several times as many such reads as before.
+    """
     major = _count_major_file_faults(facts, is_image=False)
     if major < MIN_SINGLE_READS or 2 * major < sum(site.faults for site in facts.anatomy.major_sites):
         return False
@@ -151,9 +161,9 @@ def _estimate_read_ahead_saving(facts: Facts) -> float | None:
 
 def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the major faults before and after, the advice, and the line that reads."""
-    major, sites = _count_major_file_faults(facts, is_image=False), facts.anatomy.major_sites
+    major = _count_major_file_faults(facts, is_image=False)
     before = "" if facts.before is None else f"{_count_major_file_faults(facts.before, is_image=False):,} → "
-    files = sorted({site.file for site in sites if site.file})[:3]
+    files = sorted({site.file for site in facts.anatomy.major_sites if site.file})[:3]
     advice = facts.count_advice(_ADVICE)
     return (
         f"{before}{major:,} major faults in {', '.join(files)}",
@@ -194,6 +204,7 @@ MEMORY_LIMIT = Rule(
 
 
 def _count_major_faults(facts: Facts) -> float:
+    """Return the major faults of the process or of its control group, whichever are more."""
     return max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
 
 
@@ -203,4 +214,5 @@ def _count_refaults(facts: Facts) -> float:
 
 
 def _list_memory_kinds(facts: Facts) -> str:
+    """Return in words how many major faults were in each kind of memory."""
     return ", ".join(f"{kind.value} {number:,}" for kind, number in facts.anatomy.major_by_memory.items()) or "unknown"

@@ -26,11 +26,14 @@ def _has_thread_per_task(facts: Facts) -> bool:
 
 
 def _estimate_pool_saving(facts: Facts) -> float:
-    """Return the part of the system time that belongs to these faults, with starting and ending the threads.
+    """Return the share of the CPU time that a pool of threads saves: these faults, and starting and ending the threads.
 
-    Samples of the CPU time do not tell: each thread begins a new period, and ends before it is over.
+    It is taken as their share of the system time. Samples of the CPU time do not show it, because each thread begins a
+    new sampling period, and ends before the period is over.
     """
-    return compute_system_share(facts.profile) * _count_stack_refaults(facts) / facts.faults if facts.faults else 0.0
+    if not facts.faults:
+        return 0.0
+    return compute_system_share(facts.profile) * _count_stack_refaults(facts) / facts.faults
 
 
 def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
@@ -51,6 +54,7 @@ _POOLS = {
 
 
 def _suggest_pool(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what avoids the faults of new stacks: a pool of threads, by the name that it has in the runtime."""
     runtime = identify_runtime(facts.profile)
     example = f" ({_POOLS[runtime]})" if runtime in _POOLS else ""
     return (
@@ -72,11 +76,10 @@ THREAD_PER_TASK = Rule(
 
 
 def _count_additional_arena_pages(facts: Facts) -> int:
-    """Return by how many pages arenas are touched for the first time more than before; 0 without a side before."""
+    """Return how many more pages of arenas are touched for the first time than before; 0 without a profile before."""
     if facts.before is None:
         return 0
-    before, after = (side.count_faults({Memory.ARENA}, Touch.FIRST) for side in (facts.before, facts))
-    return after - before
+    return facts.count_faults({Memory.ARENA}, Touch.FIRST) - facts.before.count_faults({Memory.ARENA}, Touch.FIRST)
 
 
 def _has_more_arenas(facts: Facts) -> bool:
@@ -86,7 +89,8 @@ def _has_more_arenas(facts: Facts) -> bool:
     """
     if facts.before is None or facts.anatomy.threads <= facts.before.anatomy.threads:
         return False
-    additional_pages, growth = _count_additional_arena_pages(facts), facts.faults - facts.before.faults
+    additional_pages = _count_additional_arena_pages(facts)
+    growth = facts.faults - facts.before.faults
     return (
         identify_allocator(facts.profile) is Allocator.GLIBC
         and additional_pages >= MIN_ARENA_PAGES

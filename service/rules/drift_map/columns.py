@@ -67,6 +67,8 @@ def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
     ----------
     commits
         The measured commits in the order of the history, at least one.
+    max_columns
+        How many columns there is room for.
     """
     if len(commits) <= max_columns:
         column_of = {commit.id: index for index, commit in enumerate(commits)}
@@ -75,9 +77,10 @@ def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
     last_time = max(commit.committed_at for commit in commits)
     periods = [unit for unit in Unit if unit is not Unit.COMMIT]
     unit = next((unit for unit in periods if _count_periods(unit, first_time, last_time) <= max_columns), Unit.YEAR)
-    start, count = _number_period(unit, first_time), _count_periods(unit, first_time, last_time)
-    step = -(-count // max_columns)
-    starts = tuple(_find_start(unit, start + index) for index in range(0, count, step))
+    first_number = _number_period(unit, first_time)
+    n_periods = _count_periods(unit, first_time, last_time)
+    step = -(-n_periods // max_columns)  # rounded up; more than 1 only if there are too many years
+    starts = tuple(_find_start(unit, first_number + index) for index in range(0, n_periods, step))
     return Columns(
         unit, starts, {commit.id: _find_column(starts, commit.committed_at) for commit in commits}, step=step
     )
@@ -106,7 +109,7 @@ def _number_period(unit: Unit, moment: datetime) -> int:
             return (utc_moment.year * 12 + utc_moment.month - 1) // 3
         case Unit.YEAR:
             return utc_moment.year
-        case _:
+        case _:  # a day
             return utc_moment.toordinal()
 
 
@@ -123,7 +126,7 @@ def _find_start(unit: Unit, number: int) -> datetime:
             return _get_midnight(date(number // 4, number % 4 * 3 + 1, 1))
         case Unit.YEAR:
             return _get_midnight(date(number, 1, 1))
-        case _:
+        case _:  # a day
             return _get_midnight(date.fromordinal(number))
 
 

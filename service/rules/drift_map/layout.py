@@ -189,7 +189,7 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
     ranked_rows = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading_drifts))
-    # The cells are filled of those rows alone that can be shown: of ten thousand drifts, few are in them.
+    # Only the cells of rows that can be shown are filled: of ten thousand drifts, few are in them.
     rows = [_fill_row(*entry) for entry in ranked_rows[: max_rows + 1]]
     n_shown = _count_fitting(rows, max_rows, max_bars)
     if n_shown == len(ranked_rows) - 1:  # a row for one other case is better spent on the case itself
@@ -221,7 +221,7 @@ def compute_factor(drift: MapDrift) -> float:
 def choose_step(drift: MapDrift) -> int:
     """Return the size of a drift in steps of ten, from 1 to :data:`MAX_STEP`."""
     percent = 100 * math.expm1(drift.move)
-    return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))
+    return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))  # a change by 10 % is one despite rounding
 
 
 def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
@@ -235,6 +235,7 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
 
 
 def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
+    """Return the sort key of a drift in its event; the leading drift has the largest."""
     return not drift.returned, drift.certain, drift.worse, drift.move
 
 

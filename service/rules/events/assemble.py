@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from runner.contract.report import hash_document
 from service.rules.events.event_matching import KnownEvent, assign_stored_events
@@ -66,14 +67,8 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
         drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
     }
     groups = group_drifts(drifts)
-    # Find the stored event of each group.
-    returned_events = [
-        next(
-            (event_of_returned_drift[drift.drift_id] for drift in group if drift.drift_id in event_of_returned_drift),
-            None,
-        )
-        for group in groups
-    ]
+    # Find the stored event of each group: the one that came back with one of its drifts, or the best match.
+    returned_events = [_find_returned_event(group, event_of_returned_drift) for group in groups]
     unassigned_groups = [group for group, event in zip(groups, returned_events, strict=True) if event is None]
     matching = assign_stored_events(unassigned_groups, stored_events)
     assembled = AssembledEvents(merged_into=matching.merged)
@@ -105,6 +100,12 @@ def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str
     return assembled
 
 
+def _find_returned_event(group: DriftGroup, event_of_returned_drift: Mapping[str, str]) -> str | None:
+    """Return the event that is stored to have come back with a drift of a group; None if there is none."""
+    events = (event_of_returned_drift[drift.drift_id] for drift in group if drift.drift_id in event_of_returned_drift)
+    return next(events, None)
+
+
 def _assign_group(assembled: AssembledEvents, event: str, group: DriftGroup, *, has_returned: bool = False) -> None:
     """Assign a group of drifts to an event; ``has_returned`` if the event came back with these drifts."""
     assembled.members[event] += group
@@ -131,6 +132,5 @@ def _find_returning_event(
 def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
     first_drift = min(drift.drift_id for drift in group)
-    return next(
-        name for n in range(len(used_names) + 1) if (name := hash_document(["event", first_drift, n])) not in used_names
-    )
+    possible_names = (hash_document(["event", first_drift, n]) for n in count())
+    return next(name for name in possible_names if name not in used_names)

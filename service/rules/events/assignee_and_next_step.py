@@ -27,8 +27,10 @@ def find_assignees(event: EventSummary) -> str:
     return ""
 
 
-def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
-    """Return what to do next.
+def describe_next_step(  # noqa: PLR0911 - one line a step
+    event: EventSummary, *, can_be_confirmed: bool = True
+) -> str:
+    """Return what to do next; an empty text if the event is closed.
 
     Parameters
     ----------
@@ -38,29 +40,24 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
     if not event.open:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
-        return (
-            "Wait: further runs will decide"
-            if can_be_confirmed
-            else "No further run will confirm the change: decide about the change, or dismiss it"
-        )
-    if event.only_builds is not None or event.cause is Cause.UNKNOWN:
-        return (
-            "Check the host" if event.only_builds is None else "Nothing: builds of the same commit differ just as much"
-        )
-    in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)
-    if in_doubt and event.state is not State.ACKNOWLEDGED:
-        return (
-            f"Find which of {event.n_candidates:,} commits caused it"
-            if event.candidates_known
-            else "Find which commit caused it"
-        )
+        if can_be_confirmed:
+            return "Wait: further runs will decide"
+        return "No further run will confirm the change: decide about the change, or dismiss it"
+    if event.only_builds is not None:
+        return "Nothing: builds of the same commit differ just as much"
+    if event.cause is Cause.UNKNOWN:
+        return "Check the host"
+    # Whoever acknowledges an event is taken to know its commit.
+    has_several_candidates = event.n_candidates > 1 or not event.candidates_known
+    if event.certainty is Certainty.RANGE and has_several_candidates and event.state is not State.ACKNOWLEDGED:
+        if event.candidates_known:
+            return f"Find which of {event.n_candidates:,} commits caused it"
+        return "Find which commit caused it"
     if event.direction is Direction.IMPROVEMENT:
         return "Accept the new level"
-    return (
-        "Undo the setting, or accept the change"
-        if event.cause is Cause.CONFIG
-        else "Fix the regression, or accept the new level"
-    )
+    if event.cause is Cause.CONFIG:
+        return "Undo the setting, or accept the change"
+    return "Fix the regression, or accept the new level"
 
 
 def _join_names(authors: list[str]) -> str:

@@ -44,20 +44,20 @@ def decide_automatically(
     def find_current_state() -> State:
         return find_state_after(entry.action for entry in (*log, *new_entries))
 
-    # Transitions that the log lacks.
+    # Add the transitions after the last one that is logged, as far as they are possible in the state of the event.
     logged_transitions = {(entry.action, entry.commit) for entry in log if entry.by_service}
-    ends_of_logged_prefixes = [
-        end for end, transition in enumerate(transitions, start=1) if _get_key(transition) in logged_transitions
-    ]
-    for transition in transitions[max(ends_of_logged_prefixes, default=0) :]:
-        is_possible = (
-            find_current_state() is State.FIXED
-            if transition.action is Action.REOPEN
-            else get_next_state(find_current_state(), transition.action)
-        )
+    n_logged = max(
+        (end for end, transition in enumerate(transitions, start=1) if _get_key(transition) in logged_transitions),
+        default=0,
+    )
+    for transition in transitions[n_logged:]:
+        if transition.action is Action.REOPEN:
+            is_possible = find_current_state() is State.FIXED  # not what people have closed
+        else:
+            is_possible = get_next_state(find_current_state(), transition.action) is not None
         if is_possible:
             new_entries.append(_build_entry(transition, units))
-    # The fix that the log ends with is another one now, or none.
+    # If the log ends with a fix that is no longer the last transition, log the present fix, or that there is none.
     standing_fix = _find_standing_fix(log)
     if not new_entries and standing_fix is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:

@@ -81,13 +81,16 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
         (index, event), score = entry
         return not stored_events[event].alive, tuple(-part for part in score), stored_events[event].age, index
 
+    # The best pairs first, each group and each event once. Events that the previous detection still found go first.
     ranked_pairs = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked_pairs:
         if matching.events[index] is None and event not in group_of_event:
             matching.events[index] = event
             group_of_event[event] = index
+    # What is left of the pairs that share drifts: a new event was split off, or an event is merged into another one.
     for (index, event), score in ranked_pairs:
-        if not any(score[:3]) or not stored_events[event].alive:
+        shares_drifts = any(score[:3])
+        if not shares_drifts or not stored_events[event].alive:
             continue
         if matching.events[index] is None:
             matching.origins.setdefault(index, []).append(event)
@@ -108,6 +111,7 @@ def _score_pairs(
     overlaps: Counter[tuple[int, str]] = Counter()
     by_drift, by_series, by_key = _build_indexes(stored_events)
     same_patch = _list_same_patches(groups, by_series)
+    # Drifts that are recognised by their patch are not matched by author and title as well, which is less sure.
     recognised_drifts = {drift_id for pair in same_patch for drift_id in pair}
     for group_index, group in enumerate(groups):
         for drift in group:
@@ -126,7 +130,9 @@ def _score_pairs(
                 or (is_rewritten(drift, other_drift) and not recognised_drifts & {drift.drift_id, other_drift.drift_id})
             }:
                 n_similar[group_index, event] += 1
-        low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)
+        # The stretch that all drifts of the group share.
+        low = max(drift.stretch[0] for drift in group)
+        high = min(drift.stretch[1] for drift in group)
         for event, stretch in by_key[group[0].key]:
             if do_overlap((low, high), stretch):
                 overlaps[group_index, event] = 1
@@ -160,7 +166,8 @@ def _build_indexes(stored_events: Mapping[str, KnownEvent]) -> tuple[dict[str, s
             by_drift[drift.drift_id] = event
             by_series[drift.series].append((event, drift))
         for key, stretches in _group_stretches(drifts).items():
-            low, high = max(low for low, _ in stretches), min(high for _, high in stretches)
+            low = max(start for start, _ in stretches)
+            high = min(end for _, end in stretches)
             if low <= high:
                 by_key[key].append((event, (low, high)))
     return by_drift, by_series, by_key

@@ -110,6 +110,7 @@ def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
 
 def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
     """Return whether two drifts of one series, from different detections, can be the same despite different causes."""
+    # Between two causes by a commit, the commits decide; otherwise the times, unless one is certainly by a commit.
     commits = {Cause.COMMIT, Cause.BOTH}
     if left.cause in commits and right.cause in commits:
         return do_overlap((left.first, left.last), (right.first, right.last))
@@ -142,9 +143,12 @@ def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
 
 
 def _group_overlapping(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
-    """Yield the fewest groups in which all stretches share a point: those open where the next stretch ends."""
+    """Yield the fewest groups in which all stretches share a point.
+
+    In the order of their ends, each group takes all stretches that begin before its first stretch ends.
+    """
     group: list[LocatedDrift] = []
-    end = float("-inf")
+    end = float("-inf")  # of the first stretch of the group
     for drift in sorted(drifts, key=lambda drift: (drift.stretch[1], drift.drift_id)):
         if group and drift.stretch[0] > end:
             yield group

@@ -55,21 +55,16 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     headline = f"{_describe_change(leading_drift)} in {leading_drift.case}"
     if len(same_direction) > 1:
         largest = _find_largest(same_direction, leading_drift.metric)
-        goes_further = largest.metric == leading_drift.metric and abs(largest.change) > abs(leading_drift.change)
-        largest_elsewhere = (
-            f", up to {_describe_change(largest)} in {largest.case}{_mark_provisional(largest, leading_drift)}"
-            if goes_further
-            else ""
-        )
-        headline += f" and {len(same_direction) - 1:,} more{largest_elsewhere}"
+        headline += f" and {len(same_direction) - 1:,} more"
+        if largest.metric == leading_drift.metric and abs(largest.change) > abs(leading_drift.change):
+            mark = _mark_provisional(largest, leading_drift)
+            headline += f", up to {_describe_change(largest)} in {largest.case}{mark}"
     if opposite_drifts:
         largest = _find_largest(opposite_drifts, leading_drift.metric)
         better_or_worse = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
-        opposite_clause = (
-            f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest)}"
-            if len(opposite_drifts) > 1
-            else f"{better_or_worse}: {_describe_change(largest)}"
-        )
+        opposite_clause = f"{better_or_worse}: {_describe_change(largest)}"
+        if len(opposite_drifts) > 1:
+            opposite_clause = f"{len(opposite_drifts):,} {better_or_worse}, up to {_describe_change(largest)}"
         headline += f"; {opposite_clause} in {largest.case}{_mark_provisional(largest, leading_drift)}"
     return replace_no_break_spaces(headline)
 
@@ -131,13 +126,15 @@ def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
 
 
 def _mark_provisional(drift: Drift, leading_drift: Drift) -> str:
-    """Return the words that a drift is suspected, where the first one in the sentence is certain."""
+    """Return the mark of a suspected drift in a sentence whose leading drift is certain; otherwise an empty text."""
     return " (suspected)" if drift.evidence.wants_rerun and not leading_drift.evidence.wants_rerun else ""
 
 
 def _describe_change(drift: Drift) -> str:
     """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
-    difference, title = format_difference(drift.change, drift.unit), metric(drift.metric).title
+    difference = format_difference(drift.change, drift.unit)
+    title = metric(drift.metric).title
+    # A title that ends with the unit takes its place: "4,096 minor faults" instead of "Minor faults 4,096 faults".
     title_without_unit = title.removesuffix(drift.unit)
     if title_without_unit == title:
         text = f"{title} {difference}"

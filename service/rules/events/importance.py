@@ -96,10 +96,11 @@ def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
     not settled, and zero otherwise: a single candidate or a proof explains even a change by one fault.
     """
     has_settled_cause = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
+    unmeasured_floor = 0 if has_settled_cause else 1
     return all(
         drift.kind is Kind.COUNT
         and metric(drift.metric).exact
-        and abs(drift.change) <= ((0 if has_settled_cause else 1) if drift.floor is None else drift.floor)
+        and abs(drift.change) <= (unmeasured_floor if drift.floor is None else drift.floor)
         for drift in drifts
     )
 
@@ -113,6 +114,10 @@ def _rate_price(drift: Drift) -> float:
     if drift.price is not None:
         return abs(drift.price.seconds)
     size = abs(float(drift.change))
-    faults = size / PAGE_BYTES if drift.unit == "bytes" else size
-    seconds = {"faults": faults * UNMEASURED_FAULT_SECONDS, "bytes": faults * UNMEASURED_FAULT_SECONDS, "s": size}
-    return seconds.get(drift.unit, UNPRICED_SECONDS)
+    if drift.unit == "s":
+        return size
+    if drift.unit == "faults":
+        return size * UNMEASURED_FAULT_SECONDS
+    if drift.unit == "bytes":
+        return size / PAGE_BYTES * UNMEASURED_FAULT_SECONDS
+    return UNPRICED_SECONDS

@@ -103,6 +103,7 @@ def _list_transitions_of_step(step: LocatedDrift, drifts: Iterable[LocatedDrift]
                 undoing_drift = drift
                 yield Transition(Action.FIX, drift)
             standing_steps = remaining_steps
+        # The step is repeated if the level rises from where it was undone by as much as the step did.
         elif undoing_drift is not None and _is_near(
             drift.after, undoing_drift.after + (step.after - step.before), step
         ):
@@ -128,10 +129,11 @@ def _list_remaining(standing_steps: Sequence[LocatedDrift], improvement: Located
     for index in reversed(range(len(standing_steps))):
         if _is_near(improvement.after, standing_steps[index].before, standing_steps[index]):
             return list(standing_steps[:index])
-    if standing_steps and (improvement.after < standing_steps[0].before) == (
-        standing_steps[0].before < standing_steps[0].after
-    ):
-        return []
+    if standing_steps:
+        first_step = standing_steps[0]
+        is_lower_better = first_step.before < first_step.after
+        if (improvement.after < first_step.before) == is_lower_better:
+            return []
     return list(standing_steps)
 
 

@@ -23,11 +23,14 @@ def parse_since(text: str, now: datetime) -> datetime:
         If it stands for no time; the text says what would.
     """
     lower_text = text.strip().lower()
-    if duration := _AGO_TEXT.fullmatch(lower_text):
+    duration = _AGO_TEXT.fullmatch(lower_text)
+    if duration:
         return now - timedelta(hours=int(duration[1]) * _HOURS_OF_UNIT[duration[2]])
     if lower_text in DAYS:
         today = now.astimezone(UTC).date()
-        days_passed = (today.weekday() - DAYS.index(lower_text)) % len(DAYS) or len(DAYS)
+        days_passed = (today.weekday() - DAYS.index(lower_text)) % len(DAYS)
+        if days_passed == 0:  # today's name means a week ago
+            days_passed = len(DAYS)
         return datetime.combine(today - timedelta(days=days_passed), time(), UTC)
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -47,7 +50,8 @@ def describe_since(text: str) -> str:
     lower_text = text.strip().lower()
     if lower_text == "visit":
         return "since your last visit"
-    if duration := _AGO_TEXT.fullmatch(lower_text):
+    duration = _AGO_TEXT.fullmatch(lower_text)
+    if duration:
         number = int(duration[1])
         unit = _UNIT_NAMES[duration[2]]
         return f"in the last {unit}" if number == 1 else f"in the last {number} {unit}s"

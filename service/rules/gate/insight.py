@@ -46,6 +46,7 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
 
 
 def _format_stack(frames: Sequence[Frame]) -> str:
+    """Return the innermost functions of a stack, and the program's own line in it if there is one."""
     names = " › ".join(shorten_name(frame.function, _MAX_NAME_LENGTH) for frame in frames[-_MAX_FRAMES:])
     own_line = find_own_line(frames)
     return f"{names}, in {own_line}" if own_line else names
@@ -58,9 +59,12 @@ def _describe_price(before: Profile | None, after: Profile) -> str:
     metric = "region:page-faults" if after.scope == "region" else "page-faults"
     sides = []
     for profile in (before, after):
-        levels = {name: value for name in profile.readings if (value := profile.value(name)) is not None}
+        values = {name: profile.value(name) for name in profile.readings}
+        levels = {name: value for name, value in values.items() if value is not None}
         sides.append(Side(levels.get(metric, 0), levels, profile.environment.settings))
-    costs = FaultCosts(*(Facts.from_profile(profile).seconds_per_fault for profile in (before, after)))
+    costs = FaultCosts(
+        before=Facts.from_profile(before).seconds_per_fault, after=Facts.from_profile(after).seconds_per_fault
+    )
     price = price_change(metric, sides[0], sides[1], costs)
     return price.sentence if price else ""
 

@@ -17,26 +17,27 @@ _COUNT_KEYS = ("workload.samples", "workload.max_samples")
 
 def needs_acceptance(change: JudgeChange) -> bool:
     """Return whether somebody has to accept a change; not if it only adds to what is measured, or is stricter."""
+    if change.key == "matrix":
+        return bool(change.before)  # a new matrix adds cases, but another value replaces them
     if change.key in _ADDING_TABLES:
-        return not set(change.before) <= set(change.after) if change.key != "matrix" else bool(change.before)
+        return not set(change.before) <= set(change.after)
     if change.key.startswith(_BUDGET_PREFIX):
+        # Without a budget, no regression is allowed.
         return not _is_stricter(_get_first_item(change.before, "0"), _get_first_item(change.after, "0"))
-    return not (
-        change.key in _COUNT_KEYS and _adds_only(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
-    )
+    if change.key in _COUNT_KEYS:
+        return not _adds_only(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
+    return True
 
 
 def _is_stricter(before: str, after: str) -> bool:
-    """Return whether a budget allows less than another one, as far as both can be compared."""
-    if before == NO_BUDGET or _parse_number(after) == 0:
+    """Return whether a budget allows no more than the former one; False if the two cannot be compared."""
+    old_number = _parse_number(before)
+    new_number = _parse_number(after)
+    if before == NO_BUDGET or new_number == 0:
         return True
     if before.endswith("%") != after.endswith("%"):
         return False
-    return (
-        (old_number := _parse_number(before)) is not None
-        and (new_number := _parse_number(after)) is not None
-        and new_number <= old_number
-    )
+    return old_number is not None and new_number is not None and new_number <= old_number
 
 
 def _adds_only(before: str, after: str) -> bool:

@@ -21,11 +21,11 @@ def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
     Parameters
     ----------
     row
-        The changed metric; it is not named again.
+        The changed metric. If it is a time itself, the text is empty, so that the time is not named twice.
     """
-    verdicts = {verdict.metric: verdict for verdict in case.comparison.metrics} if case.comparison else {}
     if row.metric_verdict.metric in _TIME_METRICS:
         return ""
+    verdicts = {verdict.metric: verdict for verdict in case.comparison.metrics} if case.comparison else {}
     moved_times = (verdicts[name] for name in _TIME_METRICS if name in verdicts and _has_moved(verdicts[name]))
     measured_time = next((describe_levels(verdict) for verdict in moved_times), "")
     return measured_time or _describe_price(case, row.metric_verdict, verdicts.get("user-time"))
@@ -33,10 +33,10 @@ def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
 
 def describe_levels(verdict: MetricVerdict) -> str:
     """Return the metric with its levels: ``elapsed 63.5 → 164 ms (+159 %)``."""
-    unit, base, head = metric(verdict.metric).unit, verdict.base.level or 0, verdict.head.level or 0
-    percent = "" if verdict.percent is None else f" ({format_percent(verdict.percent)})"
     title = metric(verdict.metric).title
-    return f"{title[:1].lower()}{title[1:]} {format_move(base, head, unit)}{percent}"
+    levels = format_move(verdict.base.level or 0, verdict.head.level or 0, metric(verdict.metric).unit)
+    percent_clause = "" if verdict.percent is None else f" ({format_percent(verdict.percent)})"
+    return f"{title[:1].lower()}{title[1:]} {levels}{percent_clause}"
 
 
 def _has_moved(verdict: MetricVerdict) -> bool:
@@ -44,10 +44,10 @@ def _has_moved(verdict: MetricVerdict) -> bool:
 
 
 def _describe_price(case: CaseOutcome, verdict: MetricVerdict, user_time: MetricVerdict | None) -> str:
-    """Return what the change of a fault count is worth at the cost of a fault on this host.
+    """Return what the change of a fault count is worth at the cost of a fault on this host; empty if that is little.
 
-    Empty if the program's own time clearly moved the other way: the faults are then a part of another trade, such as a
-    smaller heap that is collected faster.
+    Empty as well if the program's own time clearly moved the other way: then the faults are only one side of a
+    trade-off, such as a smaller heap that is collected faster.
     """
     if (
         user_time is not None

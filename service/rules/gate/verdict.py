@@ -74,6 +74,10 @@ _ACCEPTABLE = {
 """What only passes if somebody accepts it: head got worse, or its author could have chosen that nothing is decided."""
 
 
+_MAX_MESSAGE_CHARACTERS = 1000
+"""The length to which the reason of a quarantine is cut when it is shown as a failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """Somebody's decision to accept the change."""
@@ -172,7 +176,10 @@ class CaseOutcome:
 
     @property
     def failures(self) -> tuple[tuple[str, Failure], ...]:
-        """The sides that could not be measured, and why; "base" where a side was skipped or quarantined."""
+        """The sides that could not be measured, and why; "base" if no side failed, but one was skipped or quarantined.
+
+        A side that was skipped only because of head is head.
+        """
         sides = (("base", self.case.base), ("head", self.case.head))
         failed_sides = tuple(
             (name, side.failure) for name, side in sides if side.failure and side.outcome is Outcome.FAILED
@@ -181,7 +188,7 @@ class CaseOutcome:
             return failed_sides
         quarantine = self.case.base.quarantine or self.case.head.quarantine
         if quarantine:
-            return (("base", Failure(stage=Stage.MEASURE, message=quarantine[:1000])),)
+            return (("base", Failure(stage=Stage.MEASURE, message=quarantine[:_MAX_MESSAGE_CHARACTERS])),)
         if self._is_skipped_because_of_head and self.case.head.failure:
             return (("head", self.case.head.failure),)
         failure = self.case.base.failure or self.case.head.failure
@@ -199,6 +206,7 @@ class CaseOutcome:
             return self._state_without_comparison
         counting_verdicts = [verdict for verdict in self.comparison.metrics if verdict.counts]
         directions = {verdict.direction for verdict in counting_verdicts}
+        # The first condition that holds decides.
         conditions = {
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting_verdicts),
             GateState.OVER: any(verdict.over_budget for verdict in counting_verdicts),
@@ -314,7 +322,8 @@ class GateOutcome:
             return GateVerdict.UNDECIDED
         verdict = _VERDICTS[self.state]
         is_failing = verdict in {GateVerdict.FAILED, GateVerdict.REGRESSED}
-        return GateVerdict.UNDECIDED if self.changes_to_accept and not self.accepted and not is_failing else verdict
+        lacks_acceptance = self.changes_to_accept and not self.accepted
+        return GateVerdict.UNDECIDED if lacks_acceptance and not is_failing else verdict
 
     @property
     def needs_acceptance(self) -> bool:
@@ -354,19 +363,22 @@ class GateOutcome:
 
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
-    """Return the outcome of a gate: every case is decided, and all cases share the error probability."""
-    n_cases, is_base_at_tip = max(1, len(report.cases)), report.target in {None, report.base}
-    cases = tuple(
-        CaseOutcome(
-            case,
-            interleaved.decide_comparison(case.build_request(n_cases))
-            if case.measured and not _is_quarantined(case)
-            else None,
-            at_tip=is_base_at_tip,
-        )
-        for case in report.cases
-    )
-    return GateOutcome(report, cases, accepted)
+    """Return the outcome of a gate: every case is decided, and all cases share the error probability.
+
+    Parameters
+    ----------
+    accepted
+        Somebody's decision to accept the change; None if nobody has decided.
+    """
+    n_cases = max(1, len(report.cases))
+    is_base_at_tip = report.target in {None, report.base}
+    cases: list[CaseOutcome] = []
+    for case in report.cases:
+        comparison = None
+        if case.measured and not _is_quarantined(case):
+            comparison = interleaved.decide_comparison(case.build_request(n_cases))
+        cases.append(CaseOutcome(case, comparison, at_tip=is_base_at_tip))
+    return GateOutcome(report, tuple(cases), accepted)
 
 
 def _is_quarantined(case: GateCase) -> bool:
@@ -374,15 +386,20 @@ def _is_quarantined(case: GateCase) -> bool:
 
 
 def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
-    """Return the sort key of a metric: what has to be looked at comes first.
+    """Return the sort key of a metric: what has to be looked at comes first, and of it, what moved most.
 
     0 what fails the gate, 1 other regressions, 2 improvements and what is undecided, 3 the same, 4 what does not count.
     """
     verdict = outcome.metric_verdict
     if not verdict.counts:
         rank = 4
-    elif verdict.verdict is Verdict.CHANGED:
-        rank = 0 if verdict.over_budget or outcome.crept is not None else 1 if verdict.direction == "regression" else 2
+    elif verdict.verdict is Verdict.SAME:
+        rank = 3
+    elif verdict.verdict is not Verdict.CHANGED:
+        rank = 2
+    elif verdict.over_budget or outcome.crept is not None:
+        rank = 0
     else:
-        rank = 3 if verdict.verdict is Verdict.SAME else 2
-    return rank, -abs(verdict.percent or 0) if rank < 3 else 0, outcome.case, verdict.metric
+        rank = 1 if verdict.direction == "regression" else 2
+    size = abs(verdict.percent or 0) if rank < 3 else 0
+    return rank, -size, outcome.case, verdict.metric

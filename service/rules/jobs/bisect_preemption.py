@@ -70,13 +70,17 @@ def decide_actions(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now:
 
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
+    """Return why a bisect of the service has to pause; an empty text if it need not."""
     if job.is_withdrawn:
         return "The runs no longer show the drift."
     return "A job that somebody ordered for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
 
 
 def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
-    """Return whether a job that a person ordered runs on a host, or waits for it."""
+    """Return whether a job that a person ordered runs on a host, or waits for it.
+
+    A bisect that any host may run (None) competes with every such job, as does a job that any host may run.
+    """
     return any(
         not job.by_service
         and job.state is not State.PAUSED

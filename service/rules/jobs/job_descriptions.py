@@ -13,9 +13,15 @@ _KIND_WORDS = {
 
 
 def describe_job(kind: str, case: str, asked_by: str) -> str:
-    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered``."""
-    author_clause = "the service ordered" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
-    return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
+    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered``.
+
+    If ``asked_by`` is empty, nobody is named.
+    """
+    description = f"{_KIND_WORDS.get(kind, 'a job')} of {case}"
+    if not asked_by:
+        return description
+    author = "the service" if asked_by == SERVICE else asked_by
+    return f"{description}, which {author} ordered"
 
 
 def suggest_command_to_go_first(job_id: int) -> str:

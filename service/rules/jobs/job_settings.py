@@ -28,7 +28,8 @@ def explain_objection(name: str, value: str | None) -> str:
     A stranger's report or link can fill in the names and values of an order. A person who clicks must not thereby load
     the stranger's library on a host.
     """
-    if not is_per_run(name) or (name not in {HUGE_PAGES, MEMORY_LIMIT} and not _NAME.fullmatch(name)):
+    has_fixed_name = name in {HUGE_PAGES, MEMORY_LIMIT}
+    if not is_per_run(name) or not (has_fixed_name or _NAME.fullmatch(name)):
         return f"{name} belongs to the host: only its administrator can set it"
     if name == HUGE_PAGES:
         return "" if value in POLICIES else f"the huge page policy is one of {', '.join(POLICIES)}"

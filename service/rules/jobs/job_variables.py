@@ -27,7 +27,7 @@ _ALLOCATOR_LIBRARY = re.compile(
 
 
 def may_be_set(name: str, value: str) -> bool:
-    """Whether a job may set a variable that a report stated."""
+    """Return whether a job may set a variable that a report stated: a tuning variable, or a known allocator to load."""
     if name == "LD_PRELOAD":
         return all(_ALLOCATOR_LIBRARY.fullmatch(library) for library in re.split(r"[ :]+", value) if library)
     return bool(_TUNING_VARIABLE.fullmatch(name) and _PLAIN_VALUE.fullmatch(value))

@@ -87,7 +87,7 @@ class Branches:
                 tips.append(commit)
             if commit in measured_commits or commit in ancestors:
                 ancestors.update(self._parents[commit])
-        return tips or list(measured_commits)
+        return tips or list(measured_commits)  # nothing is known of the ancestors of imported commits
 
 
 def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:

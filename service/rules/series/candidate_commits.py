@@ -23,11 +23,11 @@ def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) ->
 
 
 def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -> bool | None:
-    """Return whether a commit is another one or descends from it; None if commits that are not known may lead there.
+    """Return whether ``newer`` is ``older`` or descends from it; None if it may do so by way of unknown commits.
 
     A shallow clone shows its oldest commits without parents: these may descend from any commit that is older. So may
     the last known commit along the first parents. Merged branches that left the main line before a measured range end
-    at unknown commits as well, but those lead to what is older than the range.
+    at unknown commits as well, but those lead only to commits that are older than the range.
 
     Parameters
     ----------
@@ -43,8 +43,9 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     while parents[oldest_on_main_line] and parents[oldest_on_main_line][0] in parents:
         oldest_on_main_line = parents[oldest_on_main_line][0]
     index_of = {commit: index for index, commit in enumerate(parents)}
-    ends = [oldest_on_main_line, *(commit for commit in contained_commits if not parents[commit])]
-    return None if any(index_of[end] > index_of[older] for end in ends) else False
+    commits_without_parents = [commit for commit in contained_commits if not parents[commit]]
+    may_descend = any(index_of[end] > index_of[older] for end in (oldest_on_main_line, *commits_without_parents))
+    return None if may_descend else False
 
 
 def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:
@@ -58,10 +59,10 @@ def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str)
 
 
 def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:
-    """Return whether :func:`list_commits_between` lists all commits: each one's parents are known.
+    """Return whether :func:`list_commits_between` lists all commits: it does if all their parents are known.
 
-    Where single commits are measured or imported, the ones between them are not known. A commit without parents begins
-    a history, or its parents were not sent.
+    If only single commits were measured or imported, the commits between them are unknown. A commit without parents is
+    the first of a history, or its parents were not sent: nothing tells which, so it counts as incomplete.
     """
     candidates = list_commits_between(parents, before, after)
     return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)

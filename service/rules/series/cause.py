@@ -17,7 +17,7 @@ def find_cause(before: PathPoint, after: PathPoint) -> Cause:
     """
     has_same_bytes = have_same_own_bytes(before.program_bytes, after.program_bytes)
     is_other_revision = before.revision != after.revision and not has_same_bytes
-    system_digests = {before.program_bytes.system, after.program_bytes.system}
+    system_digests = {before.program_bytes.system, after.program_bytes.system}  # an empty text is an unknown digest
     has_upgrade = has_same_bytes and "" not in system_digests and len(system_digests) > 1
     is_other_environment = before.environment != after.environment or has_upgrade
     if is_other_revision and is_other_environment:

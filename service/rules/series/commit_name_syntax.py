@@ -10,6 +10,8 @@ from datetime import UTC, date, datetime, timedelta
 _STEPS = re.compile(r"(?:~[0-9]{0,6}|\^[0-9]{0,2})*$")
 _STEP = re.compile(r"([~^])([0-9]*)")
 MAX_STEPS = 100_000
+"""The most steps that a text may ask for, so that a few characters, as ``~999999~999999``, cannot fill the memory."""
+_DATE_CHARACTERS = len("2026-11-20")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def parse_revision(text: str) -> RevisionText:
         number = int(digits) if digits else 1
         if sign == "~":
             steps += [1] * min(number, MAX_STEPS)
-        elif number:
+        elif number:  # ^0 is the commit itself
             steps.append(number)
     return RevisionText(text[: len(text) - len(suffix)], tuple(steps[:MAX_STEPS]))
 
@@ -55,12 +57,14 @@ def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Seque
 
 def find_end_of_day(text: str) -> datetime | None:
     """Return the end of the day, in UTC, or the time that a text names; None if it names none."""
+    if (
+        len(text) < _DATE_CHARACTERS
+    ):  # such as 20261120, which Python reads as a date, but which may be a part of a hash
+        return None
     try:
-        if len(text) == len("2026-11-20"):
+        if len(text) == _DATE_CHARACTERS:
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), datetime.min.time(), UTC)
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
-        return None
-    if len(text) < len("2026-11-20"):
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

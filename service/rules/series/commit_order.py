@@ -49,11 +49,11 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
 
 
 def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
-    """Return new commits in their order where they continue a history in one line; None if they do not.
+    """Return new commits in their order if they continue a history in one line; None if they do not.
 
-    If the first one is a child of the history's last commit, and each other one of the one before, they come after all
-    others, whatever their dates are: none of them is ready before the one before it is placed. That holds unless a
-    commit of the history is a child of theirs.
+    They do if the first new commit is a child of ``tip``, and each further one a child of the new commit before it.
+    Then :func:`sort_by_history` would place all of them after the stored history, whatever their dates are, so that the
+    history need not be sorted again. The caller has to check that no stored commit is a child of a new one.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     remaining_commits = set(sorted_commits)
     for commit, previous_commit in zip(sorted_commits, [tip, *sorted_commits], strict=False):
         parents = set(by_hash[commit].parents)
+        # A parent that remains means that the commits are their own ancestors, which git cannot create.
         if previous_commit not in parents or parents & remaining_commits:
             return None
         remaining_commits.remove(commit)

@@ -60,12 +60,13 @@ REPEATING_RULES = frozenset({"exact", "repeat"})
 
 def make_drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
-    n_of_key: Counter[tuple[object, ...]] = Counter()
+    n_of_location: Counter[tuple[object, ...]] = Counter()
     ids = []
     for drift in drifts:
+        # Drifts at the same location are numbered in their order.
         location = (series_id, drift.after.revision, drift.before.environment, drift.after.environment)
-        ids.append(hash_document([*location, n_of_key[location]]))
-        n_of_key[location] += 1
+        ids.append(hash_document([*location, n_of_location[location]]))
+        n_of_location[location] += 1
     return ids
 
 
@@ -81,7 +82,8 @@ def describe_drifts(
     floor
         By how much runs with the same bytes differ; None if that was not measured.
     """
-    ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
+    ids = make_drift_ids(head.id, drifts)
+    within_budget = are_within_budget(drifts, head.budget, head.better)
     return [
         _describe_drift(drift_id, head, drift, context, is_within_budget=is_within_budget, floor=floor)
         for drift_id, drift, context, is_within_budget in zip(ids, drifts, contexts, within_budget, strict=True)
@@ -153,7 +155,8 @@ def _describe_drift(
 
 
 def _compute_medians(levels: Levels) -> dict[str, Number]:
-    return {name: middle for name, values in levels.items() if (middle := compute_median(values)) is not None}
+    medians = {name: compute_median(values) for name, values in levels.items()}
+    return {name: median for name, median in medians.items() if median is not None}
 
 
 def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> list[Companion]:

@@ -10,7 +10,7 @@ from service.schemas.history import ConfigChange, Drift, Number, SeriesDetail
 def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     """Return the indices of the lowest and the highest value of each measure in each column, in order.
 
-    All indices are returned where there are no more than two for each column.
+    If there are no more than two points for each column, all indices are returned.
 
     Parameters
     ----------
@@ -48,13 +48,11 @@ def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     groups: dict[tuple[bool, bool], list[int]] = {}
     for index, point in enumerate(series.points):
         groups.setdefault((point.value is None, point.on_path), []).append(index)
-    selected_indices = {
-        index
-        for index, point in enumerate(series.points)
-        if runs_around_changes and point.run_id in runs_around_changes
-    }
+    selected_indices = {index for index, point in enumerate(series.points) if point.run_id in runs_around_changes}
     for group in groups.values():
+        # Each group gets room in proportion to its points. A column keeps two of them, the lowest and the highest.
         columns = max(1, max_points * len(group) // (2 * len(series.points)))
+        # Points without a value are a group by themselves, and it does not matter which of them remain.
         values = [series.points[index].value or 0 for index in group]
         selected_indices |= {group[0], group[-1], *(group[index] for index in find_extremes(columns, values))}
     return series.model_copy(update={"points": [series.points[index] for index in sorted(selected_indices)]})

@@ -23,7 +23,7 @@ def are_within_budget(
     Parameters
     ----------
     budget
-        None if the workload does not say: then no drift is.
+        None if the workload has no budget: then no drift is within it.
     """
     if budget is None:
         return [False] * len(drifts)
@@ -34,7 +34,9 @@ def are_within_budget(
         baseline = before if baseline is None else baseline
         is_regression = get_direction(drift, better) is Direction.REGRESSION
         total_change = after - baseline
-        exceeds_in_total = (total_change > 0) == (after > before) and is_over(budget, baseline, total_change)
+        # A total in the other direction is no loss: the drift takes back a part of an earlier improvement.
+        has_same_direction = (total_change > 0) == (after > before)
+        exceeds_in_total = has_same_direction and is_over(budget, baseline, total_change)
         within_budget.append(is_regression and not exceeds_in_total and not is_over(budget, before, after - before))
         if drift.change.rule == "expected":
             baseline = after

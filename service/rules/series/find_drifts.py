@@ -116,8 +116,9 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
     measured_points = tuple(point for point in path if not point.is_reused)
     changes = list(_find_level_changes(measured_points, is_exact, baselines))
+    # Each drift has the points from the change before it to the change after it.
     edges = [0, *(change.index for change in changes), len(measured_points)]
-    for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
+    for change, start, end in zip(changes, edges[:-2], edges[2:], strict=True):
         # If the position of the change is uncertain, everything that differs across that stretch is to blame.
         outer_before, outer_after = measured_points[max(change.low - 1, 0)], measured_points[change.high]
         last_old, first_new = measured_points[change.index - 1], measured_points[change.index]
@@ -135,7 +136,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
-    """Yield the changes in each stretch between baselines, and the stored step to each baseline as expected."""
+    """Yield the changes in each stretch between baselines, and the step to each baseline as an expected change."""
     baseline_indices = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *baseline_indices, len(sequence)]):
         changes = detect.find_level_changes(
@@ -143,14 +144,19 @@ def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) 
             # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
             samples=[point.samples for point in sequence[start:end]] if is_exact else None,
         )
-        if end == len(sequence) and (nominated := _nominate_change(sequence[start:end], changes)):
-            changes = [*changes, nominated]
+        is_newest_stretch = end == len(sequence)
+        nominated_change = _nominate_change(sequence[start:end], changes) if is_newest_stretch else None
+        if nominated_change is not None:
+            changes = [*changes, nominated_change]
         yield from (_shift_indices(change, start) for change in changes)
-        baseline_step = baselines[sequence[end].run_id] if end < len(sequence) else None
-        before = _find_level_before_step(sequence[start:end], *baseline_step) if baseline_step else None
-        if baseline_step and before is not None:
-            evidence = f"{before} → {baseline_step[1]}: expected, so later runs are judged from this level"
-            yield detect.LevelChange(end, before, baseline_step[1], end, end, "expected", evidence)
+        baseline_step = None if is_newest_stretch else baselines[sequence[end].run_id]
+        if baseline_step is None:
+            continue  # no baseline follows, or a ramp leads to it, whose change is not a single step
+        before = _find_level_before_step(sequence[start:end], *baseline_step)
+        after = baseline_step[1]
+        if before is not None:
+            evidence = f"{before} → {after}: expected, so later runs are judged from this level"
+            yield detect.LevelChange(end, before, after, end, end, "expected", evidence)
 
 
 def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
@@ -184,16 +190,23 @@ def _shift_indices(change: detect.LevelChange, offset: int) -> detect.LevelChang
 
 
 def _find_level_before_step(stretch: Points, before: Number, after: Number) -> Number | None:
-    """Return the level from which a step to a baseline starts; None if the stretch already ends at the new level.
+    """Return the level from which a step to a baseline starts; None if the stretch before it shows no such level.
 
-    Runs that were added since may have moved the step, or split it in two.
+    Runs that were added since the step was declared expected may have moved it, or split it in two: then the stretch
+    ends at the new level already, or at a third level, which is returned only if its last runs agree.
+
+    Parameters
+    ----------
+    before, after
+        The levels on both sides of the step when it was declared expected.
     """
     last_values = [point.value for point in stretch[-_LAST_POINTS:]]
     level = compute_median(last_values)
     assert level is not None
     if abs(level - before) < abs(level - after):
         return before
-    return level if level != after and len(set(last_values)) == 1 else None
+    is_third_level = level != after and len(set(last_values)) == 1
+    return level if is_third_level else None
 
 
 def _compute_spread(points: Iterable[PathPoint]) -> Number:

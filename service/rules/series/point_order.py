@@ -88,7 +88,7 @@ def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
 
 
 def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
-    """Extend the path to the track of a newer environment.
+    """Extend the path to the track of a newer environment, at the newest revision that both contain.
 
     Returns the path, and the sequence that leads to the track if the path itself does not.
     """
@@ -99,6 +99,8 @@ def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     bridged_path = _cut_up_to(path, anchor) + _cut_from(track, anchor)
     if path[-1].position <= last_on_track:
         return bridged_path, ()
+    # The path leads further than the track. If the older environment was used again afterwards, it leads over to the
+    # track and back.
     if _has_returned(path, track) and first_shared < anchor:
         up_to_anchor = tuple(point for point in track if first_shared <= point.position <= anchor)
         return _cut_up_to(path, first_shared) + up_to_anchor + _cut_from(path, anchor), ()

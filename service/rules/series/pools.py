@@ -76,10 +76,13 @@ def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, di
 
 
 def _are_of_one_pool(first: str, second: str, settings: Settings) -> bool:
-    return settings[first].get(POOL_SETTING) == settings[second].get(POOL_SETTING) is not None
+    """Return whether two environments, by hash, name the same pool. Those without a pool are of none."""
+    pool = settings[first].get(POOL_SETTING)
+    return pool is not None and pool == settings[second].get(POOL_SETTING)
 
 
 def _find_difference(first: Mapping[str, str], second: Mapping[str, str]) -> _Difference:
+    """Return the settings that differ, each with both values as a set, so that the order of the sides is the same."""
     names = (name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
     return frozenset((name, frozenset((first.get(name), second.get(name)))) for name in names)
 
@@ -96,7 +99,10 @@ def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[N
 def _choose_stand_ins(
     alike_pairs: Iterable[tuple[str, str]], differing_pairs: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """Join environments that are alike into groups, and leave out groups in which two are apart."""
+    """Return the first environment of each group of alike ones, by each of its members.
+
+    A group in which two environments are proven to count differently is left out.
+    """
     groups: dict[str, set[str]] = {}
     for first, second in alike_pairs:
         joined_group = groups.get(first, {first}) | groups.get(second, {second})

@@ -38,7 +38,7 @@ class Proof:
     measured_at
         When the comparison ended.
     excluded
-        The smallest change that its pairs exclude, if they are called the same; None where they exclude all.
+        The smallest change that its pairs exclude, if they are called the same; None if they exclude any change.
     """
 
     base: str
@@ -118,12 +118,16 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     for drift in drifts:
         for result, proof_range in _apply_proofs_to_drift(drift, drifts, [*narrowest_ranges, *refuting_ranges], points):
             settled_drifts.append(result)
-            used_ranges += [proof_range] if proof_range else []
+            if proof_range is not None:
+                used_ranges.append(proof_range)
+    # Pairs that differ where no drift shows the same change are drifts themselves.
     for proof_range in narrowest_ranges:
         if proof_range not in used_ranges and not any(
             _overlaps_drift(proof_range, drift) and _has_same_direction(proof_range, drift) for drift in settled_drifts
         ):
-            settled_drifts += _make_drifts(proof_range, points)
+            new_drift = _make_drift(proof_range, points)
+            if new_drift is not None:
+                settled_drifts.append(new_drift)
     return sorted(settled_drifts, key=lambda drift: drift.up_to_position)
 
 
@@ -160,7 +164,10 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_ProofRange]
 def _apply_proofs_to_drift(
     drift: SeriesDrift, drifts: Sequence[SeriesDrift], proof_ranges: Sequence[_ProofRange], points: Points
 ) -> Iterator[tuple[SeriesDrift, _ProofRange | None]]:
-    """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it."""
+    """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it.
+
+    Each comes with the range of the proof that confirms it, or None.
+    """
     environment = drift.after.environment
     if drift.before.environment != environment:
         yield drift, None  # pairs in one environment say nothing about an environment change
@@ -179,14 +186,14 @@ def _apply_proofs_to_drift(
         if proof_range.proof.verdict is Verdict.CHANGED and proof_range not in confirming_ranges
     ] + refuting_ranges
 
-    # Pairs within its range that differ: each of them is a drift of its own.
+    # If pairs within its range differ, each of these ranges is a drift by itself.
     inner_ranges = [proof_range for proof_range in confirming_ranges if proof_range.lies_within(drift)]
     if inner_ranges:
         for proof_range in inner_ranges:
             yield _build_proven_drift(drift, proof_range, points, is_whole=len(inner_ranges) == 1), proof_range
         return
 
-    # Pairs around it, and around no other drift.
+    # If pairs around it differ, and their range overlaps no other drift, they prove it.
     outer_ranges = [
         proof_range
         for proof_range in confirming_ranges
@@ -201,6 +208,8 @@ def _apply_proofs_to_drift(
             proof_range,
         )
         return
+
+    # If pairs around it contradict it, a suspicion is dropped, and a certain drift loses its cause.
     refuting_span = next(
         (
             proof_range
@@ -272,7 +281,10 @@ def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Po
 
 
 def _split_points(points: Points, proof_range: _ProofRange, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
-    """Return the points up to the older commit of a proof, and those from the newer one on, within those of a drift."""
+    """Return the points up to the older commit of a proof, and those from the newer one on.
+
+    Only points of the drift are used, or all if there is none, and only those in the environment of the proof.
+    """
     drift_points = drift.old_points + drift.new_points if drift else points
     points_in_environment = sorted(
         (point for point in drift_points if point.environment == proof_range.proof.environment), key=_get_position
@@ -288,7 +300,10 @@ def _get_position(point: PathPoint) -> tuple[int, datetime]:
 
 
 def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) -> SeriesDrift:
-    """Return a drift without the ends of its range between which pairs do not differ."""
+    """Return a drift without those ends of its range in which pairs have shown no difference.
+
+    Each proof that overlaps an end cuts it off, until no proof overlaps an end any more.
+    """
     start, end = drift.after_position, drift.up_to_position
     last_good, first_bad = drift.outer_revisions
     while True:
@@ -316,23 +331,21 @@ def _narrow_drift(drift: SeriesDrift, refuting_ranges: Sequence[_ProofRange]) ->
             return replace(drift, after_position=start, up_to_position=end, outer_revisions=(last_good, first_bad))
 
 
-def _make_drifts(proof_range: _ProofRange, points: Points) -> list[SeriesDrift]:
-    """Return the drift that pairs have proven where the runs show none, if both commits have runs."""
+def _make_drift(proof_range: _ProofRange, points: Points) -> SeriesDrift | None:
+    """Return the drift that pairs have proven, but the runs do not show; None if a side has no runs."""
     proof = proof_range.proof
     old, new = _split_points(points, proof_range)
     if not old or not new:
-        return []
+        return None
     evidence = _describe_pairs(proof)
     change = LevelChange(len(old), proof.before, proof.after, len(old), len(old), "paired", evidence)
-    return [
-        SeriesDrift(
-            old_points=old,
-            new_points=new,
-            cause=Cause.COMMIT,
-            after_position=proof_range.start_position,
-            up_to_position=proof_range.end_position,
-            outer_revisions=(proof.base, proof.head),
-            change=change,
-            pairs=proof.pairs,
-        )
-    ]
+    return SeriesDrift(
+        old_points=old,
+        new_points=new,
+        cause=Cause.COMMIT,
+        after_position=proof_range.start_position,
+        up_to_position=proof_range.end_position,
+        outer_revisions=(proof.base, proof.head),
+        change=change,
+        pairs=proof.pairs,
+    )

@@ -71,7 +71,21 @@ def describe_suite_shift(
     candidates: Sequence[Candidate],
     committed_at: datetime,
 ) -> Drift:
-    """Return a shift as the API describes it. It has no level of its own, so its levels count from zero."""
+    """Return a shift as the API describes it. It has no level of its own, so its levels count from zero.
+
+    Parameters
+    ----------
+    identity
+        The id of the drift.
+    ends
+        The newest point of one of the series, after the point before it.
+    settings
+        The settings of the environments of these two points.
+    candidates
+        The commits between the two, oldest first.
+    committed_at
+        When the revision of the newer point was committed.
+    """
     before, after = ends
     metric_entry = metric(suite.metric)
     blamed_commit = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")

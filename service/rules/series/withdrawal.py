@@ -67,7 +67,7 @@ def explain_withdrawals(
 
 
 def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
-    """Return the reason if the branch was rewritten, and where the same change lies now, if it is found."""
+    """Return the sentence about a rewritten branch, and at which commit the same change lies now, if at any."""
     moved_drift = _find_moved_drift(drift, new_drifts)
     moved_clause = (
         "" if moved_drift is None else f" The same change is now found at commit {moved_drift.revision[:12]}."
@@ -76,34 +76,37 @@ def _explain_rewriting(drift: Drift, new_drifts: Iterable[Drift]) -> str:
 
 
 def _is_same(drift: Drift, other: Drift) -> bool:
-    """Return whether a drift that is detected now is a former one, perhaps known more or less exactly."""
+    """Return whether a former drift and one that is detected now are the same change.
+
+    They may be known to different accuracy, so it is enough that they share a candidate, or the change of environment.
+    """
     if drift.direction is not other.direction:
         return False
     if drift.id == other.id or (drift.run_before, drift.run_after) == (other.run_before, other.run_after):
         return True
-    if drift.environment_before != drift.environment_after:
-        ends = (drift.environment_before, drift.environment_after)
-        if ends == (other.environment_before, other.environment_after):
-            return True
-    return bool(_list_commits(drift) & _list_commits(other))
+    environments = (drift.environment_before, drift.environment_after)
+    has_environment_change = drift.environment_before != drift.environment_after
+    if has_environment_change and environments == (other.environment_before, other.environment_after):
+        return True
+    return not _list_candidate_commits(drift).isdisjoint(_list_candidate_commits(other))
 
 
-def _list_commits(drift: Drift) -> set[str]:
+def _list_candidate_commits(drift: Drift) -> set[str]:
     return {candidate.commit for candidate in drift.candidates}
 
 
 def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Sequence[PathPoint]) -> str:
     """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
-    # Its runs are gone.
+    # A run at its edge is no longer judged.
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
-    # It is detected at another commit.
+    # A new drift of about the same size lies at another commit.
     moved_drift = _find_moved_drift(drift, new_drifts)
     if moved_drift is not None:
         return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
-    # Unprepared files explain it.
+    # Faults in unprepared files explain it.
     before = [point for point in points if point.environment == drift.environment_before]
     after = [point for point in points if point.environment == drift.environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
@@ -111,7 +114,7 @@ def _explain_withdrawal(drift: Drift, new_drifts: Iterable[Drift], points: Seque
     old_points, new_points = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained_by_unprepared_files(drift, old_points, new_points):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
-    # Later runs contradict it.
+    # Runs that were measured since then contradict it: after its new level, or between its two sides.
     later_points = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later_points and _is_level_back(drift, later_points):
         return (

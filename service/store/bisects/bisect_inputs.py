@@ -25,6 +25,7 @@ from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples
 
 _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
+"""The value, the number of samples and the samples of a run that has no point of the metric."""
 
 
 def read_question(session: Session, request: SearchRequest) -> Question | None:
@@ -124,7 +125,10 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
 
 
 def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
-    """Return the levels of the revision's runs that differ from the request's environments only in its settings."""
+    """Return the levels of the revision's runs that differ from the request's environments only in its settings.
+
+    Runs that were measured interleaved belong to proofs, and are left out.
+    """
     documents = session.execute(
         select(StoredReport.document)
         .join(Run, StoredReport.run_number == Run.number)

@@ -24,7 +24,7 @@ _KIND = "bisect"
 
 
 def read_result(job: JobView | Job) -> Search | None:
-    """Return the result of a bisect, if it has ended with one."""
+    """Return the result of a bisect; None if it has not ended with one that this version understands."""
     try:
         return None if job.result is None else Search.model_validate(job.result)
     except ValidationError:  # the result is from a runner of another version

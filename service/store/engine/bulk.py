@@ -85,9 +85,8 @@ def update_rows(
     names = (*key, *columns)
     converted_rows = list(_convert_values(connection.dialect, table, names, rows, encoded_columns))
     if connection.dialect.name == "postgresql":
-        if (
-            converted_rows
-        ):  # One statement: planning takes longer than changing a row, especially of a partitioned table.
+        # One statement: planning takes longer than changing a row, especially of a partitioned table.
+        if converted_rows:
             statement = _build_array_update_sql(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted_rows, strict=True))))
         return
@@ -128,6 +127,7 @@ def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, col
 
 
 def _build_insert(session: Session) -> Any:
+    """Return the function that builds an INSERT of this database, which can handle conflicts."""
     return postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
 
 
@@ -180,6 +180,7 @@ def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 @lru_cache(maxsize=64)
 def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
+    """Return the statement by which SQLite inserts a number of rows with a number of columns."""
     row = f"({', '.join('?' * columns)})"
     return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * rows)}'  # noqa: S608 - not user input
 
@@ -218,7 +219,7 @@ def _convert_values(
 ) -> Iterable[Values]:
     """Convert the values of rows by the types of their columns.
 
-    Each column is converted as a whole, which is faster than value by value.
+    The rows are turned into columns and back, because a column is converted faster as a whole than value by value.
     """
     converters = [None if name in encoded_columns else _find_converter(dialect, table, name) for name in columns]
     if not any(converters):
@@ -234,5 +235,6 @@ def _convert_values(
 
 
 def _find_converter(dialect: Dialect, table: Table, column: str) -> Callable[[Any], Any] | None:
+    """Return the function that encodes a value of a column for the database; None if it is stored as it is."""
     kind = table.c[column].type
     return cast(Callable[[Any], Any] | None, kind.dialect_impl(dialect).bind_processor(dialect))

@@ -42,7 +42,7 @@ def read_version(database: Database) -> str | None:
     try:
         if database.is_sqlite:
             path = database.url.database
-            if not path or path.startswith((":", "file:")):
+            if not path or path.startswith((":", "file:")):  # in memory, or a URI
                 return None
             if database.engine not in _FILES:
                 _FILES[database.engine] = _FileVersion(path)

@@ -98,8 +98,8 @@ class Database:
         Parameters
         ----------
         subjects
-            Names of the subjects of which the session changes runs, series, drifts and events, where it changes nothing
-            else. Without any it may change everything.
+            Names of the subjects whose runs, series, drifts and events the session changes, if it changes nothing else.
+            Without any name, it may change everything.
         """
         with self._write_turn(), self._open_transaction(subjects) as session:
             yield session
@@ -131,7 +131,7 @@ class Database:
             self._checkpoints.request()
 
     def run_exclusively(self, name: str) -> AbstractContextManager[bool]:
-        """Run a task in one process at a time: enter with True unless another process or thread runs it."""
+        """Return a context manager for a task that one process may run at a time: it yields whether it is this one."""
         if not self.is_sqlite:
             return task_locks.hold_advisory_lock(self.engine, name)
         if self.file is not None:
@@ -155,8 +155,10 @@ class Database:
 
     def close(self) -> None:
         """Stop deferred work, and close all connections."""
-        for deferred in (*self._deferred.values(), *([self._checkpoints] if self._checkpoints else [])):
-            deferred.stop()
+        for work in self._deferred.values():
+            work.stop()
+        if self._checkpoints is not None:
+            self._checkpoints.stop()
         self.engine.dispose()
 
 

@@ -20,6 +20,8 @@ class DeferredWork:
 
     Parameters
     ----------
+    work
+        Does the work, in the background thread.
     is_busy
         Returns whether the operation that requests the work is under way.
     longest_delay
@@ -55,6 +57,7 @@ class DeferredWork:
     def _run_requests(self) -> None:
         """Do the work after each request, once no more requests arrive or the longest delay is over."""
         while self._requested.wait() and not self._stopped:
+            # Wait for a pause in the requests.
             deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)
             while (self._requested.is_set() or self._is_busy()) and time.monotonic() < deadline and not self._stopped:
                 self._requested.clear()

@@ -6,6 +6,8 @@ from typing import Any
 
 _COLLISIONS = {"23505", "40P01"}
 """A row that is there already, and a deadlock."""
+_LOCK_FAILURES = {"55P03", "40P01"}
+"""A lock that was not available in time, and a deadlock."""
 
 READ_ONLY_TRANSACTION = "25006"
 """A server that is a standby refuses to write."""
@@ -18,7 +20,7 @@ def is_collision(error: BaseException) -> bool:
 
 def is_locked(error: BaseException) -> bool:
     """Return whether a statement has reached its lock timeout, or was ended because of a deadlock."""
-    return _get_code(error) in {"55P03", "40P01"}
+    return _get_code(error) in _LOCK_FAILURES
 
 
 def is_unreachable(error: BaseException) -> bool:
@@ -32,6 +34,6 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def _get_code(error: BaseException) -> str | None:
-    """Return the code of an error of the database; an empty text for any other one, and for SQLite's."""
+    """Return the code of an error of PostgreSQL: None if the connection failed. Other errors have an empty text."""
     original: Any = getattr(error, "orig", None)
     return getattr(original, "sqlstate", "")

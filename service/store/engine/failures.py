@@ -51,7 +51,15 @@ def explain_failure(error: DBAPIError, database: Database) -> ServiceError:
 
 
 def explain_reason(reason: str, where: str) -> ServiceError:
-    """Return what a driver says about a database as an error with its most likely remedy."""
+    """Return what a driver says about a database as an error with its most likely remedy.
+
+    Parameters
+    ----------
+    reason
+        The message of the driver.
+    where
+        The name of the database.
+    """
     reason = " ".join(reason.split())
     for symptom, (problem, remedy) in _REMEDIES.items():
         if symptom in reason:
@@ -60,7 +68,10 @@ def explain_reason(reason: str, where: str) -> ServiceError:
 
 
 def _is_caused_by_host(error: DBAPIError) -> bool:
-    """Return whether the host, the server or the file is to blame and not a statement, as where it cannot connect."""
-    return (
-        isinstance(error, OperationalError | InternalError) or type(error) is DatabaseError or error.statement is None
-    )
+    """Return whether the host, the server or the file is to blame for an error, and not a statement.
+
+    Drivers raise DatabaseError itself, not one of its subclasses, if the file is no database or is damaged. An error
+    without a statement happened while connecting.
+    """
+    is_operational = isinstance(error, OperationalError | InternalError)
+    return is_operational or type(error) is DatabaseError or error.statement is None

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection
 
 _EVERYTHING_LOCK = 4604180
+"""Number of the lock of everything: any number will do that no other program uses in this database."""
 _SUBJECTS_LOCK = 4604182
 """First number of the locks of subjects; the second one stands for the name. Two names that share a number merely wait
 for each other."""
@@ -32,6 +33,7 @@ def take_turn(connection: Connection, subjects: Iterable[str]) -> None:
         The names of the writer's subjects; an empty collection for everything.
     """
     numbers = sorted({zlib.crc32(name.encode()) - 2**31 for name in subjects})  # 32 bits with a sign
+    # A writer of some subjects shares the lock of everything, a writer of everything has it alone.
     shared = "_shared" if numbers else ""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{shared}({_EVERYTHING_LOCK})")
     for number in numbers:

@@ -25,9 +25,11 @@ RUNS_PER_PARTITION = 1 << 18
 TABLES = {"point": "series_id, run_number", "report": "run_number"}
 """The partitioned tables, with their primary keys."""
 _PARTITIONS_LOCK = 4604183
+"""Number of the advisory lock of whoever creates partitions."""
 _LOCK_TIMEOUT = "100ms"
 """How long the exchange of a partition waits for its readers, and so holds up new ones, before it is tried again."""
 _MAX_ATTEMPTS = 100
+"""How many times the exchange of a partition is tried before the partition is left for later."""
 _PAUSE_SECONDS = 1.0
 """Seconds between attempts: a page with many queries then waits for one attempt at most."""
 _MAX_NEIGHBOURS_PER_RUN = 10
@@ -83,6 +85,7 @@ def create_partitions(connection: Connection, newest_run: int) -> int:
     int
         The number of the first run without a partition.
     """
+    # All tables have the same partitions, so the end is that of any of them.
     for table in TABLES:
         end = max(partition.end for partition in _list_partitions(connection, table))
         while end <= newest_run + RUNS_PER_PARTITION:
@@ -154,6 +157,7 @@ def reclaim_space(database: Database) -> int:
         }
     for partitions_of_range in zip(*partitions.values(), strict=True):  # All tables have the same partitions.
         end = partitions_of_range[0].end
+        # What was freed in this range, which no earlier partition has taken: these come first.
         first_runs = [first_run for first_run in freed_by_first_run if first_run < end]
         freed_bytes = sum(freed_by_first_run.pop(first_run) for first_run in first_runs)
         size = sum(sizes[partition.name] for partition in partitions_of_range)
@@ -163,7 +167,8 @@ def reclaim_space(database: Database) -> int:
             _rewrite_partition(database, table, partition)
             for table, partition in zip(partitions, partitions_of_range, strict=True)
         ]
-        returned_bytes += sum(size or 0 for size in results)
+        returned_bytes += sum(n_bytes or 0 for n_bytes in results)
+        # If a partition was in use, what was freed stays recorded, so that it is tried again.
         if None not in results:
             with database.writing() as session:
                 session.execute(delete(LoosePartition).where(LoosePartition.first_run.in_(first_runs)))
@@ -173,20 +178,22 @@ def reclaim_space(database: Database) -> int:
 def _list_partitions(connection: Connection, table: str) -> list[_Partition]:
     """Return the partitions of a table, the oldest first."""
     rows = connection.execute(_PARTITIONS_QUERY, {"table": table})
+    # A bound is "FOR VALUES FROM ('262144') TO ('524288')".
     partitions = (_Partition(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
     return sorted(partitions, key=lambda partition: partition.end)
 
 
 def _rewrite_partition(database: Database, table: str, partition: _Partition) -> int | None:
     """Rewrite a partition; return the number of freed bytes, or None if the partition is in use all the time."""
-    new_table, key = f"{partition.name}_new", TABLES[table]
+    new_table = f"{partition.name}_new"
+    key = TABLES[table]
     with database.engine.begin() as connection:
         before = _measure_size(connection, partition.name)
         connection.execute(text(f"DROP TABLE IF EXISTS {new_table}"))  # left by an interrupted rewrite
         connection.execute(text(f"CREATE TABLE {new_table} (LIKE {partition.name} INCLUDING DEFAULTS)"))
         connection.execute(text(f"INSERT INTO {new_table} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
         connection.execute(text(f"ALTER TABLE {new_table} ADD CONSTRAINT pk_{new_table} PRIMARY KEY ({key})"))
-        # With it, PostgreSQL need not read the partition while it is attached.
+        # With a check of the bound, PostgreSQL need not read the partition while it is attached.
         start = partition.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(

@@ -96,9 +96,8 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
         )
     if schema != find_newest_schema():
         _run_alembic(connection)
-    connection.execute(
-        text("UPDATE alembic_version SET version_num = version_num")
-    )  # fails here where the database is read-only
+    # Write something, so that a read-only database fails here, and not at the first report.
+    connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
 def _run_alembic(connection: Connection) -> None:
@@ -147,9 +146,9 @@ def _is_missing(file: Path) -> bool:
 
 
 def _refuse_foreign_file(file: Path) -> None:
-    """Refuse what is not Faultwatch's before anything changes its mode or its journal.
+    """Raise an error if a file is not Faultwatch's, before anything changes its mode or its journal.
 
-    What cannot be read here is explained when it is opened.
+    A file that cannot be read passes: when it is opened, the error is explained.
     """
     if _is_missing(file):
         return

@@ -18,6 +18,8 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    """A cached value, the version of the data that it was computed from, and how many items it has."""
+
     version: Hashable
     value: Any
     items: int

@@ -18,6 +18,7 @@ RESTART_PAGES = 16_384
 AUTOCHECKPOINT_PAGES = 4 * RESTART_PAGES
 """Length at which a writer checkpoints after all, should this module fall behind."""
 _WAIT_MS = 50
+"""How long the restart of the log waits for readers, in milliseconds: writers are held back meanwhile."""
 _PRIMARY_CODE = 0xFF
 """Mask of an extended result code: https://sqlite.org/rescode.html."""
 
@@ -46,7 +47,10 @@ def checkpoint_wal(file: Path, write_lock: Callable[[], AbstractContextManager[N
 
 
 def _checkpoint(connection: sqlite3.Connection, mode: str) -> int:
-    """Return the pages in the log; negative where another connection is checkpointing or holds the database."""
+    """Checkpoint the log in one of SQLite's modes; return the pages in the log.
+
+    The number is negative if another connection is checkpointing or holds the database.
+    """
     try:
         _, pages, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
     except sqlite3.OperationalError as error:

@@ -40,9 +40,9 @@ class CrossMeasuredRun(NamedTuple):
 def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
     """Return the runs of requested cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
-    old, new = aliased(Environment), aliased(Environment)
+    old_environment, new_environment = aliased(Environment), aliased(Environment)
     rows = session.execute(
-        select(Case.key, old_revision.commit, new_revision.commit, new.hash)
+        select(Case.key, old_revision.commit, new_revision.commit, new_environment.hash)
         .select_from(CrossMeasurementRow)
         .join(Series, CrossMeasurementRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
@@ -50,13 +50,18 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
         .join(Case, Series.case_id == Case.id)
         .join(old_revision, CrossMeasurementRow.revision_before_id == old_revision.id)
         .join(new_revision, CrossMeasurementRow.revision_after_id == new_revision.id)
-        .join(old, CrossMeasurementRow.environment_before_id == old.id)
-        .join(new, CrossMeasurementRow.environment_after_id == new.id)
-        .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
+        .join(old_environment, CrossMeasurementRow.environment_before_id == old_environment.id)
+        .join(new_environment, CrossMeasurementRow.environment_after_id == new_environment.id)
+        .where(
+            Subject.name == subject,
+            Host.name == host,
+            (old_environment.hash == environment) | (new_environment.hash == environment),
+        )
     )
+    # The old revision in the new environment, or the new revision in the old one.
     return {
-        CrossMeasuredRun(key, before if measured_in == environment else after)
-        for key, before, after, measured_in in rows
+        CrossMeasuredRun(key, old_commit if new_hash == environment else new_commit)
+        for key, old_commit, new_commit, new_hash in rows
     }
 
 
@@ -87,22 +92,24 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
     """Return a cross-measurement with its four levels and, once they are measured, the parts of the change."""
     head = series.find_series(session, row.series_id)
     assert head is not None
-    revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
-    environments = [
-        session.get_one(Environment, number).hash for number in (row.environment_before_id, row.environment_after_id)
-    ]
+    old_commit = session.get_one(Revision, row.revision_before_id).commit
+    new_commit = session.get_one(Revision, row.revision_after_id).commit
+    old_environment = session.get_one(Environment, row.environment_before_id).hash
+    new_environment = session.get_one(Environment, row.environment_after_id).hash
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for point in points.list_series_points(session, row.series_id):
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
-    (old_commit, new_commit), (old_environment, new_environment) = revisions, environments
     cross_levels = CrossLevels(
-        compute_median(levels[old_commit, old_environment]),
-        compute_median(levels[old_commit, new_environment]),
-        compute_median(levels[new_commit, old_environment]),
-        compute_median(levels[new_commit, new_environment]),
+        old_in_old=compute_median(levels[old_commit, old_environment]),
+        old_in_new=compute_median(levels[old_commit, new_environment]),
+        new_in_old=compute_median(levels[new_commit, old_environment]),
+        new_in_new=compute_median(levels[new_commit, new_environment]),
     )
-    shares = split_change(cross_levels)
+    parts = split_change(cross_levels)
+    split = None
+    if parts is not None:
+        split = triage.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction)
     return triage.CrossMeasurement(
         series_id=row.series_id,
         case=head.case.name,
@@ -116,17 +123,17 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
         old_in_new=cross_levels.old_in_new,
         new_in_old=cross_levels.new_in_old,
         new_in_new=cross_levels.new_in_new,
-        status=_find_status(session, row, head, settled=shares is not None),
-        split=shares and triage.Split(commit=shares.commit, config=shares.config, interaction=shares.interaction),
+        status=_find_status(session, row, head, settled=parts is not None),
+        split=split,
     )
 
 
 def _find_status(
     session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
-    """Return whether both cross-measurements were made, can still be made, or have failed.
+    """Return whether the change is split, can still be split, or neither because both cross-measurements failed.
 
-    A cross-measurement runs the old revision in the new environment, or the new revision in the old one.
+    One of them is enough to split it: the old revision in the new environment, or the new revision in the old one.
     """
     if settled:
         return "settled"

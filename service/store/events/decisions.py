@@ -38,6 +38,7 @@ def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]
 def map_latest_decisions(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
     """Return the last decision about each event that has one, by the event's id."""
     latest_decisions = {}
+    # Oldest first, so that the last decision about an event stays.
     for row, origin in session.execute(_SELECT_WITH_ORIGIN.where(DecisionRow.event_id.in_(event_ids))):
         latest_decisions[row.event_id] = build_view(row, origin)
     return latest_decisions

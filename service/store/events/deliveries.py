@@ -24,6 +24,9 @@ _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
     "reopened": "reopened",
     "withdrawn": "withdrawn",
 }
+"""The API's word for the first word of an occasion's name."""
+_MAX_PROBLEM_CHARACTERS = 1000
+"""The length to which the problem of a failed attempt is cut."""
 
 
 class Occasion(NamedTuple):
@@ -31,6 +34,7 @@ class Occasion(NamedTuple):
 
     event_id: str
     name: str
+    """``new``; or ``reopened`` or ``withdrawn``, and the number of the decision, as that can happen several times."""
 
 
 def get_or_create_channel(session: Session, name: str, now: datetime) -> Channel:
@@ -141,9 +145,11 @@ def list_page(session: Session, event_id: str, limit: int, offset: int) -> triag
 
 
 def record_attempt(session: Session, key: str, problem: str | None, now: datetime) -> None:
-    """Mark a message as sent; or log the problem, and schedule the next attempt."""
+    """Mark a message as sent if there was no problem (None); otherwise log it, and schedule the next attempt."""
     for row in session.scalars(select(DeliveryRow).where(DeliveryRow.message_id == key)):
         if problem is None:
-            row.sent_at, row.error = now, None
+            row.sent_at = now
+            row.error = None
         else:
-            row.error, row.next_at = problem[:1000], now + choose_wait(row.attempts)
+            row.error = problem[:_MAX_PROBLEM_CHARACTERS]
+            row.next_at = now + choose_wait(row.attempts)

@@ -22,6 +22,7 @@ from service.store.models import DriftRow, Event, EventDriftRow, Revision, Run, 
 from service.store.series import points
 
 _IDS_PER_QUERY = 500
+"""Ids that a query names: SQLite accepts a limited number of parameters."""
 _MAX_LEVEL_DEVIATION = 0.01
 """Share of a step by which its levels may move before its event is rebuilt."""
 
@@ -70,6 +71,7 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
         )
         for row in rows:
             by_event[row.event_id].append(row)
+    # By the size relative to the level before; of a change from zero, by the size itself.
     for drifts_of_event in by_event.values():
         drifts_of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
     return by_event
@@ -229,9 +231,10 @@ def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
 
 
 def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+    """Yield the detected drifts that have no event yet, with their documents."""
     drifts_query = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
     without_event = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
-    yield from [(drift_id, document) for drift_id, document in session.execute(without_event)]
+    yield from session.execute(without_event)
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
@@ -296,16 +299,20 @@ def _fill_row(
     """Write a detected drift to the row of an event's drift; noise does not change the stored levels."""
     first, last = _find_ends(drift)
     moments = sorted((start_times[drift.run_before], start_times[drift.run_after]))
-    row.series_id = drift.series_id or None
-    row.cause, row.detail = drift.cause, _build_group_key(drift)
-    row.first_revision_id, row.last_revision_id = revision_ids[first], revision_ids[last]
+    row.series_id = drift.series_id or None  # a suite shift belongs to no series
+    row.cause = drift.cause
+    row.detail = _build_group_key(drift)
+    row.first_revision_id = revision_ids[first]
+    row.last_revision_id = revision_ids[last]
     row.since, row.until = moments
     if row.before is None or _levels_differ(row, drift):
         row.before, row.after, row.spread = drift.before, drift.after, drift.evidence.spread
     row.worse = drift.direction is Direction.REGRESSION
-    row.revision, row.rule = drift.revision, drift.rule
+    row.revision = drift.revision
+    row.rule = drift.rule
     row.run_after = _find_first_run_at_new_level(session, drift, last)
-    row.unsure, row.still_detected = drift.evidence.wants_rerun, True
+    row.unsure = drift.evidence.wants_rerun
+    row.still_detected = True
     if not row.unsure:
         row.withdrawal = None
 
@@ -317,7 +324,10 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
 
 
 def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
-    """Return the first run at the new level: for a ramp, the run at its end."""
+    """Return the first run at the new level: for a ramp, the run at its end; None for a suite shift.
+
+    ``last`` is the last commit that can have caused the drift.
+    """
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)
@@ -344,5 +354,6 @@ def list_series_of_events(session: Session, event_ids: Sequence[str]) -> list[in
 
 
 def _read_rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
+    """Yield the stored rows of drifts."""
     for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         yield from session.scalars(select(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)))

@@ -25,6 +25,7 @@ from service.store.events import cross_measurements, decisions, event_drifts, si
 from service.store.models import IS_ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_FIELDS = ("candidates", "settings")
+"""The fields of an event's document that only its detail has, not its summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class EventFilter:
             conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
         if self.subject is not None:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
-        if (series_conditions := self._list_series_conditions()) is not None:
+        series_conditions = self._list_series_conditions()
+        if series_conditions is not None:
             matching = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
             matching = matching.where(
                 EventDriftRow.event_id == Event.id, EventDriftRow.still_detected, *series_conditions
@@ -112,6 +114,7 @@ class EventFilter:
 
 
 def _has_snooze_ended(now: datetime) -> ColumnElement[bool]:
+    """Return the condition that an event is not snoozed until a later time; it may still wait for a run."""
     return or_(Event.snoozed_until.is_(None), Event.snoozed_until <= now)
 
 
@@ -177,7 +180,8 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
     groups = (placement, Event.direction, is_assigned, is_recent)
     conditions = replace(event_filter, since=None).list_conditions(now)
     rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
-    return _sum_counts([row for row in rows if row[3]]), _sum_counts(rows)
+    recent_rows = [row for row in rows if row[3]]
+    return _sum_counts(recent_rows), _sum_counts(rows)
 
 
 def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
@@ -238,7 +242,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
     Parameters
     ----------
     drifts
-        Its drifts that are found, for a caller that has read them.
+        Its drifts that are found, if the caller has read them; otherwise (None) they are read here.
     """
     event = session.get(Event, event_id)
     if event is None:
@@ -297,7 +301,8 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
         return []
     ids = [event.id for event, _ in rows]
     now = datetime.now(UTC)
-    last_decisions, silenced_events = decisions.map_latest_decisions(session, ids), _find_silenced_events(session, ids)
+    last_decisions = decisions.map_latest_decisions(session, ids)
+    silenced_events = _find_silenced_events(session, ids)
     return [
         triage.EventSummary(
             id=event.id,
@@ -317,7 +322,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
             n_candidates=len(event.document["candidates"]),
             authors=list(dict.fromkeys(entry["author"] for entry in event.document["candidates"] if entry["author"])),
             certainty=event.certainty,
-            importance=max(event.importance, 0),
+            importance=event.importance,
             below_floor=event.below_floor,
             assignee=event.assignee,
             snoozed_until=event.snoozed_until if event.snoozed_until and event.snoozed_until > now else None,

@@ -14,7 +14,7 @@ from service.store.series import series
 
 
 def add_silence(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
-    """Store a silence; None if there is no such series."""
+    """Store a silence of one series or by patterns, and return its row; None if the request names an unknown series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
         silenced_series = series.find_series(session, request.series_id)
@@ -47,7 +47,13 @@ def find_silence(session: Session, silence_id: int, now: datetime) -> triage.Sil
 
 
 def list_page(session: Session, active: bool | None, limit: int, offset: int) -> triage.SilenceList:
-    """Return a page of silences, the newest first."""
+    """Return a page of silences, the newest first.
+
+    Parameters
+    ----------
+    active
+        Whether to list those in force, or those that are over; None for both.
+    """
     now = datetime.now(UTC)
     query = select(SilenceRow)
     if active is not None:

@@ -20,9 +20,23 @@ _ROWS_PER_FETCH = 1000
 
 
 _COLUMNS = (
-    *(Run.id, Subject.name, Revision.commit, Revision.position, Revision.committed_at, Host.name),
-    *(Environment.hash, Case.workload, Case.name, Case.definition, Series.metric, Point.status),
-    *(Run.quarantine, Run.started_at, Point.value, Point.n, Point.samples),
+    Run.id,
+    Subject.name,
+    Revision.commit,
+    Revision.position,
+    Revision.committed_at,
+    Host.name,
+    Environment.hash,
+    Case.workload,
+    Case.name,
+    Case.definition,
+    Series.metric,
+    Point.status,
+    Run.quarantine,
+    Run.started_at,
+    Point.value,
+    Point.n,
+    Point.samples,
 )
 
 
@@ -47,6 +61,7 @@ def list_samples(
     query = query.execution_options(yield_per=_ROWS_PER_FETCH)
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
+        # The fields before and after those of the sample: its number, its value, and the level of the run.
         head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
         tail = quarantine == REUSED, quarantine or ""
         if not values:
@@ -81,7 +96,7 @@ def list_suites(session: Session, subject: str | None = None) -> Iterator[tuple[
 
 
 def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
-    """Return how many rows or reports an export has."""
+    """Return how many rows an export has: of samples (``csv``, ``jsonl``), or of reports (any other kind)."""
     if kind in {"csv", "jsonl"}:
         # A point without values is one row.
         query = select(func.sum(case((Point.n == 0, 1), else_=Point.n))).join(Series, Point.series_id == Series.id)
@@ -98,6 +113,6 @@ def list_lines(session: Session, kind: str, subject: str | None = None) -> Itera
     """Return everything as text: samples as `csv` or `jsonl`, or whole `reports`."""
     if kind == "csv":
         return write_csv(list_samples(session, subject))
-    return (
-        list_report_lines(session, subject) if kind == "reports" else write_json_lines(list_samples(session, subject))
-    )
+    if kind == "reports":
+        return list_report_lines(session, subject)
+    return write_json_lines(list_samples(session, subject))

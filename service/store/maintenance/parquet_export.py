@@ -22,6 +22,7 @@ RUNS_PER_FILE = 2_000
 """Runs whose rows are held in memory at once; their rows of one month become one file."""
 _STATE_FILE = "exported.json"
 _MAX_EXACT_COUNT = 2**64
+"""Whole numbers below this fit into the column of exact counts."""
 _TIMES = ("committed_at", "started_at")
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_TIMES, "datetime64[us]"),
@@ -53,6 +54,13 @@ def export_columns(
     ``whole``, the value of a count, which is exact beyond 2^53 too. Times are in UTC. A file appears when it is
     complete; an export that was interrupted goes on.
 
+    Parameters
+    ----------
+    subject
+        The only subject to export; None for all.
+    progress
+        Called with how many runs are done, and of how many.
+
     Raises
     ------
     ServiceError
@@ -63,19 +71,20 @@ def export_columns(
     duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
     # What the folder has already.
-    state = folder / _STATE_FILE
-    state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
+    state_file = folder / _STATE_FILE
+    state: dict[str, Any] = {"runs": 0, "subject": subject}
     newest_run = _find_newest_complete_run(database)
     try:
-        if state.exists():
-            state_of_export = json.loads(state.read_text(encoding="utf-8"))
-        is_same_export = state_of_export["subject"] == subject and state_of_export["runs"] <= newest_run
+        if state_file.exists():
+            state = json.loads(state_file.read_text(encoding="utf-8"))
+        is_same_export = state["subject"] == subject and state["runs"] <= newest_run
     except (ValueError, TypeError, KeyError):  # of somebody else, or damaged
         is_same_export = False
     if not is_same_export:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     # Export the rest, and record the progress after each file.
-    first_run, runs, rows = state_of_export["runs"], 0, 0
+    first_run = state["runs"]
+    n_runs = n_rows = 0
     for start in range(first_run, newest_run, RUNS_PER_FILE):
         end = min(start + RUNS_PER_FILE, newest_run)
         with database.reading() as session:
@@ -91,12 +100,13 @@ def export_columns(
             finally:
                 for part_file in _list_parts(folder, name):
                     part_file.unlink(missing_ok=True)
-        runs, rows = runs + len({row.run_id for row in sample_rows}), rows + len(sample_rows)
-        part_file = state.with_suffix(".part")
-        part_file.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
-        part_file.replace(state)
+        n_runs += len({row.run_id for row in sample_rows})
+        n_rows += len(sample_rows)
+        new_state_file = state_file.with_suffix(".part")
+        new_state_file.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
+        new_state_file.replace(state_file)
         progress(end - first_run, newest_run - first_run)
-    return ExportResult(runs, rows)
+    return ExportResult(n_runs, n_rows)
 
 
 def _import_duckdb() -> Any:

@@ -26,13 +26,13 @@ _DISCONNECT_SECONDS = 2.0
 
 
 def dump_database(database: Database, part: Path) -> None:
-    """Write a dump of the database, as of one moment."""
+    """Write a dump of the database, as of one moment, and check that it can be read."""
     _run_tool(database.url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={part}")
     _run_tool(database.url, "pg_restore", "--list", str(part), connect=False)
 
 
 def restore_dump(database: Database, file: Path, replace: bool) -> None:
-    """Replace the content of the database with a dump, in one transaction."""
+    """Replace the content of the database with a dump, in one transaction, if the dump can be read."""
     _run_tool(database.url, "pg_restore", "--list", str(file), connect=False)
     require_replaceable(database, replace)
     database.close()
@@ -120,15 +120,19 @@ def _build_environment(url: URL) -> dict[str, str]:
 
 
 def _make_failure(program: str, output: str) -> ServiceError:
+    """Return the error of a tool that failed, with the first line of its output."""
     reason = (output.strip().splitlines() or ["no message"])[0]
     return ServiceError(f"{program} failed", reason, "Fix this problem, then try again.")
 
 
 def _find_tool(program: str) -> str:
     """Return the path of one of PostgreSQL's tools; raise with a remedy if it is not installed."""
+    path = shutil.which(program)
+    if path is not None:
+        return path
+    # Debian's folders, one for each version.
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-    path = shutil.which(program) or (str(installed[-1]) if installed else None)
-    if path is None:
+    if not installed:
         remedy = "Install PostgreSQL's client tools (Debian: postgresql-client)."
         raise ServiceError(f"{program} is not installed", "it is not on PATH", remedy)
-    return path
+    return str(installed[-1])

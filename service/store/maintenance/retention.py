@@ -28,6 +28,7 @@ _REPORTS_PER_TRANSACTION = 40
 _COMPRESSION_LEVEL = 9
 """zlib level: each report is written once, and nobody waits."""
 _RUNS_PER_QUERY = 500
+"""Runs that a query names: SQLite accepts a limited number of parameters."""
 _ESTIMATE_REPORTS = 200
 """Reports that are shrunk on trial to estimate how many bytes all of them would free."""
 
@@ -160,23 +161,21 @@ def hold_retention_lock(database: Database) -> Iterator[None]:
 
 def _apply_rule(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
     """Apply a rule: delete and thin profiles, then thin and reduce reports, and reclaim the space."""
-    n_deleted, deleted_bytes = (
-        profiles.delete_old(database, rule.delete_profiles_before, rule.subjects)
-        if rule.delete_profiles_before
-        else (0, 0)
-    )
-    n_thinned, thinned_bytes = (
-        profiles.thin_old(database, rule.thin_before, rule.subjects) if rule.thin_before else (0, 0)
-    )
-    result = RetentionResult(
-        profiles_thinned=n_thinned, profiles_deleted=n_deleted, freed=deleted_bytes + thinned_bytes
-    )
-    names, steps = _read_subjects(database, rule), _list_steps(rule)
-    total = sum(_count_reports(database, step, names.values()) for step in steps)
+    result = RetentionResult()
+    if rule.delete_profiles_before:
+        n_deleted, freed_bytes = profiles.delete_old(database, rule.delete_profiles_before, rule.subjects)
+        result = replace(result, profiles_deleted=n_deleted, freed=freed_bytes)
+    if rule.thin_before:
+        n_thinned, freed_bytes = profiles.thin_old(database, rule.thin_before, rule.subjects)
+        result = replace(result, profiles_thinned=n_thinned, freed=result.freed + freed_bytes)
+    subject_ids = _read_subjects(database, rule)
+    steps = _list_steps(rule)
+    total = sum(_count_reports(database, step, subject_ids.values()) for step in steps)
     for step in steps:
-        for name, subject_id in names.items():
+        for name, subject_id in subject_ids.items():
             for n_reports, freed_bytes in _shrink_reports(database, step, name, subject_id):
                 result = _add_step_to_result(result, step, n_reports, freed_bytes)
+                # Runs may have grown old enough since they were counted.
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
     return replace(result, returned=table_partitions.reclaim_space(database))
 
@@ -185,16 +184,17 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
     """Estimate what a rule would do, and change nothing. The bytes freed are estimated from a sample of the reports."""
     thinned, deleted, freed = profiles.count_old(database, rule.thin_before, rule.delete_profiles_before, rule.subjects)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
-    numbers = _read_subjects(database, rule).values()
+    subject_ids = _read_subjects(database, rule).values()
     for step in _list_steps(rule):
-        count = _count_reports(database, step, numbers)
+        count = _count_reports(database, step, subject_ids)
         with database.reading() as session:
-            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _ESTIMATE_REPORTS))).all()
+            rows = session.execute(_select_stored(step, subject_ids, one_in=max(1, count // _ESTIMATE_REPORTS))).all()
             examples = [step.shrink(number, document) for _, number, document in rows]
             freed_by_examples = sum(example.freed_bytes for example in examples) + sum(
                 point.freed_bytes for point in _list_smaller_points(session, examples)
             )
-        result = _add_step_to_result(result, step, count, freed_by_examples * count // len(examples) if examples else 0)
+        estimated_bytes = freed_by_examples * count // len(examples) if examples else 0
+        result = _add_step_to_result(result, step, count, estimated_bytes)
     return result
 
 
@@ -209,15 +209,20 @@ def _list_steps(rule: RetentionRule) -> list[_ShrinkStep]:
 
 
 def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
+    """Return a thinned report, and that no metric has lost samples."""
     return thin_report(report), {}
 
 
 def _add_step_to_result(result: RetentionResult, step: _ShrinkStep, reports: int, freed_bytes: int) -> RetentionResult:
-    name = "reduced" if step.flag is StoredReport.reduced else "thinned"
-    return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed_bytes)
+    """Return the result with the number of reports that a step has shrunk, and the bytes that it has freed."""
+    freed = result.freed + freed_bytes
+    if step.flag is StoredReport.reduced:
+        return replace(result, reduced=result.reduced + reports, freed=freed)
+    return replace(result, thinned=result.thinned + reports, freed=freed)
 
 
 def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
+    """Return the ids of the affected subjects, by name."""
     query = select(Subject.name, Subject.id).order_by(Subject.name)
     with database.reading() as session:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
@@ -240,6 +245,7 @@ def _select_stored(step: _ShrinkStep, subjects: Collection[int], one_in: int = 1
 
 
 def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[int]) -> int:
+    """Return how many reports of subjects a step has to shrink."""
     query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
     with database.reading() as session:
         return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
@@ -247,7 +253,8 @@ def _count_reports(database: Database, step: _ShrinkStep, subjects: Collection[i
 
 def _shrink_reports(database: Database, step: _ShrinkStep, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
     """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
-    query, last = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
+    query = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION)
+    last: tuple[datetime, int] | None = None
     while True:
         # Continue after the last report of the previous transaction, so that no report is read twice.
         next_rows = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
@@ -295,12 +302,14 @@ def _list_smaller_points(session: Session, reports: Collection[_ShrunkReport]) -
 
 def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_ShrunkReport]) -> int:
     """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
-    columns = ["document", "thinned", *(["reduced"] if step.flag is StoredReport.reduced else [])]
-    documents = [(report.number, report.document, *[True] * (len(columns) - 1)) for report in reports]
+    # A reduced report is thinned as well.
+    flags = ["thinned", "reduced"] if step.flag is StoredReport.reduced else ["thinned"]
+    columns = ["document", *flags]
+    documents = [(report.number, report.document, *(True for _ in flags)) for report in reports]
     bulk.update_rows(session, bulk.get_table(StoredReport), columns, documents, key=["run_number"])
     points = _list_smaller_points(session, reports)
-    point_rows, key = [point[:4] for point in points], ["series_id", "run_number"]
-    bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], point_rows, key=key)
+    point_rows = [(point.series_id, point.run_number, point.n, point.samples) for point in points]
+    bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], point_rows, key=["series_id", "run_number"])
     _invalidate_caches(session, {point.series_id for point in points})
     freed_by_run = {report.number: report.freed_bytes for report in reports}
     for point in points:
@@ -310,7 +319,10 @@ def _write_reports(session: Session, step: _ShrinkStep, reports: Collection[_Shr
 
 
 def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:
-    """Invalidate the caches of series, without judging them again."""
+    """Invalidate the caches of series by a new version, without judging them again.
+
+    A series that was judged at its version counts as judged at the new one.
+    """
     is_judged = Series.judged_version == Series.version
     judged_version = case((is_judged, Series.version + 1), else_=Series.judged_version)
     for chunk in bulk.split_into_chunks(sorted(series_ids), bulk.MAX_PARAMETERS):

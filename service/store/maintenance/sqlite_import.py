@@ -91,14 +91,16 @@ def _read_schema(file: Path) -> str:
 
 def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress) -> None:
     """Copy all rows of a backup into PostgreSQL's tables, and check their references once at the end."""
-    connection, tables = session.connection(), Base.metadata.sorted_tables
+    connection = session.connection()
+    tables = Base.metadata.sorted_tables
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
     (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
     table_partitions.create_partitions(connection, newest)
     foreign_keys = connection.execute(_FOREIGN_KEYS).all()
     for table, name, _ in foreign_keys:  # Checked once at the end, in a fraction of the time.
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
-    loaded_rows, total_rows = 0, sum(counts.values())
+    loaded_rows = 0
+    total_rows = sum(counts.values())
     for table in tables:
         rows = _read_rows(source, table)
         columns = [column.name for column in table.columns]
@@ -130,7 +132,7 @@ def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values
 def _find_converter(kind: object) -> Callable[[Any], Any] | None:
     """Return the function that converts a value of SQLite for PostgreSQL; None if both have the same."""
     if isinstance(kind, Moment):
-        return lambda value: f"{value}+00"
+        return lambda value: f"{value}+00"  # SQLite's times are in UTC, without a zone
     return bool if isinstance(kind, Boolean) else None
 
 

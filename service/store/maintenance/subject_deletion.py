@@ -14,6 +14,7 @@ from service.store.models import Base, Job, Point, Run, Series, StoredReport, Su
 
 _SERIES_PER_TRANSACTION = 200
 _RUNS_PER_TRANSACTION = 2_000
+"""How many series lose their points in one transaction, and how many runs or reports are deleted in one."""
 _BYTES_PER_RUN = 2_000
 """Approximate size of a run with its report and its points."""
 
@@ -72,7 +73,9 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
     with database.writing() as session:
         bulk.remember_last_numbers(session)
     # Points, reports and runs: many, so in several transactions.
-    owned_tables, n_done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
+    owned_tables = _list_owned_tables()
+    n_done = 0
+    total = len(series) + 2 * len(runs)  # each run counts once for its report and once for itself
     for model, column, numbers, chunk_size in (
         (Point, Point.series_id, series, _SERIES_PER_TRANSACTION),
         (StoredReport, StoredReport.run_number, runs, _RUNS_PER_TRANSACTION),
@@ -103,10 +106,11 @@ def _list_owned_tables() -> dict[Table, ForeignKey]:
     owned_tables: dict[Table, ForeignKey] = {}
     for table in Base.metadata.sorted_tables:
         keys = [key for column in table.columns for key in column.foreign_keys]
-        key = next((key for key in keys if key.column.table is Subject.__table__), None)
-        key = key or next((key for key in keys if key.column.table in owned_tables), None)
-        if key is not None:
-            owned_tables[table] = key
+        # A reference to the subject itself, or else to another table of which each row belongs to one.
+        keys_to_subject = [key for key in keys if key.column.table is Subject.__table__]
+        keys_to_owned = [key for key in keys if key.column.table in owned_tables]
+        if keys_to_subject or keys_to_owned:
+            owned_tables[table] = (keys_to_subject or keys_to_owned)[0]
     return owned_tables
 
 
@@ -114,7 +118,8 @@ def _select_rows_of_subject(
     table: Table, owner_keys: Mapping[Table, ForeignKey], subject_id: int
 ) -> ColumnElement[bool]:
     """Return the condition that a row of a table belongs to a subject."""
-    key, parent = owner_keys[table], owner_keys[table].column.table
+    key = owner_keys[table]
+    parent = key.column.table
     if parent is Subject.__table__:
         return key.parent == subject_id
     return key.parent.in_(select(key.column).where(_select_rows_of_subject(parent, owner_keys, subject_id)))

@@ -30,15 +30,11 @@ def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, pos
         for run in plan.runs
     ]
     levels = _read_exact_counts(session, {run_id for run_id in previous_runs if run_id is not None})
-    planned_runs = tuple(
-        run if run_id is None or not levels[run_id] else _add_expected_counts(run, levels[run_id])
-        for run, run_id in zip(plan.runs, previous_runs, strict=True)
-    )
-    return plan.model_copy(update={"runs": planned_runs})
-
-
-def _add_expected_counts(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
-    return run.model_copy(update={"expected": expected})
+    planned_runs: list[PlannedRun] = []
+    for run, run_id in zip(plan.runs, previous_runs, strict=True):
+        expected_counts = {} if run_id is None else levels[run_id]
+        planned_runs.append(run.model_copy(update={"expected": expected_counts}) if expected_counts else run)
+    return plan.model_copy(update={"runs": tuple(planned_runs)})
 
 
 def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
@@ -61,6 +57,7 @@ def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, lis
 
 
 def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
+    """Return the newest run at an earlier position; None if there is none. The runs are in the order of positions."""
     index = bisect_left(runs, position, key=lambda run: run[0])
     return runs[index - 1][1] if index else None
 

@@ -25,9 +25,9 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
 
     Runs in environments that the one of the request stands for count as well.
     """
-    environment, host = request.environment.hash, request.host.name
+    host = request.host.name
     cross_measured: dict[str, set[str]] = defaultdict(set)
-    for run in cross_measurements.list_ordered_runs(session, request.subject, host, environment):
+    for run in cross_measurements.list_ordered_runs(session, request.subject, host, request.environment.hash):
         cross_measured[run.case_key].add(run.revision)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
     alike_by_key = {key: alike_environments[index] for index, key in enumerate(keys)}
@@ -35,10 +35,10 @@ def find_orders(session: Session, request: PlanRequest, alike_environments: Envi
     revisions_elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(
-            frozenset(cross_measured[key]),
-            key in revisions_to_rerun,
-            revisions_to_rerun.get(key),
-            frozenset(revisions_elsewhere[key]),
+            cross_measured_revisions=frozenset(cross_measured[key]),
+            in_doubt=key in revisions_to_rerun,
+            revision_before=revisions_to_rerun.get(key),
+            measured_elsewhere=frozenset(revisions_elsewhere[key]),
         )
         for index, key in enumerate(keys)
     }
@@ -68,11 +68,11 @@ def _map_uncertain_cases(
     key_of = {series_id: key for series_id, key, *_ in rows}
     ends = (
         DriftEnd(
-            series_id,
-            document["environment_after"],
-            position,
-            document["evidence"]["wants_rerun"] and document["rule"] not in _RULES_DECIDED_BY_PAIRS,
-            _find_revision_to_rerun(document, alike_by_key.get(key, frozenset())),
+            series=series_id,
+            environment=document["environment_after"],
+            position=position,
+            in_doubt=document["evidence"]["wants_rerun"] and document["rule"] not in _RULES_DECIDED_BY_PAIRS,
+            revision_before=_find_revision_to_rerun(document, alike_by_key.get(key, frozenset())),
         )
         for series_id, key, position, document in rows
     )
@@ -80,6 +80,7 @@ def _map_uncertain_cases(
     for end in find_series_in_doubt(ends):
         key = key_of[end.series]
         if end.environment in alike_by_key.get(key, frozenset()):
+            # Of several series of a case, the first that has a revision before its drift.
             revisions_to_rerun[key] = revisions_to_rerun.get(key) or end.revision_before
     return revisions_to_rerun
 

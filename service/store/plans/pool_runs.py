@@ -22,7 +22,10 @@ EnvironmentsByCase = Mapping[int, frozenset[str]]
 
 
 def find_alike_environments(session: Session, request: PlanRequest) -> EnvironmentsByCase:
-    """Return for each case the environments in which all of its exact counts are proven to be those of the request."""
+    """Return for each case the environments in which its exact counts are proven to be those in the request's.
+
+    An environment is alike if it is so in each series of the case.
+    """
     own_environment = request.environment.hash
     environments_by_case = dict.fromkeys(range(len(request.cases)), frozenset({own_environment}))
     if POOL_SETTING not in request.environment.settings:
@@ -34,18 +37,13 @@ def find_alike_environments(session: Session, request: PlanRequest) -> Environme
         own_environment: dict(request.environment.settings)
     }
     for index, case in enumerate(request.cases):
-        stand_ins_of_series = [
-            find_stand_ins(by_series[name], settings) for name in series_of_case[shared_rows.make_case_key(case)]
-        ]
-        groups = [
-            {
-                name
-                for name in settings
-                if stand_in_of.get(name, name) == stand_in_of.get(own_environment, own_environment)
-            }
-            for stand_in_of in stand_ins_of_series
-        ]
-        environments_by_case[index] |= set.intersection(*groups) if groups else set()
+        alike_in_series: list[set[str]] = []
+        for name in series_of_case[shared_rows.make_case_key(case)]:
+            stand_in_of = find_stand_ins(by_series[name], settings)
+            own_stand_in = stand_in_of.get(own_environment, own_environment)
+            alike_in_series.append({other for other in settings if stand_in_of.get(other, other) == own_stand_in})
+        if alike_in_series:
+            environments_by_case[index] |= set.intersection(*alike_in_series)
     return environments_by_case
 
 

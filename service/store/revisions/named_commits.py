@@ -36,18 +36,17 @@ def match_commit(text: str) -> ColumnElement[bool]:
 def find_commits(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
     """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
 
-    Each may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins like it; a
-    date names the newest commit of that day or before.
+    A name or a hash may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins
+    like it; a date names the newest commit of that day or before.
     """
     revision = commit_name_syntax.parse_revision(text)
-    starts = _find_commits_by_ref(session, revision.name, subject) or _find_commits_by_hash(
-        session, revision.name, subject
-    )
-    if not starts and not revision.steps:
-        starts = _find_commits_by_date(session, revision.name, subject)
-    if not revision.steps:
-        return starts
-    return [commit for start in starts if (commit := _follow_steps(session, start, revision.steps)) is not None]
+    starts = _find_commits_by_ref(session, revision.name, subject)
+    if not starts:
+        starts = _find_commits_by_hash(session, revision.name, subject)
+    if revision.steps:
+        ends = [_follow_steps(session, start, revision.steps) for start in starts]
+        return [end for end in ends if end is not None]
+    return starts or _find_commits_by_date(session, revision.name, subject)
 
 
 def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
@@ -60,6 +59,7 @@ def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> li
     # Tags first, then branches of this name, then those of the remote.
     query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
     rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
+    # Only what has the kind and the name of the first row: the others come after it.
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
 
@@ -81,13 +81,13 @@ def _find_commits_by_date(session: Session, text: str, subject: str | None) -> l
         return []
     names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
     newest_first = (Revision.committed_at.desc(), Revision.position.desc())
-    query = (
+    rows = [
         session.execute(
             _select_commits(name).where(Revision.committed_at < moment).order_by(*newest_first).limit(1)
         ).first()
         for name in names.all()
-    )
-    return [NamedCommit(*row) for row in query if row is not None][:_MAX_COMMITS]
+    ]
+    return [NamedCommit(*row) for row in rows if row is not None][:_MAX_COMMITS]
 
 
 def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
@@ -100,5 +100,6 @@ def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) 
 
 
 def _select_commits(subject: str | None):  # type: ignore[no-untyped-def]
+    """Return the query for the fields of :class:`NamedCommit` of a subject's commits, or of all (None)."""
     query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
     return query if not subject else query.where(Subject.name == subject)

@@ -34,19 +34,22 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     moved_commits: dict[tuple[str, str], str] = {
         key: commit for key, commit in sent_commits.items() if key in stored_rows and stored_rows[key].commit != commit
     }
+    # Those that moved now, and those of which it was not known whether they were rewritten when they moved.
     unsettled_rows = {key: row for key, row in stored_rows.items() if key in moved_commits or row.left is not None}
     if not unsettled_rows:
         return
     parents = revisions.map_parents(session, subject_id)
-    is_forced = False
+    is_any_rewritten = False
     for key, row in unsettled_rows.items():
         commit = moved_commits.get(key, row.commit)
         former_commit = row.left or (row.commit if row.commit in parents else None)
+        # None: it is not known whether the branch has grown or was rewritten.
         is_descendant = candidate_commits.find_descent(parents, commit, former_commit) if former_commit else None
-        is_forced |= is_descendant is False
+        if is_descendant is False:
+            is_any_rewritten = True
         values = {"commit": commit, "left": former_commit if is_descendant is None else None}
         session.execute(update(RefRow).where(RefRow.id == row.id).values(values))
-    if is_forced:  # commits of a rewritten branch leave the paths of the series
+    if is_any_rewritten:  # commits of a rewritten branch leave the paths of the series
         is_of_subject = Series.subject_id == subject_id
         session.execute(update(Series).where(is_of_subject).values(version=Series.version + 1))
 

@@ -20,11 +20,14 @@ from service.store.models import Revision, Series, Subject
 from service.store.revisions import newest_levels
 
 _COMMITS_PER_QUERY = 500
+"""Commits that a query names: SQLite accepts a limited number of parameters."""
 _NO_POSITION = -1
 """The position of a commit that was stored and not yet put in order."""
 
 
 class _StoredCommit(NamedTuple):
+    """The columns of a stored commit that its position depends on."""
+
     id: int
     parents: tuple[str, ...]
     committed_at: datetime
@@ -69,7 +72,9 @@ def _store_missing(
         for commit, revision in sent_revisions.items()
         if commit in stored_rows and revision.parents and not stored_rows[commit].parents
     ]
-    if rows and not parent_updates and (continuation := _order_continuation(session, subject_id, rows)) is not None:
+    # New commits that continue the history take the next positions; no other commit moves.
+    continuation = _order_continuation(session, subject_id, rows) if rows and not parent_updates else None
+    if continuation is not None:
         first_position, order = continuation
         positions = {commit: first_position + number for number, commit in enumerate(order)}
         session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in rows])
@@ -79,7 +84,7 @@ def _store_missing(
     if parent_updates:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, parent_updates)
-        _mark_series_stale(session, subject_id)  # it may show which branches live
+        _mark_series_stale(session, subject_id)  # the parents may show that a branch is living, or that it is not
     if rows or parent_updates:
         _update_positions(session, subject_id)
     return bool(rows or parent_updates)
@@ -186,26 +191,25 @@ def list_page(session: Session, subject: str, limit: int, offset: int) -> Revisi
 
 
 def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _StoredCommit]:
-    """Return the given commits, or all, by hash."""
+    """Return those of the given commits that are stored, or all stored ones (None), by hash."""
     query = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
         Revision.subject_id == subject_id
     )
-    queries = (
-        [query]
-        if commits is None
-        else [query.where(Revision.commit.in_(chunk)) for chunk in bulk.split_into_chunks(commits, _COMMITS_PER_QUERY)]
-    )
+    queries = [query]
+    if commits is not None:
+        chunks = bulk.split_into_chunks(commits, _COMMITS_PER_QUERY)
+        queries = [query.where(Revision.commit.in_(chunk)) for chunk in chunks]
     return {
         commit: _StoredCommit(number, tuple(parents), committed_at, position)
-        for one_query in queries
-        for commit, number, parents, committed_at, position in session.connection().execute(one_query)
+        for query_of_chunk in queries
+        for commit, number, parents, committed_at, position in session.connection().execute(query_of_chunk)
     }
 
 
 def _order_continuation(
     session: Session, subject_id: int, rows: Sequence[dict[str, Any]]
 ) -> tuple[int, list[str]] | None:
-    """Return new commits in order, and the position of the first; None if the order depends on the whole history.
+    """Return the position of the first of the new commits, and all in order; None if that depends on the whole history.
 
     Most commits are children of the newest one. To order a history of thousands again for each takes longer than all
     else that a report needs.
@@ -219,7 +223,8 @@ def _order_continuation(
     order = order_continuation(tip.commit, entries)
     if order is None:
         return None
-    # One text, in which a hash is looked for in no time.
+    # The order is that only if no stored commit is a child of a new one. All parents are read as a single text, because
+    # a hash is found in a text much faster than thousands of lists are parsed.
     parents = (
         session.scalar(select(func.aggregate_strings(cast(Revision.parents, Text), "")).where(is_of_subject)) or ""
     )
@@ -248,6 +253,7 @@ def _update_positions(session: Session, subject_id: int) -> None:
     if moves:
         move = update(Revision).where(Revision.id == bindparam("row")).values(position=bindparam("to"))
         session.connection().execute(move, moves)
+    # If stored commits change their order, another one may be the newest with a level.
     former_positions = [row.position for row, _ in rows_with_positions if row.position != _NO_POSITION]
     if former_positions != sorted(former_positions):
         newest_levels.recompute_newest_levels(session, subject_id)

@@ -26,8 +26,11 @@ Kind = Literal["revision", "run", "environment", "host"]
 MAX_RUNS = 1000
 """The largest number of runs of a side, of which the newest are read. A revision has fewer."""
 _RUNS_PER_QUERY = 1000
+"""Runs whose points one query reads."""
 _MIN_HASH_CHARACTERS = 4
 """The smallest number of characters of a hash that select it."""
+_MAX_ENVIRONMENTS = 5
+"""The largest number of environments that a part of a hash selects; it is ambiguous from the second one on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,9 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
     The text may begin with the kind: ``host:lab-1``.
     """
     kind, colon, name = text.strip().partition(":")
-    has_kind = colon and kind in {"revision", "run", "environment", "host"}
-    key = name if has_kind else text.strip()
     finders = {"run": _find_run, "host": _find_host, "environment": _find_environments, "revision": _find_revisions}
+    has_kind = bool(colon) and kind in finders
+    key = name if has_kind else text.strip()
     finders_to_try = [finders[kind]] if has_kind else list(finders.values())
     return [side for finder in finders_to_try for side in finder(session, key, subject)]
 
@@ -69,8 +72,17 @@ def list_runs(
     if workload:
         conditions.append(Case.workload == workload)
     query = runs_store.select_joined(
-        *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
-        *(Revision.commit, Revision.title, Revision.position, Run.started_at),
+        Run.id,
+        Run.number,
+        Subject.name,
+        Case.name,
+        Case.key,
+        Host.name,
+        Environment.hash,
+        Revision.commit,
+        Revision.title,
+        Revision.position,
+        Run.started_at,
     )
     rows = session.connection().execute(query.where(*conditions).order_by(*newest_first).limit(MAX_RUNS))
     return [ComparableRun._make(row) for row in rows.all()]
@@ -92,7 +104,8 @@ def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
         .order_by(Revision.id)
     )
     rows = session.connection().execute(query.where(is_of_sides)).all()
-    return *map(tuple, rows), session.scalar(select(func.sum(Subject.drifts_version)))
+    drifts_version = session.scalar(select(func.sum(Subject.drifts_version)))
+    return (*map(tuple, rows), drifts_version)
 
 
 def read_readings(
@@ -105,6 +118,7 @@ def read_readings(
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
         rows += session.connection().execute(query).all()  # twice as fast as the session
+    # The levels are parsed all at once. If all samples of a point equal its level, they are not stored.
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
     by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
     for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
@@ -147,7 +161,8 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
         The readings of the runs of all pairs.
     """
     positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
-    before, after = (DriftRow.document[name].as_string() for name in ("environment_before", "environment_after"))
+    before = DriftRow.document["environment_before"].as_string()
+    after = DriftRow.document["environment_after"].as_string()
     # The two sides may be runs of one commit in two environments: what changed with the environment has no position.
     query = (
         select(DriftRow.series_id, DriftRow.position, DriftRow.document)
@@ -155,8 +170,8 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
         .order_by(DriftRow.position, DriftRow.id)
     )
     by_series: dict[int, list[DriftSummary]] = {}
-    base = (run.number for pair in pairs for run in pair.base)
-    compared = {side.series for number in base for side in by_run.get(number, {}).values()}
+    base_runs = (run.number for pair in pairs for run in pair.base)
+    compared = {side.series for number in base_runs for side in by_run.get(number, {}).values()}
     among = bulk.is_among(session, DriftRow.series_id, (series for series in compared if series is not None))
     for series, position, document in session.connection().execute(query.where(among)):
         by_series.setdefault(series, []).append(summarise_drift(position, document))
@@ -193,6 +208,7 @@ def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _find_host(session: Session, key: str, _: str | None) -> list[Side]:
+    """Return the host of this name as a side of a comparison."""
     return [Side("host", name, name) for name in session.scalars(select(Host.name).where(Host.name == key))]
 
 
@@ -200,8 +216,9 @@ def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
     """Return the environments whose hash has this prefix as sides of a comparison."""
     if len(key) < _MIN_HASH_CHARACTERS:
         return []
-    query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True)).limit(5)
-    return [Side("environment", hash_, hash_) for hash_ in session.scalars(query)]
+    query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True))
+    hashes = session.scalars(query.limit(_MAX_ENVIRONMENTS))
+    return [Side("environment", environment, environment) for environment in hashes]
 
 
 def _find_revisions(session: Session, key: str, subject: str | None) -> list[Side]:

@@ -20,7 +20,9 @@ from runner.contract import Case, Environment, Host, Report, ReportList, Revisio
 from service.schemas.history import Number
 
 _MAX_REPORTS = 10_000
+"""The most reports that the contract accepts in a list. A longer list is left to the models, which refuse it."""
 _MAX_INTEGER = 2**64
+"""Larger whole numbers are left to the models, which read them exactly."""
 _SHARED_PARTS: dict[str, type[BaseModel]] = {
     "revision": Revision,
     "case": Case,
@@ -28,6 +30,7 @@ _SHARED_PARTS: dict[str, type[BaseModel]] = {
     "environment": Environment,
 }
 _UNREAD_SAMPLE = Sample(readings={})
+"""Stands in the head of a report for a sample that has readings alone, which are stored separately."""
 _NO_SAMPLES = Raw(b"[]")
 
 
@@ -72,6 +75,7 @@ class _PartValidator:
         self._validated: dict[tuple[str, bytes], BaseModel] = {}
 
     def __call__(self, name: str, part: Raw) -> BaseModel:
+        """Return a part of a report, such as its ``case``, as its model."""
         # By its JSON, because Python considers 1, 1.0 and True equal.
         key = name, bytes(part)
         validated_part = self._validated.get(key)
@@ -107,13 +111,13 @@ def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainRepo
     """Read a report; return None if any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
-    # Without the word, no reading says that it is an outlier.
-    if (
-        not samples
-        or b"true" in bytes(fields["samples"])
-        or (values := _read_values([sample["readings"] for sample in samples])) is None
-    ):
+    # Without the word "true", no reading says that it is an outlier.
+    if not samples or b"true" in bytes(fields["samples"]):
         return None
+    values = _read_values([sample["readings"] for sample in samples])
+    if values is None:
+        return None
+    # Parts that reports share are validated once; all other fields are parsed as one list.
     validated_parts: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED_PARTS}
     other_fields = {name: value for name, value in fields.items() if name not in validated_parts}
     other_fields["samples"] = _NO_SAMPLES
@@ -133,7 +137,7 @@ def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
 
 
 def _select_json(fields: Mapping[str, Raw]) -> bytes:
-    """Return the JSON of fields whose names models know."""
+    """Return the JSON of fields, whose names need no escapes because the models know them."""
     return b"{%s}" % b",".join([b'"%s":%s' % (name.encode(), value) for name, value in fields.items()])
 
 
@@ -146,6 +150,7 @@ def _read_values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
     rows = [list(map(_value_of, by_metric.values())) for by_metric in readings]
     if any(min(row) < -_MAX_INTEGER or max(row) > _MAX_INTEGER for row in rows if row):
         return None
+    # Usually all samples have the same metrics in the same order.
     names = list(readings[0])
     if all(list(by_metric) == names for by_metric in readings):
         return dict(zip(names, zip(*rows, strict=True), strict=True))

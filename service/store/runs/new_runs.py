@@ -23,6 +23,7 @@ from service.store.models import EnvironmentCount, Point, Revision, Run, RunCoun
 from service.store.revisions import revisions
 
 _CASES_PER_QUERY = 500
+"""Cases that a query names: SQLite accepts a limited number of parameters."""
 _RUN_COLUMNS = (
     *("number", "id", "subject_id", "revision_id", "case_id", "host_id", "environment_id", "outcome"),
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
@@ -106,11 +107,13 @@ class _SeriesUpdate:
             or self.latest_at is None
             or (position, moment) >= (self.latest_position, self.latest_at)
         ):
-            self.latest, self.latest_revision_id = value, revision_id
-            self.latest_position, self.latest_at = position, moment
+            self.latest = value
+            self.latest_revision_id = revision_id
+            self.latest_position = position
+            self.latest_at = moment
 
     def as_update_row(self) -> tuple[object, ...]:
-        """Return the id and the columns that the new points change."""
+        """Return the id and the columns that the new points change, in the order of ``_SERIES_COLUMNS``."""
         n_points = self.n_points + len(self.points)
         latest = (self.latest, self.latest_revision_id, self.latest_at)
         return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
@@ -128,8 +131,11 @@ def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     series = _get_or_create_series(session, runs)
     newest_judging: dict[int, tuple[_SeriesUpdate, Judging]] = {}
     for run in runs:
-        report, series_of_group = run.prepared_report.report, series[run.group]
-        number, revision_id, is_judged = run.number, run.revision_id, not report.quarantine
+        report = run.prepared_report.report
+        series_of_group = series[run.group]
+        number = run.number
+        revision_id = run.revision_id
+        is_judged = not report.quarantine
         judging = report.judging
         for metric, status, value, n, samples in run.prepared_report.points:
             update = series_of_group[metric]
@@ -169,20 +175,20 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
         )
         for name, subject_id in subjects.items()
     }
-    return [
-        _NewRun(
-            number,
-            _SeriesGroup(subjects[report.subject], shared_ids.hosts[report.host.name], shared_ids.cases[prepared.case]),
-            *commits[report.subject][report.revision.commit],
-            shared_ids.environments[prepared.environment],
-            prepared,
+    runs: list[_NewRun] = []
+    for number, prepared in zip(bulk.reserve_run_numbers(session, len(batch)), batch, strict=True):
+        report = prepared.report
+        revision_id, position = commits[report.subject][report.revision.commit]
+        group = _SeriesGroup(
+            subjects[report.subject], shared_ids.hosts[report.host.name], shared_ids.cases[prepared.case]
         )
-        for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(batch)), batch, reports, strict=True)
-    ]
+        environment_id = shared_ids.environments[prepared.environment]
+        runs.append(_NewRun(number, group, revision_id, position, environment_id, prepared))
+    return runs
 
 
 def _build_run_row(run: _NewRun) -> tuple[object, ...]:
-    """Return the columns of a run's row."""
+    """Return the values of a run's row, in the order of ``_RUN_COLUMNS``."""
     report = run.prepared_report.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
     subject_id, host_id, case_id = run.group

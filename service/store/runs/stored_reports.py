@@ -39,6 +39,8 @@ def is_same_report(sent_report: bytes, stored_report: bytes, *, thinned: bool = 
     if sent_report == stored_report:
         return True
     report = unpack_report(sent_report)
-    return (reduce_report(report)[0] if reduced else thin_report(report) if thinned else report) == unpack_report(
-        stored_report
-    )
+    if reduced:
+        report, _ = reduce_report(report)
+    elif thinned:
+        report = thin_report(report)
+    return report == unpack_report(stored_report)

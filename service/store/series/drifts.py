@@ -16,6 +16,7 @@ from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Event, Host, Series, Subject
 
 _SERIES_PER_QUERY = 500
+"""Series that a query names: SQLite accepts a limited number of parameters."""
 _SELECT_WITH_FLOOR = select(DriftRow.document, Event.below_floor).join(
     Event, Event.id == DriftRow.event_id, isouter=True
 )
@@ -68,9 +69,10 @@ def make_row(drift: DriftView, position: int) -> DriftRow:
 
 
 def do_differ(rows: Iterable[DriftRow], former_rows: Iterable[DriftRow]) -> bool:
-    """Return whether rows differ from the former ones."""
-    now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former_rows))
-    return now != before
+    """Return whether rows differ from the former ones, whatever their order."""
+    documents = {(row.id, row.position): row.document for row in rows}
+    former_documents = {(row.id, row.position): row.document for row in former_rows}
+    return documents != former_documents
 
 
 def replace_drifts(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
@@ -106,7 +108,7 @@ def _build_view(document: Mapping[str, Any], below_floor: bool | None) -> Listed
 
 
 def map_level_starts(session: Session, oldest_positions: Mapping[int, int]) -> dict[UUID, bool]:
-    """Return whether each drift of some series is certain, so that it needs no further run; by its first run after it.
+    """Return whether each drift of some series is certain, by the id of the first run on its new level.
 
     Parameters
     ----------
@@ -116,9 +118,9 @@ def map_level_starts(session: Session, oldest_positions: Mapping[int, int]) -> d
     document = DriftRow.document
     columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
     level_starts: dict[UUID, bool] = {}
-    for chunk in bulk.split_into_chunks(
-        sorted(oldest_positions, key=lambda series: oldest_positions[series]), _SERIES_PER_QUERY
-    ):
+    # Series with similar positions share a query, which has to look from the oldest of these on.
+    sorted_series = sorted(oldest_positions, key=lambda series: oldest_positions[series])
+    for chunk in bulk.split_into_chunks(sorted_series, _SERIES_PER_QUERY):
         # The position is compared before any document is parsed.
         recent = DriftRow.series_id.in_(chunk), DriftRow.position >= oldest_positions[chunk[0]]
         level_starts |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}

@@ -26,24 +26,23 @@ from service.store.revisions import revisions
 from service.store.series import pool_environments
 
 _RUNS_PER_QUERY = 500
+"""Runs that a query names: SQLite accepts a limited number of parameters."""
 _VIEW_FIELDS = set(history.SeriesPoint.model_fields)
 
 
 def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, str | None]:
-    """Return the columns ``value``, ``n`` and ``samples`` of a point.
+    """Return the columns ``value``, ``n`` and ``samples`` of a point: its level as text, and its samples as JSON.
 
     Samples that all equal the level, as exact counts do, are not stored.
     """
     if not samples:
         return None, 0, None
-    first_sample, n = samples[0], len(samples)
+    first_sample = samples[0]
+    n = len(samples)
     if samples.count(first_sample) == n and len(set(map(type, samples))) == 1:
         return repr(first_sample), n, None
-    return (
-        repr(compute_median(samples)),
-        n,
-        f"[{','.join(map(repr, samples))}]",
-    )  # JSON, five times as fast as json.dumps
+    samples_as_json = f"[{','.join(map(repr, samples))}]"  # five times as fast as json.dumps
+    return repr(compute_median(samples)), n, samples_as_json
 
 
 def decode_samples(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:

@@ -16,19 +16,21 @@ from service.store.models import Environment, ProofRow, Series
 def store_proofs(session: Session, request: ComparisonRequest, comparison: Comparison) -> None:
     """Store what a comparison decided about each metric, and have the series judged again that it concerns.
 
-    The same session may be sent again, after more pairs: what it decided before is replaced.
+    Only a comparison of two commits is a proof: both sides have the same case and environment, and were measured in one
+    session. The same session may be sent again, after more pairs: what it decided before is replaced.
     """
     base, head = request.base, request.head
-    decided_verdicts = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
     if base.case != head.case or base.environment != head.environment or base.session is None:
         return
+    decided_verdicts = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
     subject_id = shared_rows.ensure_subjects(session, [base.subject])[base.subject]
     key = shared_rows.make_case_key(base.case)
     environment = base.environment
     shared_ids = shared_rows.ensure_shared_rows(
         session, [base.host.name], {key: base.case}, {environment.hash: environment}
     )
-    case_id, host_id = shared_ids.cases[key], shared_ids.hosts[base.host.name]
+    case_id = shared_ids.cases[key]
+    host_id = shared_ids.hosts[base.host.name]
     session.execute(delete(ProofRow).where(ProofRow.session == base.session, ProofRow.case_id == case_id))
     rows = [
         {
@@ -57,7 +59,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
 
 
 def _is_partial(verdict: MetricVerdict) -> bool:
-    """Return whether pairs of a count exclude changes of some size only, not all."""
+    """Return whether pairs of a count exclude only changes from some size on, and not a change by a single fault."""
     is_size_known = verdict.rule == "counts" and verdict.threshold is not None and verdict.threshold != 1
     return verdict.verdict is Verdict.SAME and is_size_known
 

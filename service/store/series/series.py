@@ -66,10 +66,8 @@ _SELECT_SERIES = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Have series judged again although their points are the same; return their ids."""
-    selected = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics)).with_only_columns(
-        Series.id
-    )
-    ids = list(session.scalars(selected))
+    selected = _SELECT_SERIES.where(*series_filter.list_conditions(), Series.metric.in_(metrics))
+    ids = list(session.scalars(selected.with_only_columns(Series.id)))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
 
@@ -79,6 +77,7 @@ def list_page(
 ) -> history.SeriesPage:
     """Return a page of series by subject, host, case and metric; all of them without a limit."""
     query = _SELECT_SERIES.where(*series_filter.list_conditions())
+    # Without a filter, the series are counted without their subjects, cases and hosts.
     counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
     total = session.scalar(select(func.count()).select_from(counted_query)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
@@ -108,7 +107,8 @@ def list_stale_series(
     stale_series: dict[int, StaleSeries] = {}
     for filter_ in filters:
         query = SELECT_STALE_SERIES.add_columns(Series.version, Series.judged_version, Series.n_points)
-        if conditions := filter_.list_conditions():
+        conditions = filter_.list_conditions()
+        if conditions:
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
         stale_series |= {series_id: StaleSeries(*fields) for series_id, *fields in session.execute(query)}
     return stale_series
@@ -190,6 +190,7 @@ def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]
         .where(*is_of_series, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured_revisions))
         .order_by(Revision.position, Run.started_at, Run.number)
     )
+    # By revision: of several failures, the last one stays.
     newest_failures = {
         revision.commit: history.SeriesFailure(
             revision=revision.commit,
