@@ -166,8 +166,8 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 
     One that was given work is enough. Others may be surpassed, as long as that is quick.
     """
+    # The best command of each other program that did some work.
     best_of_programs: list[TriedCommand] = []
-    """The best command of each other program that did some work."""
     total_seconds = 0.0
     for program, results in programs.items():
         working = [result for result in results if result.faults]

@@ -171,8 +171,8 @@ def compare_cases(
         Profile both sides of the cases that got worse, and measure remedies, in about the same time as the comparison.
     """
     results = []
+    # Both sides of each case to explain, by the index of its result.
     trials_by_index: dict[int, tuple[Trial, Trial]] = {}
-    """Both sides of each case to explain, by the index of its result."""
     started_at = time.monotonic()
     with show_activity("comparing") as activity:
         base, head = (_RevisionSides(repository, workbench, repository.get_revision(name), activity) for name in ends)

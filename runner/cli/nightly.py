@@ -121,8 +121,8 @@ def _run_cells(
     """Measure the cells that are planned for this host, one after the other."""
     from runner.cli.history_progress import ProgressBar
 
+    # By whether they are sandboxed: each is prepared only once.
     workbenches: dict[bool, Workbench] = {}
-    """By whether they are sandboxed: each is prepared only once."""
     planned_cells = list_host_cells(matrix, settings.host)
     if not planned_cells:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")

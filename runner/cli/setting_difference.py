@@ -155,7 +155,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
     for setting in search.answer.settings:
         line = f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}"
         value_without = search.answer.values_without.get(setting)
-        # Without a single culprit, the value is that of BEFORE.
+        # If the setting is the only cause, the value without it is the one before.
         if value_without is not None and len(search.answer.settings) > 1:
             line += f"; without it {format_quantity(name, value_without)}"
         lines.append(line)
