@@ -5,6 +5,7 @@ joiner within a prefix hides the prefix from people only. A space breaks it for 
 """
 
 import re
+from itertools import pairwise
 from typing import TextIO, cast
 
 _COMMANDS_ANYWHERE = (
@@ -46,6 +47,7 @@ def break_commands_in_json(document: str) -> str:
 
 
 def _escape_character(character: str) -> str:
+    """Return the escape sequence of a character in JSON: one of UTF-16, or a surrogate pair."""
     utf16_bytes = character.encode("utf-16-be")
     return "".join(f"\\u{utf16_bytes[index : index + 2].hex()}" for index in range(0, len(utf16_bytes), 2))
 
@@ -65,20 +67,16 @@ class _GuardedStream:
 
     def write(self, text: str) -> int:
         """Write text, with a space in each command; return how many characters there were to write."""
+        # A command can begin in what has been written of the line.
         written_length = len(self._last_line)
         whole_text = _INVISIBLE_CHARACTERS.sub("", self._last_line + text)
-        break_positions = [
-            max(match.end() - 1, written_length)
-            for match in _COMMAND.finditer(whole_text)
-            if match.end() > written_length
-        ]
-        parts = [
-            whole_text[start:end]
-            for start, end in zip([written_length, *break_positions], [*break_positions, len(whole_text)], strict=True)
-        ]
-        line = " ".join(parts)
-        self._stream.write(line)
-        self._last_line = (self._last_line + line).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
+        new_matches = [match for match in _COMMAND.finditer(whole_text) if match.end() > written_length]
+        # A space before the last character breaks a command; it cannot stand in what has been written.
+        break_positions = [max(match.end() - 1, written_length) for match in new_matches]
+        bounds = [written_length, *break_positions, len(whole_text)]
+        broken_text = " ".join(whole_text[start:end] for start, end in pairwise(bounds))
+        self._stream.write(broken_text)
+        self._last_line = (self._last_line + broken_text).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

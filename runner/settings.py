@@ -86,15 +86,22 @@ class Settings(Struct, frozen=True):
 
 
 def load_settings() -> Settings:
-    """Read the settings from the environment."""
-    pool = make_safe_name(name) if (name := get_value("FAULTWATCH_POOL")) else ""
+    """Read the settings from the environment.
+
+    Raises
+    ------
+    FaultwatchError
+        A variable has a value that is not valid.
+    """
+    pool_name, cpus = get_value("FAULTWATCH_POOL"), get_value("FAULTWATCH_CPUS")
+    pool = make_safe_name(pool_name) if pool_name else ""
     home = get_value("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
     return Settings(
         home=Path(home).expanduser().absolute(),
         url=_read_url(),
         host=pool or make_safe_name(get_value("FAULTWATCH_HOST") or socket.gethostname()),
         pool=pool,
-        cpus=parse_cpus(cpus) if (cpus := get_value("FAULTWATCH_CPUS")) else frozenset(),
+        cpus=parse_cpus(cpus) if cpus else frozenset(),
         builds_gib=_read_limit("FAULTWATCH_BUILDS_GIB", MAX_BUILDS_GIB),
         builds_days=_read_limit("FAULTWATCH_BUILDS_DAYS", MAX_BUILDS_DAYS),
         build_jobs=int(_read_limit("FAULTWATCH_BUILD_JOBS", len(os.sched_getaffinity(0))) or 1),
@@ -144,13 +151,14 @@ def _read_token() -> str | None:
         The file cannot be read, or the content is not a token. The message does not contain it.
     """
     text, source = get_value("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
-    if not text and (file := get_value("FAULTWATCH_TOKEN_FILE")):
+    file = get_value("FAULTWATCH_TOKEN_FILE")
+    if not text and file:
         source = f"FAULTWATCH_TOKEN_FILE={file}"
         try:
             text = Path(file).read_text(encoding="ascii", errors="replace")
         except OSError as error:
             raise FaultwatchError(f"{source}: {error.strerror}", "use a file that the runner may read") from None
-    text = (text or "").strip()
-    if not re.fullmatch(r"[!-~]*", text):
+    token = text.strip()
+    if not re.fullmatch(r"[!-~]*", token):  # visible ASCII characters, as a header of HTTP may have
         raise FaultwatchError(f"{source} does not contain a valid token", "store only the token there")
-    return text or None
+    return token or None

@@ -25,4 +25,5 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
 
 
 def _add_version_variables(proposal: BuildProposal, git_version: VersionFromGit) -> BuildProposal:
+    """Return a build with what it needs to derive the project's version from git, if it does."""
     return replace(proposal, git=git_version.git, environment={**proposal.environment, **git_version.variables})

@@ -20,7 +20,11 @@ from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
 _MAX_BYTES = 64 << 20
-_HEADER_BYTES = 20
+"""How much of a program is searched for the name of a library."""
+_ELF_TYPE_OFFSET, _HEADER_BYTES = 16, 20
+"""Where the header of an ELF file says what kind of file it is, and how much of the header is needed."""
+_HEAD_BYTES = 4096
+"""The beginning of a program, which names its interpreter."""
 _EXECUTABLE, _SHARED = 2, 3
 _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
@@ -64,7 +68,8 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
         if name in tracked_files or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
             continue
         status = entry.stat(follow_symlinks=False)
-        if status.st_mode & stat.S_IXUSR and (program := _read_program(Path(entry.path), name)):
+        program = _read_program(Path(entry.path), name) if status.st_mode & stat.S_IXUSR else None
+        if program:
             programs.append(program)
     return sorted(programs, key=lambda program: program.name)
 
@@ -98,10 +103,11 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
             is_tracked = name in tracked_files
             if not (is_tracked and is_auxiliary(name)):
                 ranks[name] = _ServerRank(True, is_tracked, name.count("/"), name)
-    chosen_programs: dict[str, str] = {}
-    for name in sorted((name for name in ranks if not is_third_party(name)), key=ranks.__getitem__):
-        chosen_programs.setdefault(PurePosixPath(name).name, name)
-    return list(chosen_programs.values())
+    own_names = [name for name in ranks if not is_third_party(name)]
+    path_by_server: dict[str, str] = {}
+    for name in sorted(own_names, key=lambda name: ranks[name]):
+        path_by_server.setdefault(PurePosixPath(name).name, name)
+    return list(path_by_server.values())
 
 
 def _is_candidate_name(name: str) -> bool:
@@ -125,9 +131,11 @@ def _read_program(file: Path, name: str) -> BuiltProgram | None:
         return None
     if len(content) < _HEADER_BYTES or content[:4] != b"\x7fELF":
         return None
-    (elf_type,) = struct.unpack_from("<H" if content[5] == 1 else ">H", content, 16)
-    head = content[:4096]
-    if elf_type != _EXECUTABLE and not (elf_type == _SHARED and any(word in head for word in _INTERPRETER)):
+    is_little_endian = content[5] == 1
+    (elf_type,) = struct.unpack_from("<H" if is_little_endian else ">H", content, _ELF_TYPE_OFFSET)
+    # A position-independent program has the type of a library, but an interpreter too.
+    has_interpreter = any(word in content[:_HEAD_BYTES] for word in _INTERPRETER)
+    if elf_type != _EXECUTABLE and not (elf_type == _SHARED and has_interpreter):
         return None
     return BuiltProgram(name, _GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
 
@@ -171,6 +179,7 @@ def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
 
 
 def _normalize_name(name: str) -> str:
+    """Return the letters and digits of a name in lower case, which is how ``my_tool`` equals ``my-tool``."""
     return re.sub(r"[^a-z0-9]", "", name)
 
 
@@ -181,6 +190,11 @@ def list_commands(
 
     Each program is tried without arguments. A program that is not a benchmark is also tried with inputs and other files
     of the project, and last with options that every program has.
+
+    Parameters
+    ----------
+    get_size
+        Returns the size in bytes of a file of the project, which ranks the inputs.
     """
     runs: list[RunProposal] = []
     project = sources.name
@@ -192,13 +206,16 @@ def list_commands(
             continue
         rank = _rank_program(program, project)[0]
         runs.append(RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST))
-        inputs = list_inputs(sources, program.name, get_size) if _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST else []
+        # A benchmark brings its own work; a fuzzer and other projects' programs are no use with an input.
+        takes_inputs = _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST
+        inputs = list_inputs(sources, program.name, get_size) if takes_inputs else []
         input_runs = [
             RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
             for file in inputs
         ]
         runs += input_runs
-        if pair := find_input_pair(inputs):
+        pair = find_input_pair(inputs)
+        if pair:
             # Of programs that compare or combine files, which refuse one alone.
             runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
         if rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}:

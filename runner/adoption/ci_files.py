@@ -26,7 +26,7 @@ class CiFile(Struct, frozen=True):
         Whether it is a program.
     remark
         What remains to be done by hand, as a sentence; empty if nothing remains.
-    second_file
+    second
         Another file that the system needs; None if one is enough.
     """
 
@@ -45,7 +45,9 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
     remote
         The address of the remote; empty if there is none.
     """
-    server = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
+    # The host of https://HOST:PORT/PATH, ssh://HOST/PATH or USER@HOST:PATH.
+    without_scheme = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower())
+    server = without_scheme.partition("/")[0].partition(":")[0]
     by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)]
     by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)]
     # If there are files of several CI systems, the URL decides.

@@ -7,6 +7,7 @@ from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
+"""How many programs are tried at most."""
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
 """How many examples are tried; the one with the most faults does the most work."""
@@ -41,6 +42,7 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
     if _is_example(best):
+        # Examples are many and alike: of them, the one with the most faults does the most work.
         examples = [
             candidate
             for candidate in best_of_programs
@@ -57,10 +59,9 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     than the noise, which few executions do not show well. Those that only print their version or usage come last.
     """
     working = sorted(results, key=lambda candidate: not candidate.did_work)
-    first = next(
-        (candidate for candidate in working if not (candidate.run.stand_in_file or candidate.run.input_file)),
-        working[0],
-    )
+    # The command without a file, with which the others are compared.
+    first = next((candidate for candidate in working if not candidate.run.file), working[0])
+    # Prefer an input that the program reads.
     inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
     reading = [
         candidate for candidate in inputs if candidate is first or not first.did_work or _reads_more(candidate, first)
@@ -76,17 +77,13 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
                 -min(candidate.faults),
             ),
         )
-    other_commands = (candidate for candidate in working if candidate.did_work and candidate is not first)
-    alternative = next(
-        (
-            other
-            for other in other_commands
-            if not other.run.input_file and (_reads_more(other, first) or _is_steadier(other, first))
-        ),
-        None,
-    )
-    if alternative:
-        return alternative
+    # Otherwise, another file that it reads, or with which its count is steadier.
+    for other in working:
+        if not other.did_work or other is first or other.run.input_file:
+            continue
+        if _reads_more(other, first) or _is_steadier(other, first):
+            return other
+    # Otherwise, the command without a file, unless only another one does some work.
     return first if first.did_work or not working[0].did_work else working[0]
 
 
@@ -99,9 +96,8 @@ def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
 
 def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether the count of the second command varies, and that of the first repeats or varies much less."""
-    first_range, second_range = (
-        max(command.faults) - min(command.faults) for command in (first_command, second_command)
-    )
+    first_range = max(first_command.faults) - min(first_command.faults)
+    second_range = max(second_command.faults) - min(second_command.faults)
     return first_range * _MIN_RANGE_RATIO < second_range
 
 
@@ -127,15 +123,11 @@ def find_command_with_file(chosen_command: TriedCommand, tried: Sequence[TriedCo
     if chosen_command.run.file or not chosen_command.run.may_do_nothing:
         return chosen_command
     program = _get_program_or_script(chosen_command.run)
-    candidates = (other for other in tried if other.did_work and other.run.file)
-    return next(
-        (
-            other
-            for other in candidates
-            if _get_program_or_script(other.run) == program and _opens_other_files(other, chosen_command)
-        ),
-        None,
-    )
+    for other in tried:
+        gets_file = other.did_work and other.run.file and _get_program_or_script(other.run) == program
+        if gets_file and _opens_other_files(other, chosen_command):
+            return other
+    return None
 
 
 def is_given_work(tried: TriedCommand) -> bool:
@@ -174,21 +166,24 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 
     One that was given work is enough. Others may be surpassed, as long as that is quick.
     """
-    working = {
-        program: [result for result in results if result.faults]
-        for program, results in programs.items()
-        if program != next_program
-    }
-    best_of_programs = [
-        result for results in working.values() if results and (result := _choose_best_of_program(results)).did_work
-    ]
-    if len(programs) > _MAX_PROGRAMS or any(map(is_given_work, best_of_programs)):
+    # The best command of each other program that did some work.
+    best_of_programs: list[TriedCommand] = []
+    total_seconds = 0.0
+    for program, results in programs.items():
+        working = [result for result in results if result.faults]
+        if program == next_program or not working:
+            continue
+        total_seconds += sum(result.seconds for result in working)
+        best = _choose_best_of_program(working)
+        if best.did_work:
+            best_of_programs.append(best)
+    if len(programs) > _MAX_PROGRAMS or any(is_given_work(best) for best in best_of_programs):
         return True
-    if sum(result.seconds for results in working.values() for result in results) > MAX_SECONDS:
+    if total_seconds > MAX_SECONDS:
         return bool(best_of_programs)
-    needed_programs = (
-        _MAX_EXAMPLES + 1 if best_of_programs and all(map(_is_example, best_of_programs)) else _MAX_WEAK_PROGRAMS
-    )
+    are_examples = bool(best_of_programs) and all(_is_example(best) for best in best_of_programs)
+    # After the last example, one program of another kind is tried.
+    needed_programs = _MAX_EXAMPLES + 1 if are_examples else _MAX_WEAK_PROGRAMS
     return len(best_of_programs) >= needed_programs
 
 

@@ -17,6 +17,8 @@ def describe_slowness(seconds: Number, n_cases: int = 1, *, is_server: bool = Fa
 
     Parameters
     ----------
+    seconds
+        How long one execution takes.
     n_cases
         How many cases are measured, each in its own executions.
     is_server
@@ -24,20 +26,22 @@ def describe_slowness(seconds: Number, n_cases: int = 1, *, is_server: bool = Fa
     """
     if seconds < (_SLOW_SERVER_SECONDS if is_server else _SLOW_SECONDS):
         return ""
-    session, gate = (
-        _format_duration(seconds * executions * n_cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE)
-    )
-    remedy = (
-        "Give `command` in [load] fewer operations: a window of one second shows the same faults"
-        if is_server
-        else "Give `command` in [run] less work, such as a smaller input or a single benchmark: an execution of one "
-        "second shows the same faults"
-    )
+    session_time = _format_duration(seconds * _RUNS_PER_SESSION * n_cases)
+    gate_time = _format_duration(seconds * _RUNS_PER_GATE * n_cases)
+    if is_server:
+        remedy = "Give `command` in [load] fewer operations: a window of one second shows the same faults"
+    else:
+        remedy = (
+            "Give `command` in [run] less work, such as a smaller input or a single benchmark: an execution of one "
+            "second shows the same faults"
+        )
     return (
-        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session} or more in addition to its "
-        f"build, and a gate takes about {gate}. {remedy}. `max_samples` in [workload] limits the number of executions"
+        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session_time} or more in addition to its "
+        f"build, and a gate takes about {gate_time}. {remedy}. `max_samples` in [workload] limits the number of "
+        "executions"
     )
 
 
 def _format_duration(seconds: float) -> str:
+    """Return a duration in seconds, or in minutes if it has three digits or more."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

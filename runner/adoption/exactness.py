@@ -9,6 +9,9 @@ from runner.contract.level import find_majority
 from runner.contract.proof_power import compute_power, describe_power
 from runner.contract.variation_causes import suggest_remedy
 
+_MIN_AGREEING = 2
+"""Executions that have to agree for a count to be exact."""
+
 
 class Exactness(Struct, frozen=True):
     """How a count repeats.
@@ -49,17 +52,18 @@ def assess_exactness(
         There are no counts.
     """
     low, high = int(min(counts)), int(max(counts))
-    executions, remedy = "starts" if is_server else "executions", suggest_remedy(settings, is_server=is_server)
-    majority = find_majority(counts)
-    if low == high and len(counts) >= 2:
+    executions = "starts" if is_server else "executions"
+    remedy = suggest_remedy(settings, is_server=is_server)
+    if low == high and len(counts) >= _MIN_AGREEING:
         return Exactness(
-            True,
-            (f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a drift."),
+            True, f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a drift."
         )
-    if majority and majority[1] >= 2:
+    majority = find_majority(counts)
+    if majority and majority[1] >= _MIN_AGREEING:
+        count, n_agreeing = majority
         return Exactness(
             True,
-            f"{int(majority[0]):,} minor faults in {majority[1]} of {len(counts)} {executions}, {low:,} to {high:,} "
+            f"{int(count):,} minor faults in {n_agreeing} of {len(counts)} {executions}, {low:,} to {high:,} "
             f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
             f"--samples 10`{'' if is_server else '; `--env` shows what moves the count'}. {remedy}",
         )
@@ -72,6 +76,7 @@ def assess_exactness(
 
 
 def _describe_next_step(*, is_server: bool) -> str:
+    """Return how to try what may make the count repeat, in a sentence."""
     if is_server:
         return (
             "Change [server] or [load] in `workload.toml`, and check the effect with `faultwatch measure --samples 10`."

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -51,16 +51,20 @@ FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
 _MIN_SAMPLES = 3
+"""Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: empty ones, and those with which pip surrounds an error."""
 _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 """The folder of a build, which differs from one way to build to the next."""
 _MAX_PROBLEM_CHARACTERS = 300
+_MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
+"""What is shown of the end of a build's log."""
 _RUNS_PER_TRIAL = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
 _MAX_INPUTS = 4
 """Inputs of the project with which a program is measured, of which the best is proposed."""
 _PLACEHOLDER_RUN = RunProposal("true")
+"""The command of a workload of which only the build matters."""
 _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
 _ANSWER_SECONDS = 2.0
@@ -133,7 +137,8 @@ class FirstMeasurement:
                 return 0
 
         names = find_known_servers(tree, self.sources.files, programs)
-        server_proposals = [run for name in names if (run := propose_known_server(name, find_generator))]
+        known_servers = [propose_known_server(name, find_generator) for name in names]
+        server_proposals = [run for run in known_servers if run]
         server_programs = {run.program for run in server_proposals}
         service_proposals = [
             run
@@ -158,22 +163,12 @@ class FirstMeasurement:
         programs: dict[str, list[TriedCommand]] = {}
         for run in runs:
             program = get_program(run)
-            arguments = run.command.split()[1:]
             earlier_results = programs.get(program, [])
-            if any(result.run.is_server for result in earlier_results):
-                continue
-            is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
-            if is_bare and any(result.faults for result in earlier_results):
-                continue
-            if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
-                continue
-            if run.may_do_nothing and any(is_given_work(result) for result in earlier_results):
+            if _is_needless(run, earlier_results):
                 continue
             if has_tried_enough(programs, program):
                 return
-            with_input = [result for result in earlier_results if result.run.input_file and result.faults]
-            is_enough = len(with_input) >= _MAX_INPUTS or sum(result.seconds for result in with_input) > MAX_SECONDS
-            if (run.input_file and is_enough) or (run.stand_in_file and any(result.did_work for result in with_input)):
+            if _has_enough_inputs(run, earlier_results):
                 continue
             candidates = [run]
             is_kind_tried = any(
@@ -208,8 +203,10 @@ class FirstMeasurement:
             # What a container starts without arguments is often a command-line tool, which gets no work then.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
-        if tried.timed_out and not run.is_server and (server := self._find_server(proposal, run, tree)):
-            return self._try_server(proposal, server, tree)
+        if tried.timed_out and not run.is_server:
+            server = self._find_server(proposal, run, tree)
+            if server:
+                return self._try_server(proposal, server, tree)
         return tried
 
     def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
@@ -231,6 +228,7 @@ class FirstMeasurement:
             if other_listener and 0 < other_status < _FIRST_ERROR_STATUS:
                 run, status, listener = with_folder, other_status, other_listener
         if listener.port and str(listener.port) not in run.command:
+            # Look for the option by which it listens on another port.
             for with_port in list_port_variants(run, _OTHER_PORT):
                 other_status, other_listener = self._observe_command(proposal, with_port, tree)
                 if other_listener and other_listener.port == _OTHER_PORT:
@@ -258,7 +256,8 @@ class FirstMeasurement:
             with Trial(workload, subject, self._workbench.bench, tree).start_server() as server:
                 listeners = server.find_listeners(_LISTEN_SECONDS)
                 for listener in listeners:
-                    if listener.port and (status := _ask_http_status(server, listener.port)):
+                    status = _ask_http_status(server, listener.port) if listener.port else 0
+                    if status:
                         return status, listener
                 return 0, listeners[0] if listeners else None
         except ExecutionFailure:
@@ -278,33 +277,32 @@ class FirstMeasurement:
         narrowest = tried
         for variables in self.list_variables(proposal, tried.run):
             with_variables = self._try_with_variables(variables, proposal, tried, tree)
+            if not with_variables.faults:
+                continue  # the program fails with them
             if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
-                is_unaffected = (
-                    self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults
-                    == with_variables.faults
-                )
+                with_meaningless_variable = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree)
+                is_unaffected = with_meaningless_variable.faults == with_variables.faults
                 return tried if is_unaffected else with_variables
-            if with_variables.faults and max(_compute_spread(with_variables), 1) * _MIN_RANGE_RATIO <= _compute_spread(
-                narrowest
-            ):
+            min_spread = max(_compute_spread(with_variables), 1)
+            if min_spread * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = with_variables
         return narrowest
 
     def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[Mapping[str, str], ...]:
         """Return the sets of variables that may make a count repeat: by the build's tools, or what a script starts."""
+        shell_scripts = [self.sources.read_text(word) for word in run.command.split() if word.endswith(".sh")]
         started_tools = {
             tool
-            for word in run.command.split()
-            if word.endswith(".sh")
             for tool in VARIABLES_BY_TOOL
-            if re.search(rf"(?<![\w.-]){tool}\s", self.sources.read_text(word))
+            if any(re.search(rf"(?<![\w.-]){tool}\s", script) for script in shell_scripts)
         }
         return list_stabilizing_variables({*started_tools, *proposal.tools})
 
     def _try_with_variables(
         self, variables: Mapping[str, str], proposal: BuildProposal, tried: TriedCommand, tree: Path
     ) -> TriedCommand:
+        """Execute a command that was tried again, with more environment variables."""
         return self._try_run(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
@@ -324,10 +322,10 @@ class FirstMeasurement:
         default_sampling = Sampling.from_workload(workload)
         # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
         max_samples = _MIN_SAMPLES if workload.server else max(default_sampling.max_samples, _MIN_SAMPLES)
-        sampling = Sampling(
-            min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples), max_samples, default_sampling.precision
-        )
-        progress.set_remaining(len(list_cases(workload)) * (sampling.min_samples + 1))
+        min_samples = min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples)
+        sampling = Sampling(min_samples, max_samples, default_sampling.precision)
+        # The first execution of a case is no sample.
+        progress.set_remaining(len(list_cases(workload)) * (min_samples + 1))
         return [
             measure_case(
                 workload,
@@ -365,7 +363,9 @@ class FirstMeasurement:
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            printed_text = "" if run.output != "none" or run.load else self._execute_command(workload, tree).output
+            # A program that reports its work, or a server, has more to print than its usage.
+            reports_work = run.output != "none" or run.load is not None
+            printed_text = "" if reports_work else self._execute_command(workload, tree).output
             _, error_line = find_missing_module(printed_text)
             if error_line:
                 # It has started another program, and ignores that program's failure.
@@ -393,19 +393,23 @@ class FirstMeasurement:
         Its fault count does not show this, because the faults of the shell that opens the file are counted too.
         """
         without_content = replace(run, input_file="", stand_in_file=os.devnull)
-        runs = redirect_file_to_input(run), redirect_file_to_input(without_content)
-        with_file, with_nothing = (
-            self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs
-        )
+
+        def execute_variant(variant: RunProposal) -> ProgramResult:
+            workload = self._make_workload(proposal, redirect_file_to_input(variant), TRIAL_SECONDS)
+            return self._execute_command(workload, tree)
+
+        with_file, with_nothing = execute_variant(run), execute_variant(without_content)
         differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        return differ and not (reports_error(with_file.output) and not reports_error(with_nothing.output))
+        refuses_file = reports_error(with_file.output) and not reports_error(with_nothing.output)
+        return differ and not refuses_file
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment
         restore_tree(tree)
-        if sandbox := self._workbench.bench.sandbox:
+        sandbox = self._workbench.bench.sandbox
+        if sandbox:
             return execute_confined(
                 bound.command, sandbox=sandbox, tree=tree, environment=environment, timeout=TRIAL_SECONDS
             )
@@ -414,7 +418,32 @@ class FirstMeasurement:
         )
 
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
+        """Return a build and a command as a workload, with a time limit in seconds."""
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
+    """Return whether a command cannot show more than those of the same program that were tried before."""
+    # A known server is only tried with its load.
+    if any(result.run.is_server for result in earlier_results):
+        return True
+    # Without a file, one way to start it is enough.
+    arguments = run.command.split()[1:]
+    is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
+    if is_bare and any(result.faults for result in earlier_results):
+        return True
+    if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
+        return True
+    return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
+
+
+def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
+    """Return whether a program was tried with enough inputs, so that it need not be tried with another file."""
+    with_input = [result for result in earlier_results if result.run.input_file and result.faults]
+    if run.stand_in_file and any(result.did_work for result in with_input):
+        return True
+    is_enough = len(with_input) >= _MAX_INPUTS or sum(result.seconds for result in with_input) > MAX_SECONDS
+    return bool(run.input_file) and is_enough
 
 
 def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
@@ -442,6 +471,7 @@ def redirect_file_to_input(run: RunProposal) -> RunProposal:
 
 
 def _compute_spread(tried: TriedCommand) -> int:
+    """Return the difference between the largest and the smallest count of a command."""
     return max(tried.faults) - min(tried.faults)
 
 
@@ -451,4 +481,5 @@ def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
     log = _BUILD_PATH.sub(".", failure.build.log)
     lines = [line for line in log.splitlines() if not _UNINFORMATIVE_LINE.match(line)]
-    return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])
+    last_lines = [f"    {line[:_MAX_LOG_LINE_CHARACTERS]}" for line in lines[-_MAX_LOG_LINES:]]
+    return "\n".join([failure.message, *last_lines])

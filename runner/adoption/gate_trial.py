@@ -58,9 +58,10 @@ def try_gate_build(
         readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable_folders)
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
-        # The message suggests filling a folder with packages: where it does not exist yet, the gate must show it then.
-        unfilled = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
-        readable = (*readable, *map(_make_portable, unfilled)) if NO_NETWORK in failure.message else readable
+        if NO_NETWORK in failure.message:
+            # The message suggests filling a folder with packages. If it does not exist yet, the gate must show it then.
+            unfilled_folders = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
+            readable = (*readable, *map(_make_portable, unfilled_folders))
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
     except FaultwatchError as error:
         return GateTrial(problem=f"{error.what}" + (f" ({error.remedy})" if error.remedy else ""))
@@ -68,6 +69,7 @@ def try_gate_build(
 
 
 def _make_portable(folder: Path) -> str:
-    """Return a path that holds for other users too."""
+    """Return a path that holds for other users too: relative to the home, if it is in this user's home."""
     home = Path.home()
-    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) and folder != home else str(folder)
+    is_in_home = folder.is_relative_to(home) and folder != home
+    return f"~/{folder.relative_to(home)}" if is_in_home else str(folder)

@@ -19,10 +19,13 @@ _DOCUMENT_FOLDER = re.compile(
 )
 """Folders whose documents are inputs, not about the project."""
 _MIN_SUFFIX_LETTERS = 2
+"""A suffix with fewer letters is in too many names to say what a program is named after."""
 _MAX_FILES_OF_KIND = 6
+"""Files of the kind that the program is named after, with which it is tried."""
 _MAX_LARGE_FILES = 2
 """Of many files of a kind, how many are chosen because they are the largest: they ask for the most work."""
 _MAX_DATA_FILES = 2
+"""Files of other kinds with which it is tried."""
 _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
@@ -44,8 +47,13 @@ _DATA_KINDS = frozenset(
 
 def list_stand_ins(sources: Sources) -> list[str]:
     """Return files of a project that a program can read: its license, which rarely changes, and its README."""
-    names = ([f"{name}{suffix}" for name in kind for suffix in _STAND_IN_SUFFIXES] for kind in _STAND_INS)
-    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
+    stand_ins = []
+    for names in _STAND_INS:
+        candidates = [f"{name}{suffix}" for name in names for suffix in _STAND_IN_SUFFIXES]
+        first = next((candidate for candidate in candidates if sources.has(candidate)), None)
+        if first:
+            stand_ins.append(first)
+    return stand_ins
 
 
 def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] = lambda _: 0) -> list[str]:
@@ -62,34 +70,32 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     """
 
     def rank_size(file: str) -> int:
+        """Return a sort key: the largest file first, and one that is too large last."""
         size = get_size(file)
         return -size if size <= _MAX_INPUT_BYTES else 0
 
+    def is_in_input_folder(file: str) -> bool:
+        return _rank_folder(file) < len(_INPUT_FOLDERS)
+
+    candidates = [file for file in sources.files if _may_be_input(file)]
+    # Files of the kind that the program is named after.
     name = PurePosixPath(program).name.lower()
-    ranked = [(_rank_folder(file), file) for file in sources.files if _may_be_input(file)]
     files_of_kind = sorted(
-        (rank, file)
-        for rank, file in ranked
+        (_rank_folder(file), file)
+        for file in candidates
         if _is_of_kind(file, name, sources.name.lower())
-        and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
+        and (is_in_input_folder(file) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
     )
-    kept_inputs = [
-        (rank, file)
-        for rank, file in ranked
-        if rank < len(_INPUT_FOLDERS) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
+    # Data of other kinds, those of the most frequent kind first.
+    data_files = [
+        file
+        for file in candidates
+        if is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
     ]
-    frequency = Counter(_get_kind(file) for _, file in kept_inputs)
-    data_files = sorted(
-        kept_inputs,
-        key=lambda ranked_file: (
-            -frequency[_get_kind(ranked_file[1])],
-            ranked_file[0],
-            rank_size(ranked_file[1]),
-            ranked_file[1],
-        ),
-    )
-    selected = [*_select_files_of_kind(files_of_kind, rank_size), *data_files[:_MAX_DATA_FILES]]
-    return list(dict.fromkeys(file for _, file in selected))
+    frequency = Counter(_get_kind(file) for file in data_files)
+    data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
+    selected_files_of_kind = [file for _, file in _select_files_of_kind(files_of_kind, rank_size)]
+    return list(dict.fromkeys([*selected_files_of_kind, *data_files[:_MAX_DATA_FILES]]))
 
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
@@ -111,18 +117,21 @@ def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[st
     best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
     if len(best) <= _MAX_FILES_OF_KIND:
         return ranked[:_MAX_FILES_OF_KIND]
+    # Only files whose size is known, and not too large.
     large_files = sorted((item for item in best if rank_size(item[1])), key=lambda item: rank_size(item[1]))
     spread_files = [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
     return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
 
 
 def _may_be_input(file: str) -> bool:
+    """Return whether a file can be an input of a program that works, by its path: a shell need not quote it."""
     if not re.fullmatch(r"[\w./+-]+", file) or not _get_kind(file) or is_third_party(file):
         return False
     return not (_ABOUT_PROJECT.match(PurePosixPath(file).name) or _WRONG_INPUT.search(file.lower()))
 
 
 def _get_kind(file: str) -> str:
+    """Return the suffix of a file in lower case, without its dot."""
     return PurePosixPath(file).suffix.removeprefix(".").lower()
 
 

@@ -12,9 +12,11 @@ from runner.adoption.tried_command import TriedCommand
 _FEW_FAULTS = 5000
 """Faults of an execution below which a start is a large part of it: programs with a runtime take 3,000 to start."""
 _LARGE_BYTES = 1 << 20
+"""The size of a larger input, if the program is quick enough."""
 _MAX_SECONDS = 20.0
 """Seconds of all executions that a larger input replaces; fewer if a start takes most of each."""
 _MIN_ROUNDS = 10
+"""How often the small input has to be repeated at least, to be worth a build step."""
 _MIN_RATIO = 2
 """How many times the faults of the small input the larger one has to take, to be worth its build step."""
 
@@ -30,12 +32,14 @@ def propose_larger_input(
         The size of the file in bytes.
     """
     run = tried.run
-    if not (run.file and size and tried.did_work and min(tried.faults) < _FEW_FAULTS) or run.is_server:
+    if run.is_server or not run.file or not size or not tried.did_work or min(tried.faults) >= _FEW_FAULTS:
         return None
-    rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / max(tried.seconds, 0.001)))
+    seconds = max(tried.seconds, 0.001)  # a divisor
+    rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
     larger_file = f"faultwatch-input{PurePosixPath(run.file).suffix}"
-    command, number = re.subn(rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])", larger_file, run.command)
-    if rounds < _MIN_ROUNDS or number != 1:
+    whole_path = rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])"
+    command, n_replaced = re.subn(whole_path, larger_file, run.command)
+    if rounds < _MIN_ROUNDS or n_replaced != 1:
         return None
     step = f"for round in $(seq {rounds}); do cat {run.file}; done > {larger_file}"
     return add_build_step(build, step), replace(run, command=command)

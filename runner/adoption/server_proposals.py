@@ -19,6 +19,7 @@ FindGenerator = Callable[[str], str]
 HOW_TO = "docs/how-to/servers.md"
 _MAX_SERVICE_FILES = 20
 _MAX_COMMAND_CHARACTERS = 1000
+_MAX_PORT = 65_535
 _INTERPRETERS = {"node", "python", "python3", "ruby", "perl", "php", "sh", "bash"}
 _ADDRESS = "http://127.0.0.1:{port}/"
 _WRAPPERS = {"env", "exec", "tini", "dumb-init", "--"}
@@ -160,7 +161,8 @@ def propose_known_server(program: str, find_generator: FindGenerator) -> RunProp
     start = get_start(program)
     command = server.command.replace("PROGRAM", start).replace("FOLDER", str(path.parent))
     run = RunProposal(command, program=start, stop_signal=server.stop_signal)
-    if load := choose_load(server.protocol, f"{_ADDRESS}{server.page}", find_generator):
+    load = choose_load(server.protocol, f"{_ADDRESS}{server.page}", find_generator)
+    if load:
         return replace(run, load=load)
     generators = ", ".join(load.command.split()[0] for load in _LOADS[server.protocol])
     return replace(run, obstacle=f"{start} is a server, and none of its load generators is installed: {generators}")
@@ -180,21 +182,16 @@ def propose_listening_server(
     speaks_http
         Whether it answers HTTP requests there.
     """
-    placeholder = "port" if port else "socket"
-    command, count = re.subn(
-        rf"(?<![\w./-]){re.escape(endpoint_text)}(?![\w./-])" if not port else rf"(?<![\w.]){port}(?![\w.])",
-        f"{{{placeholder}}}",
-        escape_braces(run.command),
-    )
+    if port:
+        placeholder, endpoint_pattern = "{port}", rf"(?<![\w.]){port}(?![\w.])"
+        connect_command = f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
+    else:
+        placeholder, endpoint_pattern = "{socket}", rf"(?<![\w./-]){re.escape(endpoint_text)}(?![\w./-])"
+        connect_command = f"test -S {shlex.quote(endpoint_text)}"
+    command, n_replaced = re.subn(endpoint_pattern, placeholder, escape_braces(run.command))
     # A port that only the program knows stays the same, and its readiness is not seen in the command.
-    ready_command = (
-        ""
-        if count
-        else f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"
-        if port
-        else f"test -S {shlex.quote(endpoint_text)}"
-    )
-    address = _ADDRESS if count else _ADDRESS.format(port=port)
+    ready_command = "" if n_replaced else connect_command
+    address = _ADDRESS if n_replaced else _ADDRESS.format(port=port)
     server = replace(
         run,
         command=command,
@@ -203,7 +200,8 @@ def propose_listening_server(
         may_do_nothing=False,
         stand_in_file="",
     )
-    if speaks_http and (load := choose_load("http", address, find_generator)):
+    load = choose_load("http", address, find_generator) if speaks_http else None
+    if load:
         return replace(server, load=load)
     endpoint_name = f"port {port}" if port else f"the socket {endpoint_text}"
     missing_part = "no HTTP load generator is installed (ab, hey or wrk)"
@@ -224,10 +222,17 @@ def replace_file_by_folder(run: RunProposal) -> RunProposal:
 
 
 def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:
-    """Return the load for a protocol by the first generator that is installed; None if none is."""
+    """Return the load for a protocol by the first generator that is installed; None if none is.
+
+    Parameters
+    ----------
+    address
+        The address that an HTTP load requests.
+    """
     for load in _LOADS[protocol]:
         name, _, arguments = load.command.partition(" ")
-        if start := find_generator(name):
+        start = find_generator(name)
+        if start:
             arguments = arguments.replace("{address}", address)
             fill = start + load.fill.removeprefix(name) if load.fill else ""
             return replace(load, command=f"{start} {arguments}", fill=fill)
@@ -262,7 +267,8 @@ def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunPr
         is_unit = file.endswith(".service")
         variables = {} if is_unit else _list_port_variables(text)
         for words in list_unit_commands(text) if is_unit else list_container_commands(text):
-            if command := _localize_command(words, paths, sources):
+            command = _localize_command(words, paths, sources)
+            if command:
                 prefix = ["env", *(f"{name}={port}" for name, port in variables.items())] if variables else []
                 line = shlex.join([*prefix, *command])
                 runs[line] = RunProposal(line, program=get_start(command[0]), from_service_file=True)
@@ -297,11 +303,10 @@ def list_exposed_ports(text: str) -> list[int]:
     """Return the TCP ports that a Dockerfile exposes."""
     lines = [line.split() for line in _join_lines(text)]
     words = [word for line in lines if line and line[0].upper() == "EXPOSE" for word in line[1:]]
-    return [
-        int(port)
-        for word in words
-        if (port := word.removesuffix("/tcp")).isdecimal() and len(port) <= 5 and 0 < int(port) < 65_536
-    ]
+    texts = [word.removesuffix("/tcp") for word in words]
+    # Five digits: a longer text is no port, and takes long to convert.
+    numbers = [int(text) for text in texts if text.isdecimal() and len(text) <= 5]
+    return [number for number in numbers if 0 < number <= _MAX_PORT]
 
 
 def _list_port_variables(text: str) -> dict[str, str]:
@@ -320,6 +325,7 @@ def _list_port_variables(text: str) -> dict[str, str]:
 
 
 def _is_service_file(file: str) -> bool:
+    """Return whether a file says how a service is started: a systemd unit or a Dockerfile."""
     name = PurePosixPath(file).name
     return name.endswith(".service") or name in {"Dockerfile", "Containerfile"}
 
@@ -330,6 +336,7 @@ def _join_lines(text: str) -> Iterable[str]:
 
 
 def _split_container_words(value: str) -> list[str]:
+    """Return the words of a command in a Dockerfile: a JSON list, or a simple command; empty if a shell is needed."""
     if value.startswith("["):
         try:
             words = json.loads(value)
@@ -340,7 +347,9 @@ def _split_container_words(value: str) -> list[str]:
 
 
 def _split_words(value: str) -> list[str]:
+    """Return the words of a command; empty if its quotes are not closed."""
     try:
+        # One character more than allowed, so that a longer command is refused and not cut off.
         return shlex.split(value[: _MAX_COMMAND_CHARACTERS + 1])
     except ValueError:
         return []

@@ -34,6 +34,7 @@ class Sources(Struct, frozen=True, dict=True):
 
     @cached_property
     def _file_set(self) -> frozenset[str]:
+        """The files, for a quick look whether one exists."""
         return frozenset(self.files)
 
     def has(self, *names: str) -> bool:

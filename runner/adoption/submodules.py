@@ -14,6 +14,7 @@ UPDATE_COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 def find_missing_submodules(top: Path) -> tuple[str, ...]:
     """Return the paths of the submodules of a work tree that were never fetched."""
     lines = _run_git(top, "git", "submodule", "status", "--recursive").split("\n")
+    # A line is "-HASH PATH" for a submodule that was never fetched.
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
 
 

@@ -23,7 +23,8 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
             continue
         path = f"{_make_portable(file.parent, home)}:{path}"
         environment["PATH"] = path
-        if rustup := _find_rustup_home(file, home):
+        rustup = _find_rustup_home(file, home)
+        if rustup:
             # Without it, rustup looks in HOME, which is the folder of the build.
             environment["RUSTUP_HOME"] = _make_portable(rustup, home)
     return replace(build, environment=environment)
@@ -32,7 +33,7 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
     """Return a remark on the tool's version that builds a project, and a remark on what is missing; each may be empty.
 
-    A tool of which the host has a single, sufficient version needs no remark.
+    The first tool of which the host has a version counts. A single, sufficient version needs no remark.
     """
     path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
@@ -41,24 +42,25 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
         if toolchain is None:
             continue
         alternatives = [alternative for alternative in installed if alternative is not toolchain]
-        description = f"{toolchain}" + (
-            f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
-        )
+        description = str(toolchain)
+        if alternatives:
+            description += f"; also {', '.join(map(_describe_alternative, alternatives))}"
         min_version = build.min_versions.get(tool, "")
-        shortfall = (
-            ""
-            if toolchain.is_at_least(min_version)
-            else f"the project requires {tool} {min_version}, but this host has {toolchain}"
-        )
-        return (description if alternatives or shortfall else ""), shortfall
+        shortfall = ""
+        if not toolchain.is_at_least(min_version):
+            shortfall = f"the project requires {tool} {min_version}, but this host has {toolchain}"
+        needs_remark = bool(alternatives or shortfall)
+        return description if needs_remark else "", shortfall
     return "", ""
 
 
-def _describe_toolchain(alternative: Toolchain) -> str:
+def _describe_alternative(alternative: Toolchain) -> str:
+    """Return the version of a tool and where it is, without the tool's name."""
     return f"{alternative.version or '(unknown version)'} at {alternative.file}"
 
 
 def _get_path(build: BuildProposal) -> str:
+    """Return the ``PATH`` of a build, which may contain ``{home}``."""
     return build.environment.get("PATH", BASE_VARIABLES["PATH"])
 
 
@@ -67,8 +69,11 @@ def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None
     if tool not in VERSION_ARGUMENT:
         return find_tool_outside(tool, path)
     toolchain = choose_toolchain(list_toolchains(tool, path), build.min_versions.get(tool, ""))
+    if toolchain is None:
+        return None
     present_file = shutil.which(tool, path=path)
-    return None if toolchain is None or (present_file and toolchain.file.samefile(present_file)) else toolchain.file
+    is_present = present_file is not None and toolchain.file.samefile(present_file)
+    return None if is_present else toolchain.file
 
 
 def _find_rustup_home(tool: Path, home: Path) -> Path | None:
@@ -76,17 +81,13 @@ def _find_rustup_home(tool: Path, home: Path) -> Path | None:
     folder = tool.parent
     if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
         return None
-    usual_folders = (folder.parent.parent / ".rustup", home / ".rustup")
-    configured = os.environ.get("RUSTUP_HOME")
-    return next(
-        (
-            candidate
-            for candidate in (*((Path(configured),) if configured else ()), *usual_folders)
-            if candidate.is_dir()
-        ),
-        None,
-    )
+    candidates = [folder.parent.parent / ".rustup", home / ".rustup"]
+    configured_folder = os.environ.get("RUSTUP_HOME")
+    if configured_folder:
+        candidates.insert(0, Path(configured_folder))
+    return next((candidate for candidate in candidates if candidate.is_dir()), None)
 
 
 def _make_portable(folder: Path, home: Path) -> str:
+    """Return a folder as a workload file writes it, so that it holds for other users too."""
     return f"{{home}}/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

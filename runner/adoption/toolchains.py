@@ -18,6 +18,8 @@ from runner.subject.tool_search import read_usual_path
 VERSION_ARGUMENT = {"cargo": "--version", "go": "version"}
 """The tools of which there may be several, and the word that asks each for its version."""
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
+_TIMEOUT_SECONDS = 20
+"""How long a tool may take to print its version."""
 
 
 class Toolchain(Struct, frozen=True):
@@ -37,7 +39,7 @@ class Toolchain(Struct, frozen=True):
         return f"{self.tool} {self.version or '(unknown version)'} at {self.file}"
 
     def is_at_least(self, min_version: str) -> bool:
-        """Return whether the version is not older than another one."""
+        """Return whether the version is not older than another one; every version is at least an empty one."""
         return parse_version_numbers(self.version) >= parse_version_numbers(min_version)
 
 
@@ -77,7 +79,7 @@ def _read_version(tool: str, file: str) -> str:
             cwd="/",
             # Prevent it from looking for, or downloading, the version that some project asks for.
             env={**os.environ, "GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"},
-            timeout=20,
+            timeout=_TIMEOUT_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -1,13 +1,15 @@
 """Writes the workload file of a proposal."""
 
 import json
+from collections.abc import Mapping
 
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 
 SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
-_CAVEAT_COMMENT = "# Each gate shows this caveat. Delete it once `command` in [run] does the work that users wait for."
 _MAX_CAVEAT_CHARACTERS = 300
+"""What a workload file allows."""
+_CAVEAT_COMMENT = "# Each gate shows this caveat. Delete it once `command` in [run] does the work that users wait for."
 
 
 def render_workload(
@@ -64,9 +66,11 @@ def format_server(run: RunProposal, load: LoadProposal) -> list[str]:
     lines = []
     for table, texts in (("server", keys), ("load", load_keys)):
         lines += ["", f"[{table}]"]
-        # No output is the default.
+        # Leave out the defaults: an empty text, and "none" for the output.
         lines += [f"{key} = {_format_string(text)}" for key, text in texts.items() if text not in {"", "none"}]
-    return [*lines, f"operations = {load.operations}"] if load.operations else lines
+    if load.operations:
+        lines.append(f"operations = {load.operations}")
+    return lines
 
 
 def escape_braces(command: str) -> str:
@@ -85,7 +89,8 @@ def _format_list(words: tuple[str, ...]) -> str:
     return f"[{', '.join(map(_format_string, words))}]"
 
 
-def _format_table(name: str, variables: object) -> list[str]:
-    if not isinstance(variables, dict) or not variables:
+def _format_table(name: str, variables: Mapping[str, str]) -> list[str]:
+    """Return the lines of a table of variables, after an empty line; none without variables."""
+    if not variables:
         return []
     return ["", f"[{name}]", *(f"{key} = {_format_string(value)}" for key, value in variables.items())]

@@ -16,15 +16,18 @@ from runner.cli.time_estimate import Pace
 
 INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""
+_MOMENT_SECONDS = 10
+"""A remaining time below this is not worth a word."""
 
 
 def format_time_left(seconds: float) -> str:
     """Return the remaining time of some work in words; empty if it is only a moment."""
-    if seconds < 10:
+    minutes, hours = seconds / 60, seconds / 3600
+    if seconds < _MOMENT_SECONDS:
         return ""
-    if seconds < 90:
-        return f"about {max(10, round(seconds, -1)):.0f} s left"
-    return f"about {seconds / 60:.0f} min left" if seconds < 5400 else f"about {seconds / 3600:.1f} h left"
+    if minutes < 1.5:
+        return f"about {round(seconds, -1):.0f} s left"
+    return f"about {minutes:.0f} min left" if hours < 1.5 else f"about {hours:.1f} h left"
 
 
 def format_time_spent(seconds: float) -> str:
@@ -43,6 +46,10 @@ class Activity:
 
         Parameters
         ----------
+        text
+            What is done first.
+        clock
+            Returns the current time in seconds.
         format_left
             Returns the remaining time in words, for work whose steps take unequal times; by default, the time is
             estimated as if all remaining steps took equally long.
@@ -54,7 +61,7 @@ class Activity:
         self._remaining: int | None = None
         self.text = text
         self.done = 0
-        self.on_change: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None  # replaced by whoever shows this activity
 
     def __call__(self, text: str) -> None:
         """Name what is done now."""
@@ -122,6 +129,7 @@ def _show_bar(activity: Activity) -> Iterator[None]:
         TextColumn("{task.fields[left]}"),
     ]
     with Progress(*columns, console=get_console(), transient=True, disable=get_console().quiet) as progress:
+        # Without a total, the bar only pulses.
         task = progress.add_task(escape_text(activity.text), total=None, left="")
 
         def update() -> None:
@@ -139,7 +147,7 @@ def _show_bar(activity: Activity) -> Iterator[None]:
 
 @contextmanager
 def write_lines(activity: Activity, interval_seconds: float, write: Callable[[str], None]) -> Iterator[None]:
-    """Write a line of progress at regular intervals."""
+    """Write a line of progress at regular intervals, from a thread of its own, until the context ends."""
     has_ended = threading.Event()
 
     def report() -> None:

@@ -33,7 +33,7 @@ def parse_range(commit_range: str) -> tuple[str, str]:
         The text is not a range.
     """
     start, dots, end = commit_range.partition("..")
-    end = end.removeprefix(".")
+    end = end.removeprefix(".")  # the third dot of A...B
     if not start or not dots or ".." in end:
         raise FaultwatchError(f"{commit_range!r} does not have the form A..B", _RANGE_HINT)
     return start, end or "HEAD"
@@ -46,7 +46,7 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
         """Return the seconds."""
-        if isinstance(value, float):
+        if isinstance(value, float):  # click may pass a value that is converted already
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
         if not match:
@@ -143,6 +143,7 @@ def add_workload_and_range(*, required: bool = False, may_be_commit: bool = Fals
         @click.argument("commit_range", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
         def wrapper(*, workload_name: str | None, commit_range: str | None, **parameters: Any) -> Any:
+            # click puts a single word into the first argument, even if it is a range.
             words = [word for word in (workload_name, commit_range) if word is not None]
             target = parse_target(words, may_be_commit=may_be_commit)
             if required and target.commit_range is None:

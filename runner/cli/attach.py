@@ -28,6 +28,9 @@ _MAX_PID = 2**22
 """The largest process id that Linux assigns."""
 _READING_NICENESS = 10
 """The niceness of this command while it reads recordings: that takes seconds, on a host that works for others."""
+_MIN_OBSERVED_SECONDS = 1.0
+_MAX_TITLE_CHARACTERS = 1000
+"""Characters of the command line of the observed process that are stored."""
 
 
 class Percent(click.ParamType[float]):
@@ -37,7 +40,7 @@ class Percent(click.ParamType[float]):
 
     def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> float:
         """Return the fraction."""
-        if isinstance(value, float):
+        if isinstance(value, float):  # click may pass a value that is converted already
             return value
         try:
             share = float(str(value).strip().removesuffix("%").strip()) / 100
@@ -110,30 +113,32 @@ def command(
     from runner.settings import load_settings
     from runner.system.tree import Tree
 
+    # Choose the processes, and check that this user may observe them.
     tree, settings = Tree(), load_settings()
     folder = settings.home / "observations"
     earlier_observation = load_observation(folder, before) if before else None
     choice = _choose_from_arguments(pid, name, unit, group, container)
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
+    # Observe them. What is said about the program is read from the busiest process.
     table = read_process_table(tree)
     chosen_processes = {member: table[member] for member in choice.pids if member in table}
-    program = read_live_program(
-        chosen_processes.get(find_busiest(tree, chosen_processes, choice.root.pid), choice.root)
-    )
+    busiest_pid = find_busiest(tree, chosen_processes, choice.root.pid)
+    program = read_live_program(chosen_processes.get(busiest_pid, choice.root))
     print_message(format_heading(choice, program, get_now()))
     permissions = detect_recording_permissions(tree, root=observer.may_record)
     outcome = observe_processes(
         choice,
         program,
         host=settings.host,
-        seconds=max(1.0, seconds),
+        seconds=max(_MIN_OBSERVED_SECONDS, seconds),
         max_overhead=max_overhead,
         call_graph=_choose_call_graph(program),
         permissions=permissions,
         show=lambda line: print_message(format_live_line(line)),
     )
-    os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)
+    # Read, diagnose and store what was recorded.
+    os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)  # 0 is this process
     try:
         profile = _build_profile(outcome, permissions)
     finally:
@@ -148,7 +153,10 @@ def command(
     if diagnosis:
         diagnosis = fit_diagnosis(diagnosis, program, profile.anatomy)
     stored_observation = StoredObservation(
-        observation_id=_make_id(profile), title=choice.root.title[:1000], profile=profile, diagnosis=diagnosis
+        observation_id=_make_id(profile),
+        title=choice.root.title[:_MAX_TITLE_CHARACTERS],
+        profile=profile,
+        diagnosis=diagnosis,
     )
     stored_folder = store_observation(folder, stored_observation)
 
@@ -195,11 +203,16 @@ def _choose_from_arguments(
         return process_choice.choose_by_unit(table, unit)
     if group is not None:
         return process_choice.choose_by_group(table, group)
-    return find_container(table, container or "")
+    assert container is not None  # exactly one of the five was given
+    return find_container(table, container)
 
 
 def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
-    """Return how to unwind the stacks of a program. Runtimes that compile offer frame pointers, or nothing at all."""
+    """Return how to unwind the stacks of a program.
+
+    The code of a runtime that compiles has no unwinding tables for perf: its stacks are unwound by frame pointers, or
+    not at all.
+    """
     from runner.profile.elf import choose_call_graph
 
     if program.runtime in {"go", "java", "node", "dotnet"}:
@@ -219,9 +232,10 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
     from runner.cli.activity import show_activity
 
     recordings = outcome.recordings
-    if not (recordings.addresses or recordings.stacks) and outcome.reason:
+    has_recordings = bool(recordings.addresses or recordings.stacks)
+    if not has_recordings and outcome.reason:
         raise FaultwatchError(f"{outcome.reason} before anything was recorded", "perf takes a second or two to attach")
-    if not (recordings.addresses or recordings.stacks) and recordings.problems:
+    if not has_recordings and recordings.problems:
         raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")
     with show_activity("reading what was recorded"):
         return ProfileBuilder.create(outcome.observation, recordings, permissions).build()
@@ -275,9 +289,11 @@ def _show_result(
     if earlier_observation:
         show_difference(earlier_observation.profile, profile)
     show_anatomy_and_stacks(profile)
-    for stacks in profile.stack_profiles if draws_flames else ():
+    if not draws_flames:
+        return
+    for stacks in profile.stack_profiles:
         if not stacks.total:
-            continue
+            continue  # nothing was recorded of this kind
         console.print(f"\n[bold]Flame graph of {stacks.kind.value}[/]")
         for line in draw_flame(profile, stacks):
             console.print(f"  {escape_text(line)}", highlight=False, no_wrap=True, overflow="ellipsis")

@@ -16,22 +16,24 @@ _MIN_UNKNOWN_SECONDS = 2.0
 
 def format_heading(choice: ProcessChoice, program: LiveProgram, now: datetime) -> str:
     """Return what is observed: the program, its processes, its age, its allocator and runtime."""
-    number = len(choice.pids)
-    parts = [
-        f"{program.name} {program.process.pid}",
-        *([f"{number} processes"] if number > 1 else []),
-        *([f"{format_age(program.started_at, now)} old"] if program.started_at else []),
-        *([f"memory from {program.allocator}"] if program.allocator and program.allocator != program.runtime else []),
-        *([program.runtime] if program.runtime else []),
-    ]
+    parts = [f"{program.name} {program.process.pid}"]
+    if len(choice.pids) > 1:
+        parts.append(f"{len(choice.pids)} processes")
+    if program.started_at:
+        parts.append(f"{format_age(program.started_at, now)} old")
+    if program.allocator and program.allocator != program.runtime:
+        parts.append(f"memory from {program.allocator}")
+    if program.runtime:
+        parts.append(program.runtime)
     return f"{', '.join(parts)}: {program.process.title[:_MAX_TITLE_CHARACTERS]}"
 
 
 def format_live_line(line: LiveLine) -> str:
     """Return the figures of one second."""
-    interval, used_figures = line.interval, line.interval.used_figures
+    interval = line.interval
+    used_figures, waits = interval.used_figures, interval.waits
+    # Both are divisors: an interval can be empty, and a process that has just ended has no threads.
     seconds = max(0.001, interval.seconds)
-    waits = interval.waits
     threads = max(1, used_figures.threads)
     parts = [
         f"{line.elapsed:4.0f} s",
@@ -87,7 +89,7 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
 
 
 def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
-    """Return what cannot be known of a process that is older than its observation; empty if it is not."""
+    """Return what cannot be known of a process that ran before its observation; empty if it has only just started."""
     age = (started_at - program.started_at).total_seconds() if program.started_at else None
     if age is not None and age < _MIN_UNKNOWN_SECONDS:
         return ""

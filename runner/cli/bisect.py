@@ -138,8 +138,8 @@ def command(
         output_file=output_file,
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
-    if not searches_settings:
-        succeeded = _search_commits(request, commit_range or "", prove=prove)
+    if commit_range is not None:
+        succeeded = _search_commits(request, commit_range, prove=prove)
     else:
         succeeded = _search_settings(request, revision, environment_pair, changes, excluded_settings)
     if not succeeded:
@@ -182,11 +182,12 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
 
     # Check the range, and that its commits can be checked out.
     good, separator, bad = commit_range.partition("..")
-    if not good or not separator or not bad or bad.startswith("."):
+    if not good or not separator or not bad or bad.startswith("."):  # "." is the third dot of GOOD...BAD
         raise FaultwatchError(
             f"{commit_range!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
         )
     good_revision, revisions = resolve_range(request.repository, good, bad)
+    # The ends come first: the check stops at the first commit that can be checked out.
     refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], good_revision, *revisions))
     # State the search as a job of the service.
     question = BisectQuestion(
@@ -221,7 +222,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
         )
         JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
     if not searches:
-        return False
+        return False  # the job was paused or cancelled, and the job runner has said so
     # Print the result.
     by_commit = {revision.commit: revision for revision in revisions}
     output_result(
@@ -251,33 +252,31 @@ def _search_settings(
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
     chosen_revision = find_complete_revision(request.repository, request.workload, revision)
-    sides = (
-        [
-            setting_difference.collect_settings(*load_environment(side))
-            for side in setting_difference.split_change(environment_pair)
-        ]
-        if environment_pair
-        else [{}, {}]
-    )
-    own_parameters = setting_difference.list_parameters(request.case.parameters)
+    sides: list[dict[str, str]] = [{}, {}]
+    if environment_pair:
+        names = setting_difference.split_change(environment_pair)
+        sides = [setting_difference.collect_settings(*load_environment(name)) for name in names]
+    case_parameters = setting_difference.list_parameters(request.case.parameters)
     for side in sides:
-        for name in own_parameters.keys() - side.keys():
-            side[name] = own_parameters[name]
+        for name in case_parameters.keys() - side.keys():
+            side[name] = case_parameters[name]
     for change in map(setting_difference.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
-            side.pop(change.name, None)
-            side.update({change.name: value} if value is not None else {})
+            if value is None:  # not set on this side
+                side.pop(change.name, None)
+            else:
+                side[change.name] = value
     # Find what differs, and refuse what cannot be searched.
     difference = setting_difference.find_differences(sides[0], sides[1], request.workload, excluded_settings)
     unknown_parameters = [
         setting.name
         for setting in difference.settings
-        if setting.name.startswith("parameter.") and setting.name not in own_parameters
+        if setting.name.startswith("parameter.") and setting.name not in case_parameters
     ]
     if unknown_parameters:
         raise FaultwatchError(
             f"{request.workload.name} has no parameter {unknown_parameters[0]}",
-            f"its parameters: {', '.join(own_parameters) or 'none'}",
+            f"its parameters: {', '.join(case_parameters) or 'none'}",
         )
     if difference.unsearched_remark:
         print_warning(difference.unsearched_remark)
@@ -340,7 +339,9 @@ class _ProgressLines:
         """Print the measured value."""
         self._activity.advance()
         line = _format_run(report, self._metric)
-        remaining_runs = state.answer.runs_left - 1 if isinstance(state.answer, Measure) else None
+        remaining_runs = None
+        if isinstance(state.answer, Measure):
+            remaining_runs = state.answer.runs_left - 1  # the answer is from before this run
         # An estimate that does not shrink is not helpful: a noisy search learns how many runs it needs as it proceeds.
         if remaining_runs is not None and (self._smallest_estimate is None or remaining_runs < self._smallest_estimate):
             self._smallest_estimate = remaining_runs
@@ -384,6 +385,10 @@ def describe_result(
 
     Parameters
     ----------
+    by_commit
+        The revisions of the range by their hash.
+    name
+        The metric that moved.
     suggest_comparison
         Returns the command that compares both ends of a range.
     """

@@ -10,14 +10,19 @@ from runner.ci.registry import CI_SYSTEMS
 from runner.ci.system import CiJob
 from runner.contract.gate import Project
 
-_URL = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
+_LOG_URL = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
+"""The address of a job's log, within the 1,000 characters that the report of a gate may contain."""
 
 
 def detect_ci_job(environment: Mapping[str, str]) -> CiJob:
-    """Return the CI job that these variables describe; an empty one if they describe none or name a wrong project."""
-    job = next((job for system in CI_SYSTEMS.values() if (job := system.read_job(environment)) is not None), CiJob())
+    """Return the CI job that these variables describe, without a log address that is not valid.
+
+    The job is empty if the variables describe none, or if its repository is not valid.
+    """
+    jobs = (system.read_job(environment) for system in CI_SYSTEMS.values())
+    job = next((job for job in jobs if job is not None), CiJob())
     try:
         TypeAdapter(Project).validate_python(job.repository)
     except ValidationError:
         return CiJob()
-    return job if _URL.fullmatch(job.log_url) else replace(job, log_url="")
+    return job if _LOG_URL.fullmatch(job.log_url) else replace(job, log_url="")

@@ -119,7 +119,11 @@ def command(
 
 
 def _store_comparisons(service: Service, results: Sequence[ComparisonResult], workload: Workload) -> None:
-    """Store the verdicts on these commits in the service, so that they settle the drifts of their series."""
+    """Store the verdicts on these commits in the service, so that they settle the drifts of their series.
+
+    Only pairs that were measured interleaved prove anything. After an error, nothing more is sent: the results are
+    shown anyway.
+    """
     for result in results:
         if result.comparison is not None and not result.base_stored:
             try:
@@ -159,12 +163,15 @@ def compare_cases(
         The two revisions: base, head.
     case_pairs
         The cases, each with the workloads by which base and head are built and run.
+    samples
+        The number of pairs of each case; None to measure until the service has decided.
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
     explain
         Profile both sides of the cases that got worse, and measure remedies, in about the same time as the comparison.
     """
     results = []
+    # Both sides of each case to explain, by the index of its result.
     trials_by_index: dict[int, tuple[Trial, Trial]] = {}
     started_at = time.monotonic()
     with show_activity("comparing") as activity:
@@ -177,16 +184,17 @@ def compare_cases(
                 results.append(_report_added_case(base.find_side(case_pair.head), head.find_side(case_pair.head), case))
                 continue
             sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
-            result_of_stored_base = (
-                _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.is_same_recipe else None
-            )
-            result = result_of_stored_base or _compare_case(sides, (case_pair.base_case, case), session)
+            result = None
+            if may_use_stored_base and case_pair.is_same_recipe:
+                result = _try_stored_base(*sides, case, session)
+            if result is None:
+                result = _compare_case(sides, (case_pair.base_case, case), session)
             if explain and _is_regressed(result) and result.comparison is not None:
                 trials_by_index[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)
-        seconds = max(MIN_SECONDS, time.monotonic() - started_at)
+        max_seconds = max(MIN_SECONDS, time.monotonic() - started_at)
         changed_lines = list_changed_lines(repository, *ends) if trials_by_index else {}
-        return _explain_regressions(results, trials_by_index, changed_lines, service, seconds, activity)
+        return _explain_regressions(results, trials_by_index, changed_lines, service, max_seconds, activity)
 
 
 def _explain_regressions(
@@ -194,23 +202,33 @@ def _explain_regressions(
     trials_by_index: Mapping[int, tuple[Trial, Trial]],
     changed_lines: dict[str, tuple[LineRange, ...]],
     service: Service,
-    seconds: float,
+    max_seconds: float,
     activity: Activity,
 ) -> list[ComparisonResult]:
-    """Return the results with an explanation of each case that got worse, the worst first, as long as time is left."""
+    """Explain the cases that got worse, the worst first, until the time is over; return all results.
+
+    Parameters
+    ----------
+    trials_by_index
+        The cases to explain: base and head, by the index of their result.
+    changed_lines
+        The lines that head changed, by their file.
+    """
     from runner.campaigns.explanation import RegressedCase, choose_verdict, compute_relative_change, explain_regression
 
     explained_results = list(results)
-    deadline = time.monotonic() + seconds
-    verdicts_by_index = {
-        index: verdict for index in trials_by_index if (verdict := choose_verdict(results[index])) is not None
-    }
+    deadline = time.monotonic() + max_seconds
+    verdicts_by_index = {}
+    for index in trials_by_index:
+        verdict = choose_verdict(results[index])
+        if verdict is not None:
+            verdicts_by_index[index] = verdict
     for index in sorted(verdicts_by_index, key=lambda index: -compute_relative_change(verdicts_by_index[index])):
         remaining_seconds = deadline - time.monotonic()
         if remaining_seconds <= 0:
             break
-        activity(f"explaining {results[index].head.case.name}")
         result = results[index]
+        activity(f"explaining {result.head.case.name}")
         regressed_case = RegressedCase(
             *trials_by_index[index],
             verdicts_by_index[index],
@@ -219,7 +237,7 @@ def _explain_regressions(
             changed_lines=changed_lines,
         )
         explanation = explain_regression(regressed_case, service, seconds=remaining_seconds, progress=activity)
-        explained_results[index] = replace(results[index], explanation=explanation)
+        explained_results[index] = replace(result, explanation=explanation)
     return explained_results
 
 
@@ -253,7 +271,7 @@ class _Side(Struct, frozen=True, dict=True):
 
     @cached_property
     def _trials(self) -> dict[str, Trial]:
-        """The trials by the name of their case."""
+        """The trials that :meth:`get_trial` has made, by the name of their case."""
         return {}
 
     def get_trial(self, case: Case) -> Trial:
@@ -267,7 +285,7 @@ class _Side(Struct, frozen=True, dict=True):
         return self._make_trial(case, Path(), Build())
 
     def build_further_trial(self, case: Case, number: int) -> Trial:
-        """Return the trial of a further build.
+        """Return the trial of a further build of this revision, the ``number``-th.
 
         Raises
         ------
@@ -307,8 +325,9 @@ class _RevisionSides(Struct, frozen=True):
     sides_by_workload: dict[int, _Side] = field(default_factory=dict)
 
     def find_side(self, workload: Workload) -> _Side:
-        """Return the side that is built and run as a workload says."""
+        """Return the side that is built and run as a workload says, always the same one, which is built only once."""
         side = _Side(self.repository, workload, self.workbench, self.revision, self.activity)
+        # Workloads cannot be hashed, and the pairs of cases share the same objects.
         return self.sides_by_workload.setdefault(id(workload), side)
 
 
@@ -340,14 +359,16 @@ class _Session(Struct):
         if remaining_pairs > 0:
             # Otherwise the remaining time would seem to grow for no reason.
             self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
-        self.activity.set_remaining(max(0, remaining_pairs) * (1 if request.base_stored else 2) + self.later_executions)
+        executions_per_pair = 1 if request.base_stored else 2
+        self.activity.set_remaining(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
         return decision
 
 
 def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> ComparisonResult | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
-    Noisy metrics must be measured interleaved.
+    It does not if head cannot be measured, if no run of base is stored, or if the workload has noisy metrics judged:
+    these must be measured interleaved.
     """
     if head.workload.metrics.judging.requested or head.build_result.failure:
         return None

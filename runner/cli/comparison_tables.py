@@ -45,8 +45,10 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
                 print_log_tail(console, report.failure.log)
         return
     # Why it got worse, if that was asked; the verdict, and whether the environments are the same.
-    if result.explanation is not None and (explanation_text := describe_explanation(result.explanation, str)):
-        console.print(f"  {escape(explanation_text)}", highlight=False, soft_wrap=not console.is_terminal)
+    if result.explanation is not None:
+        explanation_text = describe_explanation(result.explanation, str)  # escaped below, as a whole
+        if explanation_text:
+            console.print(f"  {escape(explanation_text)}", highlight=False, soft_wrap=not console.is_terminal)
     comparison = result.comparison
     are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
     reason = ": same bytes" if are_same else ""
@@ -129,14 +131,10 @@ def _build_table(metrics: Sequence[MetricVerdict], separator: str = " ") -> Tabl
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
     for metric_verdict in sorted(metrics, key=lambda metric_verdict: not metric_verdict.counts):
         style = None if metric_verdict.counts else "dim"
-        base, head = (
-            _format_side(metric_verdict.metric, metric_verdict.base, separator),
-            _format_side(metric_verdict.metric, metric_verdict.head, separator),
-        )
         table.add_row(
             _name_metric(metric_verdict.metric, separator),
-            base,
-            head,
+            _format_side(metric_verdict.metric, metric_verdict.base, separator),
+            _format_side(metric_verdict.metric, metric_verdict.head, separator),
             _format_change(metric_verdict, separator),
             _format_verdict(metric_verdict),
             style=style,
@@ -153,11 +151,9 @@ def _format_verdict(metric_verdict: MetricVerdict) -> str:
 def _name_metric(name: str, separator: str) -> str:
     """Return a metric with its unit, unless its name or its values contain it."""
     unit = metric(name).unit
-    return (
-        escape(name)
-        if has_own_unit(name) or unit in re.split("[-:]", name)
-        else f"{escape(name)}{separator}[dim]{escape(unit)}[/]"
-    )
+    if has_own_unit(name) or unit in re.split("[-:]", name):
+        return escape(name)
+    return f"{escape(name)}{separator}[dim]{escape(unit)}[/]"
 
 
 def _format_side(name: str, side: Side, separator: str) -> str:
@@ -174,17 +170,12 @@ def _format_number(name: str, value: Number | None) -> str:
 
 
 def _format_change(metric_verdict: MetricVerdict, separator: str) -> str:
-    """Return a change in the unit of its metric and in percent."""
+    """Return a change in the unit of its metric and in percent, and in how many pairs it occurred."""
     if metric_verdict.change is None:
         return "–"
-    percent = (
-        ""
-        if metric_verdict.percent is None or not metric_verdict.change
-        else f"{separator}({format_percent(metric_verdict.percent)})"
-    )
-    occurrences = (
-        ""
-        if metric_verdict.changed_pairs is None
-        else f"{separator}in {metric_verdict.changed_pairs} of {metric_verdict.head.n}"
-    )
-    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{occurrences}"
+    parts = [format_value(metric_verdict.metric, metric_verdict.change, sign=True)]
+    if metric_verdict.percent is not None and metric_verdict.change:
+        parts.append(f"({format_percent(metric_verdict.percent)})")
+    if metric_verdict.changed_pairs is not None:
+        parts.append(f"in {metric_verdict.changed_pairs} of {metric_verdict.head.n}")
+    return separator.join(parts)

@@ -14,10 +14,10 @@ _MAX_COMPLETIONS = 200
 
 
 def complete_workload(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Offer the shipped workloads by name, and files where no name matches."""
+    """Offer files, and the shipped workloads by name."""
     shipped = Path(__file__).resolve().parents[2] / "workloads"
     names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
-    # Bash drops the words before a file.
+    # The item for files comes first: at such an item, click's script for Bash drops the words before it.
     return [CompletionItem(word, type="file"), *(CompletionItem(name) for name in names if name.startswith(word))]
 
 

@@ -24,5 +24,5 @@ def render_completion_script(program: str, shell: str) -> str:
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
-    assert kind is not None
+    assert kind is not None  # the argument allows only shells that click knows
     return kind(click.Command(program), {}, program, f"_{program.replace('-', '_').upper()}_COMPLETE").source()

@@ -104,7 +104,7 @@ def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySumma
 def _refuse_taken_port(port: int) -> None:
     """Refuse a port that is in use before minutes of measuring."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # ended connections do not take a port
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
@@ -129,7 +129,7 @@ def _run_service(settings: Settings, port: int) -> None:
         try:
             status = process.wait()
             break
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # Ctrl-C interrupts only the waiting
             process.terminate()
     if status not in {0, -signal.SIGTERM, -signal.SIGINT}:
         raise FaultwatchError(f"the service ended with status {status}")

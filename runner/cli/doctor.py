@@ -44,7 +44,7 @@ def command(action: str | None, as_json: bool) -> None:
         with create_host_turn(settings) as turn:
             turn.begin()  # A change of the host would spoil a measurement.
             with show_activity("fixing this host" if action == "fix" else "undoing the fixes"):
-                report = {"fix": apply_fixes, "undo": undo_fixes}[action](host)
+                report = apply_fixes(host) if action == "fix" else undo_fixes(host)
     with show_activity("examining this host"):
         checks = list(run_checks(host))
     measurable = is_measurable(checks)
@@ -57,7 +57,8 @@ def command(action: str | None, as_json: bool) -> None:
         show_checks(checks, measurable)
         if report:
             _show_fixes(report, undoing=action == "undo")
-    sys.exit(0 if measurable and not (report and (report.failed or report.needs_root)) else 1)
+    is_incomplete = report is not None and bool(report.failed or report.needs_root)
+    sys.exit(0 if measurable and not is_incomplete else 1)
 
 
 def _show_fixes(report: "FixReport", *, undoing: bool) -> None:

@@ -1,16 +1,21 @@
 """The drifts of a range of commits as lines of plain characters: a line for each case, a column for each commit."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 _NO_MARK, _SETTING_MARK = ".", "|"
 _MAX_CASES = 20
 """Cases that have a line, so that a matrix does not fill the screen."""
-_MIN_COLUMNS, _MAX_NAME_CHARACTERS = 10, 40
+_MIN_COLUMNS = 10
+"""Columns for commits that a line has even on a very narrow terminal."""
+_MAX_NAME_CHARACTERS = 40
+_GAP = "  "
+"""What separates the name of a case from its columns."""
 
 
 def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], width: int) -> list[str]:
-    """Return the map of some drifts; no lines unless more than one case moved.
+    """Return the map of some drifts; no lines unless more than one case moved, because a map compares cases.
 
     ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. If there are more commits than columns,
     each column stands for several of them.
@@ -30,34 +35,41 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     if len(drifts_by_case) < 2:
         return []
     shown_cases = list(drifts_by_case.items())[:_MAX_CASES]
-    max_name_width = min(_MAX_NAME_CHARACTERS, max(width - _MIN_COLUMNS - 2, 1))
-    name_width = min(max_name_width, max(len(name) for name in ("settings", *(case for case, _ in shown_cases))))
-    commits_per_column = -(-len(commits) // max(width - name_width - 2, _MIN_COLUMNS))
+    # Divide the width between the names and the columns.
+    max_name_width = min(_MAX_NAME_CHARACTERS, max(width - _MIN_COLUMNS - len(_GAP), 1))
+    names = ["settings", *(case for case, _ in shown_cases)]
+    name_width = min(max_name_width, max(len(name) for name in names))
+    max_columns = max(width - name_width - len(_GAP), _MIN_COLUMNS)
+    commits_per_column = math.ceil(len(commits) / max_columns)
     column_of = {commit: index // commits_per_column for commit, index in position.items()}
-    n_columns = -(-len(commits) // commits_per_column)
+    n_columns = math.ceil(len(commits) / commits_per_column)
+    # Draw the cases, the settings and the legend.
     lines = [
-        f"{_fit_width(case, name_width)}  {_draw_line(case_drifts, column_of, n_columns)}".rstrip()
+        f"{_fit_width(case, name_width)}{_GAP}{_draw_line(case_drifts, column_of, n_columns)}".rstrip()
         for case, case_drifts in shown_cases
     ]
     if any(drift["settings"] for drift in drifts_in_range):
         changed = {column_of[drift["revision"]] for drift in drifts_in_range if drift["settings"]}
         marks = "".join(_SETTING_MARK if column in changed else _NO_MARK for column in range(n_columns))
-        lines.append(f"{'settings':<{name_width}}  {marks}")
+        lines.append(f"{'settings':<{name_width}}{_GAP}{marks}")
     legend = "+ worse  - better  * both  ? suspected  | a setting changed"
     lines.append(legend if commits_per_column == 1 else f"{legend}; a column is {commits_per_column:,} commits")
-    if hidden := len(drifts_by_case) - len(shown_cases):
-        lines.append(f"{hidden:,} more case{'s' if hidden != 1 else ''} moved less.")
+    n_hidden_cases = len(drifts_by_case) - len(shown_cases)
+    if n_hidden_cases:
+        lines.append(f"{n_hidden_cases:,} more case{'s' if n_hidden_cases != 1 else ''} moved less.")
     return lines
 
 
 def _draw_line(drifts: Sequence[Mapping[str, Any]], column_of: Mapping[str, int], n_columns: int) -> str:
-    marks: list[set[str]] = [set() for _ in range(n_columns)]
+    """Return the line of a case: a character for each column."""
+    marks_by_column: list[set[str]] = [set() for _ in range(n_columns)]
     for drift in drifts:
-        marks[column_of[drift["revision"]]].add(_choose_mark(drift))
-    return "".join(_join_marks(column_marks) for column_marks in marks)
+        marks_by_column[column_of[drift["revision"]]].add(_choose_mark(drift))
+    return "".join(_join_marks(marks) for marks in marks_by_column)
 
 
 def _choose_mark(drift: Mapping[str, Any]) -> str:
+    """Return the mark of a drift: suspected (it wants a rerun), worse or better."""
     if drift.get("evidence", {}).get("wants_rerun"):
         return "?"
     return "+" if drift["direction"] == "regression" else "-"
@@ -72,7 +84,7 @@ def _join_marks(marks: set[str]) -> str:
 
 
 def _compute_level_ratio(drift: Mapping[str, Any]) -> float:
-    """Return the factor between both levels, which orders the cases."""
+    """Return the factor between both levels, which orders the cases; infinite if one of them is zero."""
     low, high = sorted((abs(drift["before"]), abs(drift["after"])))
     return high / low if low else float("inf")
 

@@ -106,17 +106,19 @@ class LazyGroup(click.Group):
         # Imports create many objects and no garbage, and collecting garbage would take a seventh of the time.
         gc.disable()
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
-        gc.freeze()
+        gc.freeze()  # later collections leave the imported objects out
         gc.enable()
         command.short_help = COMMANDS[cmd_name]
         return _add_common_options(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the subcommands without importing them."""
-        completions = [
+        if incomplete.startswith("-"):
+            # The options of the command itself. Those of click.Group would import every subcommand.
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [
             CompletionItem(name, help=text) for name, text in sorted(COMMANDS.items()) if name.startswith(incomplete)
         ]
-        return completions if not incomplete.startswith("-") else click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -124,8 +126,10 @@ class LazyGroup(click.Group):
         """Find a subcommand; for an unknown name, suggest the most similar one."""
         import difflib
 
-        if args and args[0] not in COMMANDS and (similar_names := difflib.get_close_matches(args[0], COMMANDS, n=1)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {similar_names[0]!r}?")
+        if args and args[0] not in COMMANDS:
+            similar_names = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            if similar_names:
+                ctx.fail(f"No such command {args[0]!r}. Did you mean {similar_names[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -191,12 +195,13 @@ _signals: list[int] = []
 
 def _raise_interrupt(number: int, _frame: FrameType | None) -> NoReturn:
     """Raise the interrupt of Ctrl-C for another signal, so that programs are ended and settings restored."""
-    signal.signal(number, signal.SIG_IGN)
+    signal.signal(number, signal.SIG_IGN)  # a second one would interrupt the cleaning up
     _signals.append(number)
     raise KeyboardInterrupt
 
 
 def _exit_after_interrupt() -> NoReturn:
+    """Exit with the code by which a shell reports a program that the signal has ended."""
     click.echo("faultwatch: stopped; completed measurements are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
@@ -235,7 +240,7 @@ def _find_remedy(error: OSError) -> str:
     """Return what to do about an error of the kernel; an empty text for one that is a bug."""
     if error.errno == errno.ENAMETOOLONG:
         return "shorten the path or the name that was given"
-    # An error on an open file does not contain its name.
+    # An error on an open file does not contain its name, and only a full disk is then certain to be no bug.
     if error.errno in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
         return "set FAULTWATCH_HOME to a writable folder with free space"
     return ""
@@ -268,7 +273,7 @@ def _run_command() -> None:
             click.echo(strip_terminal_commands(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader closed the pipe; nothing is wrong.
+        # The reader closed the pipe; nothing is wrong. On exit, Python flushes what is buffered, so that goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)  # as a shell reports a program that the signal has ended
     except OSError as error:

@@ -93,6 +93,7 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
         case = Case.model_validate(document["case"]) if "case" in document else None
+        # A report contains its environment; the output of `env --json` is one.
         return Environment(settings=document.get("environment", document)["settings"]), case
     except OSError as error:
         raise FaultwatchError(

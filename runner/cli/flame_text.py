@@ -24,7 +24,10 @@ class Node(Struct):
 
 
 def draw_flame(profile: Profile, stacks: StackProfile) -> Iterator[str]:
-    """Yield the lines of a flame graph, the outermost function first; narrow functions are left out."""
+    """Yield the lines of a flame graph, the outermost function first; narrow functions are left out.
+
+    Without any samples there are no lines.
+    """
     root = build_flame(profile, stacks)
     if not root.weight:
         return
@@ -35,7 +38,7 @@ def draw_flame(profile: Profile, stacks: StackProfile) -> Iterator[str]:
 
 
 def build_flame(profile: Profile, stacks: StackProfile) -> Node:
-    """Return the tree of all stacks."""
+    """Return the tree of all stacks; the weight of a function is that of all stacks that go through it."""
     root = Node("")
     names = [_name_frame(frame) for frame in profile.frames]
     for stack in stacks.stacks:
@@ -54,16 +57,25 @@ def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
         share = child.weight / total
         if share < _MIN_SHARE:
             break
-        chain = [child]
-        # A chain of functions that call nothing else is one line.
-        while (
-            len(chain[-1].children) == 1 and (callee := next(iter(chain[-1].children.values()))).weight == child.weight
-        ):
-            chain.append(callee)
-        name, chain_end = _name_chain([function.name for function in chain]), chain[-1]
+        chain = _follow_chain(child)
+        name = _name_chain([function.name for function in chain])
         bar = "█" * max(1, round(share * _BAR_CHARACTERS))
         yield f"{100 * share:5.1f} %  {bar:<{_BAR_CHARACTERS}}  {'  ' * depth}{name}"
-        yield from _draw_children(chain_end, total, depth + 1)
+        yield from _draw_children(chain[-1], total, depth + 1)
+
+
+def _follow_chain(node: Node) -> list[Node]:
+    """Return a function and those below it, as long as each passes its whole weight to a single callee.
+
+    Such a chain is drawn as one line.
+    """
+    chain = [node]
+    while len(chain[-1].children) == 1:
+        callee = next(iter(chain[-1].children.values()))
+        if callee.weight < node.weight:
+            break
+        chain.append(callee)
+    return chain
 
 
 def _name_chain(names: Sequence[str]) -> str:

@@ -21,9 +21,17 @@ def escape_text(text: str) -> str:
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:
-    """Format a value of a metric: counts in full, others with three digits; with its unit if that is not the metric's.
+    """Format a value of a metric for a table: counts in full, others with three digits.
 
-    A table shows the unit of a metric once. Bytes and seconds are written in the shortest unit of each value instead.
+    The unit of the metric is left out, because the table shows it once. Bytes and seconds are written in the shortest
+    unit of each value, so theirs is kept.
+
+    Parameters
+    ----------
+    name
+        The metric.
+    sign
+        Whether the value is a difference, which gets its sign even if it is positive.
     """
     unit = metric(name).unit
     text = number_text.format_difference(value, unit) if sign else number_text.format_quantity(value, unit)
@@ -56,7 +64,8 @@ def format_value_range(name: str, low: float, high: float) -> str:
 
 def has_own_unit(name: str) -> bool:
     """Return whether each value of a metric is written with its own unit: MiB, ms."""
-    return number_text.choose_scale(2**40, metric(name).unit) is not None
+    large_value = 2**40  # of bytes or of seconds, it is written in a larger unit; a count keeps its unit
+    return number_text.choose_scale(large_value, metric(name).unit) is not None
 
 
 def format_percent(value: float) -> str:

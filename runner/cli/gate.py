@@ -91,7 +91,8 @@ def command(
         workload, repository, base, head, name=workload_name, parameter_choices=parameter_choices, case_names=case_names
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
-        # Refuse a head of which the clone lacks a part. If a part of base is missing, head is measured alone.
+        # Called only to refuse a head of which the clone lacks a part. If a part of base is missing, head is measured
+        # alone.
         find_complete_revision(ends.repository, plan.files.head, ends.measured_commit)
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check()

@@ -64,6 +64,8 @@ def plan_gate(
         if requested_workload:
             files, judge_source, changes = find_workload_files(ends, requested_workload, scratch)
         else:
-            files, judge_source, changes = WorkloadFiles(workload, workload, workload), JudgeSource.OUTSIDE, ()
+            # The workload is not a part of the repository, so no commit of it can change how it is judged.
+            files = WorkloadFiles(judge=workload, base=workload, head=workload)
+            judge_source, changes = JudgeSource.OUTSIDE, ()
         case_pairs = list_case_pairs(files, parameter_choices, case_names)
         yield GatePlan(ends, workload, files, judge_source, changes, tuple(case_pairs))

@@ -169,7 +169,8 @@ def command(
             if not summary.n_waiting:
                 # Without time nothing is proven, but what is likely is listed.
                 proof_seconds = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - started_at)
-                summary.proofs = prepared.prove(service, proof_seconds, at_least_one=prove_for < 0 and not no_prove)
+                has_default_time = prove_for < 0 and not no_prove
+                summary.proofs = prepared.prove(service, proof_seconds, at_least_one=has_default_time)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
             drifts = [] if summary.n_waiting else prepared.list_drifts(service.connect_patiently(print_message))
@@ -191,10 +192,13 @@ def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> li
     """Return the URLs of the charts of the first cases' faults on this host."""
     from runner.cli.page_address import build_page_address
 
-    charted_cases = prepared.cases[:_MAX_CHARTS]
     query = {**prepared.series_filters, "metric": "minor-faults"}
-    charts = [series for case in charted_cases for series in service.list_series(**query, case=case.name)[:1]]
-    return [build_page_address(prepared.settings, f"/series/{series['id']}") for series in charts]
+    addresses = []
+    for case in prepared.cases[:_MAX_CHARTS]:
+        matching_series = service.list_series(**query, case=case.name)  # one, or none if nothing was measured
+        if matching_series:
+            addresses.append(build_page_address(prepared.settings, f"/series/{matching_series[0]['id']}"))
+    return addresses
 
 
 class PreparedHistory(Struct, frozen=True):
@@ -277,6 +281,7 @@ class PreparedHistory(Struct, frozen=True):
 
     @property
     def _measured_revisions(self) -> tuple[Revision, ...]:
+        """The commits to measure, oldest first: the one before the range, if any, and the range."""
         return (self.revision_before_range, *self.revisions) if self.revision_before_range else self.revisions
 
     def prove(self, service: Service, seconds: float, *, at_least_one: bool = False) -> ProofSummary:
@@ -329,7 +334,10 @@ def prepare_history(
     measure_all: bool = True,
     store_location: str | None = None,
 ) -> PreparedHistory:
-    """Check a request, and return what measures it. Only if it is in order, the turn on this host begins.
+    """Check a request, and return what measures it; then the turn on this host begins.
+
+    The arguments are the options of ``faultwatch history``. Any error is raised before the turn begins, so that a wrong
+    request does not wait for other measurements.
 
     Raises
     ------
@@ -345,10 +353,13 @@ def prepare_history(
     # The newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))
     revision_before_range = _find_revision_before_range(repository, commit_range)
-    measured_commits = {revision.commit for revision in revisions} | (
-        {revision_before_range.commit} if revision_before_range else set()
-    )
-    all_commits = repository.list_revisions(commit_range, first_parent=False) if first_parent else ()
+    merged_revisions: tuple[Revision, ...] = ()
+    if first_parent:
+        measured_commits = {revision.commit for revision in revisions}
+        if revision_before_range:
+            measured_commits.add(revision_before_range.commit)
+        all_revisions = repository.list_revisions(commit_range, first_parent=False)
+        merged_revisions = tuple(revision for revision in all_revisions if revision.commit not in measured_commits)
     store = open_history_store(settings, store_location, repository)
     register_subject(settings, repository, workload)
     return PreparedHistory(
@@ -371,12 +382,12 @@ def prepare_history(
         build_jobs=build_jobs,
         retry_failed=retry_failed,
         measure_all=measure_all,
-        merged_revisions=tuple(revision for revision in all_commits if revision.commit not in measured_commits),
+        merged_revisions=merged_revisions,
     )
 
 
 def _find_revision_before_range(repository: Repository, commit_range: str) -> Revision | None:
-    """Return the commit that a range begins after: A of A..B, or their merge base; None without a range."""
+    """Return the commit that a range begins after: A of A..B, or their (first) merge base; None without a range."""
     if not is_range(commit_range):
         return None
     bases = repository.find_merge_bases(*parse_range(commit_range))

@@ -25,6 +25,8 @@ _REASON_LABELS = {
 }
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _NO_WRAP: dict[str, Any] = {"soft_wrap": True}
+_MAX_TITLE_CHARACTERS = 50
+"""Characters of the title of the commit that is being measured, beside the bar."""
 
 
 class ProgressBar:
@@ -87,13 +89,13 @@ class ProgressBar:
         self._progress.stop()
 
     def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """Print the plan."""
-        rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
-        self._follow_ups = self._follow_ups + 1 if rerunning else 0
-        if self._follow_ups < 2:
-            # A rerun takes less time than a run whose revision has to be built.
+        """Print the plan, and begin to estimate its time; successive plans of reruns count as one."""
+        self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
+        self._follow_ups = self._follow_ups + 1 if self._rerunning else 0
+        if self._follow_ups <= 1:
+            # The earlier pace says nothing: a rerun takes less time than a run whose revision has to be built.
             self._pace = Pace(self._clock())
-        self._rerunning, self._planned_runs, self._finished_runs = rerunning, len(planned), 0
+        self._planned_runs, self._finished_runs = len(planned), 0
         total = self._progress.tasks[0].completed + executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
         self._activity.set_remaining(executions)
@@ -114,7 +116,8 @@ class ProgressBar:
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
-        self._progress.update(self._task, current_run=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
+        current_run = f"{revision.commit[:10]} {revision.title[:_MAX_TITLE_CHARACTERS]}"
+        self._progress.update(self._task, current_run=escape_text(current_run))
         self._activity(f"{self._title}: {revision.commit[:10]} {case.name}")
 
     def on_execution(self) -> None:
@@ -144,16 +147,14 @@ class ProgressBar:
             same_failures.append(report)
             if len(same_failures) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
-        # Say it after two revisions, when their duration is known, and again after half of them, when it is known
-        # better.
-        if (
-            not self._console.is_terminal
-            and self._finished_runs in {2, self._planned_runs // 2}
-            and (time_left := self._format_time_left())
-        ):
-            self._console.print(
-                f"  {time_left}, not counting reruns of an uncertain level", highlight=False, soft_wrap=True
-            )
+        # A log shows the remaining time after two runs, when their duration is known, and after half of them, when it
+        # is known better.
+        if not self._console.is_terminal and self._finished_runs in {2, self._planned_runs // 2}:
+            time_left = self._format_time_left()
+            if time_left:
+                self._console.print(
+                    f"  {time_left}, not counting reruns of an uncertain level", highlight=False, soft_wrap=True
+                )
 
     def _format_time_left(self) -> str:
         """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
@@ -180,8 +181,8 @@ class ProgressBar:
         for first_failure, *repetitions in self._failures.values():
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
-                last_commit = f"…{commits[-1]}" * (len(commits) > 1)
-                more_runs = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last_commit})"
+                commit_text = commits[0] if len(commits) == 1 else f"{commits[0]}…{commits[-1]}"
+                more_runs = f"{format_count(len(repetitions), 'more run')} ({commit_text})"
                 label = f"{first_failure.revision.commit[:10]} {first_failure.case.name}"
                 text = escape_text(f"{more_runs} failed with the same message as {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)

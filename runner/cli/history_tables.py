@@ -107,7 +107,7 @@ def describe_skipped_commits(commits: int) -> str:
 def show_drifts(
     console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget, nominations: Sequence[Nomination] = ()
 ) -> None:
-    """Print drifts, newest first. Folded drifts are counted in one line, as on the dashboard.
+    """Print drifts, newest first. Those below the floor are only counted, as on the dashboard.
 
     Parameters
     ----------
@@ -146,8 +146,9 @@ def show_drifts(
         for setting in drift["settings"]:
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
-    if folded := len(drifts) - len(above_floor):
-        console.print(f"{folded} below the floor: runs with the same bytes can differ by as much.", style="dim")
+    n_below_floor = len(drifts) - len(above_floor)
+    if n_below_floor:
+        console.print(f"{n_below_floor} below the floor: runs with the same bytes can differ by as much.", style="dim")
 
 
 def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:
@@ -165,9 +166,14 @@ def _show_suspected(console: Console, nomination: Nomination, target: TypedTarge
 
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return drifts, first those suspected ones that are larger than all other drifts in the list."""
-    largest = max((_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
-    return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _compute_relative_size(drift) > largest))
+    """Return drifts, first those suspected ones that are larger than all certain drifts; otherwise in their order."""
+    certain_sizes = [_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)]
+    largest_certain_size = max(certain_sizes, default=0.0)
+
+    def comes_first(drift: dict[str, Any]) -> bool:
+        return _is_suspected(drift) and _compute_relative_size(drift) > largest_certain_size
+
+    return [drift for drift in drifts if comes_first(drift)] + [drift for drift in drifts if not comes_first(drift)]
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
@@ -177,13 +183,10 @@ def describe_standing(drift: dict[str, Any]) -> str:
         return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
     if not _is_suspected(drift):
         return "certain by its runs"
-    runs_before, runs_after = (evidence.get(name) for name in ("n_before", "n_after"))
-    runs = (
-        f" from {format_count(runs_before, 'run')} before and {runs_after:,} after"
-        if runs_before and runs_after
-        else ""
-    )
-    return f"suspected{runs}, not measured interleaved"
+    n_before, n_after = evidence.get("n_before"), evidence.get("n_after")
+    if n_before and n_after:
+        return f"suspected from {format_count(n_before, 'run')} before and {n_after:,} after, not measured interleaved"
+    return "suspected, not measured interleaved"
 
 
 def _is_suspected(drift: dict[str, Any]) -> bool:
@@ -191,6 +194,7 @@ def _is_suspected(drift: dict[str, Any]) -> bool:
 
 
 def _compute_relative_size(drift: dict[str, Any]) -> float:
+    """Return the size of a drift as a share of the level before it; infinite if that is zero."""
     before, after = drift["before"], drift["after"]
     return abs(after - before) / abs(before) if before else float("inf")
 
@@ -227,28 +231,34 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
 
     If the drift waits for further runs, the text says so first.
     """
-    cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
+    candidates = [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
     # If the position of the change is uncertain, the candidates lie between two other runs.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
     candidates_known = drift.get("candidates_known", True)
-    is_suspected = bool(drift.get("evidence", {}).get("wants_rerun"))
-    if is_suspected:
-        cause = f"suspected: {cause}"
+    is_suspected = _is_suspected(drift)
+    cause = f"suspected: {drift['cause']}" if is_suspected else drift["cause"]
+    # Another cause than a commit.
     if drift["cause"] not in {"commit", "both"}:
-        decision_lines = ["    runs of the next commits will decide"] if is_suspected else []
-        return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decision_lines]
-    if len(commits) < 2 and candidates_known:
-        prefix = "the only candidate is " if is_suspected and commits else ""
-        decision_lines = (
-            [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if is_suspected else []
-        )
-        return [f"  {cause}  {prefix}{commits[0] if commits else after} {drift['title']}".rstrip(), *decision_lines]
-    candidate_text = (
-        f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}"
-        if candidates_known
-        else f"{bad} or a commit before it"
-    )
+        place = f"between {before} and {after}" if before != after else f"at {after}"
+        lines = [f"  {cause}  {place}"]
+        if is_suspected:
+            lines.append("    runs of the next commits will decide")
+        return lines
+    # A single commit.
+    if len(candidates) < 2 and candidates_known:
+        prefix = "the only candidate is " if is_suspected and candidates else ""
+        commit = candidates[0] if candidates else after
+        lines = [f"  {cause}  {prefix}{commit} {drift['title']}".rstrip()]
+        if is_suspected:
+            command = target.suggest("compare", f"{good}..{bad}", drift["case"])
+            lines.append(f"    `{command}` decides")
+        return lines
+    # One of several commits.
+    if candidates_known:
+        candidate_text = f"one of {len(candidates)} commits, {candidates[0]}…{candidates[-1]}"
+    else:
+        candidate_text = f"{bad} or a commit before it"
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
     return [f"  {cause}  {candidate_text}", f"    `{command}` {'decides, and ' if is_suspected else ''}says which"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 REPORTS_PER_REQUEST = 500
 """Reports in one request: about a megabyte, stored within seconds."""
+_MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
 
 
 @click.command(name="import")
@@ -131,7 +132,7 @@ def command(
 
 
 def _check_format(name: str) -> str:
-    """Check ``--format``."""
+    """Return the argument of ``--format``, after a check that there is such a format; it may be empty."""
     from runner.importing import FORMATS
 
     if name and name not in FORMATS:
@@ -154,12 +155,17 @@ def _parse_directions(texts: tuple[str, ...]) -> "dict[str, Better]":
 
 def _join_names(names: list[str]) -> str:
     """Return the first few of many names as text."""
-    remainder = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return strip_terminal_commands(", ".join(name[:80] for name in names[:5])) + remainder
+    n_unlisted = len(names) - _MAX_LISTED_NAMES
+    remainder = f" and {n_unlisted:,} more" if n_unlisted > 0 else ""
+    listed_names = ", ".join(name[:_MAX_NAME_CHARACTERS] for name in names[:_MAX_LISTED_NAMES])
+    return strip_terminal_commands(listed_names) + remainder
 
 
 def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":
-    """Return a function that looks up a revision, and the repository's name."""
+    """Return a function that looks up a revision (None if there is no such one), and the repository's name.
+
+    Without ``--repo``, no revision is found, and the name is empty.
+    """
     if not location:
         return lambda _: None, ""
     from runner.subject.repository import open_repository
@@ -175,9 +181,12 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
     return find_revision, repository.name
 
 
-def _send_reports(service: Service, reports: list[Report], records: int) -> dict[str, float]:
-    """Send all commits first, so that the service sorts them only once, then the reports."""
-    start = time.monotonic()
+def _send_reports(service: Service, reports: list[Report], n_records: int) -> dict[str, float]:
+    """Send all commits first, so that the service sorts them only once, then the reports.
+
+    Return the counts that the command prints, and the seconds that it took.
+    """
+    started_at = time.monotonic()
     revisions_by_subject: dict[str, dict[str, Revision]] = {}
     for report in reports:
         revisions_by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
@@ -194,10 +203,10 @@ def _send_reports(service: Service, reports: list[Report], records: int) -> dict
             n_already_stored += receipts.already_stored
             n_conflicting += len(receipts.conflicting)
     return {
-        "records": records,
+        "records": n_records,
         "runs": len(reports),
         "created": n_created,
         "already_stored": n_already_stored,
         "conflicting": n_conflicting,
-        "seconds": round(time.monotonic() - start, 3),
+        "seconds": round(time.monotonic() - started_at, 3),
     }

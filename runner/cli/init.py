@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from runner.ci.registry import CI_SYSTEMS, NO_CI
 from runner.cli.activity import show_activity
@@ -25,15 +26,23 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
+    from runner.adoption.sources import Sources
     from runner.adoption.tried_command import TriedCommand
     from runner.cli.init_choice import BuildAndRunChoice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
+    from runner.subject.build import Builder
     from runner.subject.repository import Repository
     from runner.workload import Workload
 
 _DEFAULT_WINDOWS = 3
 """Measured windows of a proposed server."""
+_TIMEOUT_FACTOR = 20
+"""The proposed time limit as a multiple of the measured time: a margin for slower hosts."""
+_DEFAULT_TIMEOUT_SECONDS = 60
+"""The time limit of a workload file that names none."""
+_MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 3, 200
+_MAX_SUGGESTED_COMMITS = 10
 _DO_WORK_HINT = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
     "faults with the same build"
@@ -122,19 +131,13 @@ def command(
     Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import detect_ci, render_ci_file
-    from runner.adoption.existing_workload import (
-        choose_kept_workload,
-        get_workload_folder,
-        locate_workload_file,
-        refuse_second_workload,
-    )
+    from runner.adoption.existing_workload import get_workload_folder
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import read_sources
     from runner.adoption.systems.python import build_install_command
     from runner.adoption.version_from_git import describe_version
     from runner.subject.repository import Repository, open_repository
-    from runner.subject.workload_files import list_workload_files
 
     # Open the repository, and find its workload file.
     is_new_workload = bool(build_command or run_command)
@@ -149,84 +152,115 @@ def command(
     repository = Repository(work_tree, opened_repository.name)
     revision = repository.get_revision("HEAD")
     sources = read_sources(repository, revision.commit)
-    if is_new_workload:
-        refuse_second_workload(list_workload_files(repository), work_tree / WORKLOAD_FILE, questions.confirm)
-    workload_file = (
-        work_tree / WORKLOAD_FILE if is_new_workload else locate_workload_file(repository, work_tree, workload_name)
-    )
-    kept_workload = (
-        None if is_new_workload else choose_kept_workload(workload_file, work_tree, questions.confirm, print_message)
+    workload_file, kept_workload = _find_workload_file(
+        repository, work_tree, workload_name, questions, is_new=is_new_workload
     )
     is_rejected = kept_workload is None and workload_file.exists()
-    # Refuse a clone that lacks parts of the sources.
-    is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
-    missing_submodules = (
-        _fetch_submodules(work_tree, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
-    )
-    _refuse_incomplete_commit(repository, revision, kept_workload, missing_submodules)
+    missing_submodules = _complete_clone(repository, revision, sources, kept_workload, questions)
     # Propose a workload unless there is one, and measure it.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first_measurement = FirstMeasurement(repository, revision, sources, workload_file, workbench)
-        text, workload, remarks, trial_counts = (
-            ("", kept_workload, [], ())
-            if kept_workload
-            else _propose_workload(first_measurement, questions, build_command, run_command, missing_submodules)
-        )
+        proposal = None
+        if kept_workload is None:
+            proposal = _propose_workload(first_measurement, questions, build_command, run_command, missing_submodules)
+        workload = proposal.workload if proposal else kept_workload
+        assert workload
+        trial_counts = proposal.trial_counts if proposal else ()
         reports = _measure_workload(first_measurement, workload)
-    remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
     # Write the workload file, and the file of the gate for the CI system.
     written_files = []
-    if text:
-        written_files += _write_workload(work_tree, text, questions, replace=is_rejected)
+    if proposal:
+        written_files += _write_workload(work_tree, proposal.text, questions, replace=is_rejected)
     ci_system = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
     gate = GateTrial() if ci_system == NO_CI or confined else _try_gate(repository, revision, workload, settings)
     workload_path = str(workload_file.relative_to(work_tree))
-    file = render_ci_file(
+    ci_file = render_ci_file(
         ci_system, sources, workload=workload_path, branch=_detect_branch(repository), readable=gate.readable
     )
-    if file:
-        for part in (file, file.second):
-            written_files += _write_file(work_tree, part, questions) if part else []
-        remarks += [] if file.path in written_files else _describe_kept_ci_file(work_tree / file.path, workload_path)
+    if ci_file:
+        written_files += _write_ci_file(work_tree, ci_file, questions)
     # Print the result.
-    is_measured = any(report.samples for report in reports)
+    download_command = build_install_command(sources, " ".join(workload.build.command or ()))
+    is_ci_file_kept = ci_file is not None and ci_file.path not in written_files
+    remarks = [
+        *(proposal.remarks if proposal else ()),
+        describe_version(sources, workload.build.environment, git=workload.build.git),
+        _describe_kept_ci_file(work_tree / ci_file.path, workload_path) if ci_file and is_ci_file_kept else "",
+        *_list_gate_remarks(gate, ci_file, download_command),
+    ]
+    history_arguments = [
+        *_format_workload_argument(workload_file, work_tree),
+        *_select_last_commits(repository),
+        "--repo",
+        shlex.quote(location),
+    ]
     output_result(
         _build_document(work_tree, workload_file, written_files, reports, trial_counts, gate),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show_result(
-            reports,
-            trial_counts,
-            written_files,
-            [
-                *remarks,
-                *_list_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
-            ],
-            file,
-            " ".join(
-                [
-                    *_format_workload_argument(workload_file, work_tree),
-                    *_select_last_commits(repository),
-                    "--repo",
-                    shlex.quote(location),
-                ]
-            ),
-        ),
+        show=lambda: _show_result(reports, trial_counts, written_files, remarks, ci_file, " ".join(history_arguments)),
     )
-    if not is_measured:
+    if not any(report.samples for report in reports):
         raise click.exceptions.Exit(1)
 
 
-def _describe_kept_ci_file(ci: Path, workload: str) -> list[str]:
-    """Return the remark that the existing CI file, which was kept, does not measure a workload."""
-    text = ci.read_text(encoding="utf-8", errors="replace")
-    if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
-        return []
-    return [
-        f"{ci.name} was left unchanged and does not mention {workload}, so no gate measures that workload: add "
-        "another gate step for it, with different output files"
-    ]
+class _WorkloadProposal(Struct, frozen=True):
+    """A proposed workload.
+
+    Attributes
+    ----------
+    text
+        The text of its file.
+    remarks
+        What the user should know about it.
+    trial_counts
+        The fault counts of the chosen command when it was tried.
+    """
+
+    text: str
+    workload: "Workload"
+    remarks: list[str]
+    trial_counts: tuple[int, ...]
+
+
+def _find_workload_file(
+    repository: "Repository", work_tree: Path, workload_name: str | None, questions: Questions, *, is_new: bool
+) -> "tuple[Path, Workload | None]":
+    """Return the path of the workload file, and the workload if there is one that the user keeps.
+
+    Parameters
+    ----------
+    is_new
+        Whether the user passed the commands for a new workload.
+    """
+    from runner.adoption.existing_workload import choose_kept_workload, locate_workload_file, refuse_second_workload
+    from runner.subject.workload_files import list_workload_files
+
+    if is_new:
+        workload_file = work_tree / WORKLOAD_FILE
+        refuse_second_workload(list_workload_files(repository), workload_file, questions.confirm)
+        return workload_file, None
+    workload_file = locate_workload_file(repository, work_tree, workload_name)
+    return workload_file, choose_kept_workload(workload_file, work_tree, questions.confirm, print_message)
+
+
+def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
+    """Return the remark that the existing CI file, which was kept, does not measure a workload; empty if it does.
+
+    Parameters
+    ----------
+    workload_path
+        The path of the workload file in the repository.
+    """
+    text = ci_file.read_text(encoding="utf-8", errors="replace")
+    whole_path = rf"(?<![\w./-]){re.escape(workload_path)}(?![\w/-])"  # not as a part of a longer path
+    if re.search(whole_path, text):
+        return ""
+    return (
+        f"{ci_file.name} was left unchanged and does not mention {workload_path}, so no gate measures that workload: "
+        "add another gate step for it, with different output files"
+    )
 
 
 def _refuse_own_folder(*commands: str | None) -> None:
@@ -262,6 +296,25 @@ def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload
         raise FaultwatchError(message, remedy if workload.path.exists() else "correct the commands") from None
 
 
+def _complete_clone(
+    repository: "Repository",
+    revision: "Revision",
+    sources: "Sources",
+    kept_workload: "Workload | None",
+    questions: Questions,
+) -> tuple[str, ...]:
+    """Refuse a clone that lacks parts of the sources, after an offer to fetch its submodules.
+
+    Return the submodules that are still missing, and that a new workload has to do without.
+    """
+    is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
+    missing_submodules: tuple[str, ...] = ()
+    if is_whole_needed and sources.has(".gitmodules"):
+        missing_submodules = _fetch_submodules(repository.path, questions, kept_workload)
+    _refuse_incomplete_commit(repository, revision, kept_workload, missing_submodules)
+    return missing_submodules
+
+
 def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload | None") -> tuple[str, ...]:
     """Offer to fetch the submodules that a clone lacks; return the paths of those that are still missing.
 
@@ -273,20 +326,21 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
     from runner.adoption.submodules import UPDATE_COMMAND, fetch_submodules, find_missing_submodules
 
     missing_submodules = find_missing_submodules(top)
+    if not missing_submodules:
+        return ()
     command = " ".join(UPDATE_COMMAND)
-    if missing_submodules:
-        print_message(f"this clone lacks submodules: {', '.join(missing_submodules)}")
-        if questions.confirm(f"Run `{command}`?", default=True):
-            try:
-                with show_activity(command):
-                    fetch_submodules(top)
-            except FaultwatchError as failure:
-                if kept_workload:
-                    remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
-                    raise FaultwatchError(failure.what, remedy) from None
-                print_message(f"{failure.what}\n  → continuing without the submodules")
-            missing_submodules = find_missing_submodules(top)
-    return missing_submodules
+    print_message(f"this clone lacks submodules: {', '.join(missing_submodules)}")
+    if not questions.confirm(f"Run `{command}`?", default=True):
+        return missing_submodules
+    try:
+        with show_activity(command):
+            fetch_submodules(top)
+    except FaultwatchError as failure:
+        if kept_workload:
+            remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
+            raise FaultwatchError(failure.what, remedy) from None
+        print_message(f"{failure.what}\n  → continuing without the submodules")
+    return find_missing_submodules(top)
 
 
 def _refuse_incomplete_commit(
@@ -310,11 +364,13 @@ def _propose_workload(
     build: str | None,
     run: str | None,
     missing_submodules: tuple[str, ...],
-) -> tuple[str, "Workload", list[str], tuple[int, ...]]:
-    """Return the text of a new workload file, the workload, remarks for the user, and the counts of its trial.
+) -> _WorkloadProposal:
+    """Choose what to build and to measure, and return it as a new workload.
 
     Parameters
     ----------
+    build, run
+        The commands that the user passed; None to find them.
     missing_submodules
         Submodules that the clone lacks.
     """
@@ -326,32 +382,37 @@ def _propose_workload(
     choice = choose_build_and_run(
         first_measurement, questions, build=build, run=run, missing_submodules=missing_submodules
     )
-    # The limit is one of each window of a server, otherwise of an execution.
+    # The time limit is one of each window of a server, otherwise of an execution.
     seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
-    # A limit with a margin for slower hosts.
-    timeout = int(seconds * 20) if seconds * 20 > 60 else None
+    timeout_seconds = _TIMEOUT_FACTOR * seconds
+    timeout = int(timeout_seconds) if timeout_seconds > _DEFAULT_TIMEOUT_SECONDS else None
     caveat = "" if run else describe_caveat(choice.tried, choice.start_faults)
     text = render_workload(
         first_measurement.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat
     )
-    server = next((tried.run for tried in choice.failures if tried.run.obstacle), None)
-    if server and not choice.tried.run.load:
-        text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
+    # A server that could not be loaded: the file shows how it would be measured.
+    failed_server = next((tried.run for tried in choice.failures if tried.run.obstacle), None)
+    if failed_server and not choice.tried.run.load:
+        text += "\n" + "".join(f"{line}\n" for line in list_example_lines(failed_server))
+    weakness = _describe_weakness(choice.tried)
+    if not weakness and caveat:
+        weakness = f"{caveat}. {_LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT}"
     remarks = [
-        _describe_weakness(choice.tried)
-        or (f"{caveat}. {_LOAD_HINT if choice.tried.run.load else _DO_WORK_HINT}" if caveat else ""),
+        weakness,
         *_describe_rejected_commands(choice),
-        _describe_server(choice.tried.run, server),
+        _describe_server(choice.tried.run, failed_server),
     ]
-    return text, first_measurement.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
+    distinct_remarks = list(dict.fromkeys(remark for remark in remarks if remark))
+    return _WorkloadProposal(text, first_measurement.parse_workload(text), distinct_remarks, choice.tried.faults)
 
 
 def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") -> str:
-    """Return what a user should know about a server that is proposed, or was seen; empty if there is nothing."""
+    """Return what a user should know about the proposed server, or about one that could not be loaded; or nothing."""
     from runner.adoption.server_proposals import HOW_TO
 
     if run.load:
-        return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)
+        # Only a server whose port cannot be chosen is asked by a command whether it is ready.
+        return _FIXED_PORT_REMARK.format(run.command) if run.ready_command else ""
     return _SERVER_REMARK.format(failed_server.obstacle, HOW_TO) if failed_server else ""
 
 
@@ -382,6 +443,7 @@ def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
 
 
 def _describe_rejected_command(tried: "TriedCommand") -> str:
+    """Return why a command was not measured, and what to do so that it can be."""
     from runner.adoption.printed_text import find_missing_module
 
     module, _ = find_missing_module(tried.problem)
@@ -393,54 +455,54 @@ def _describe_rejected_command(tried: "TriedCommand") -> str:
 def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build in the gate's sandbox and cache, and return the outcome."""
+    """Build in the gate's sandbox and cache; print and return the outcome."""
     from runner.adoption.gate_trial import try_gate_build
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare_bench
 
+    def make_builder() -> "Builder":
+        """Return a builder as the gate has it; it fails on a host that lacks what a sandbox needs."""
+        return prepare_bench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder
+
     with show_activity("building in the gate's sandbox"):
-        trial = try_gate_build(
-            repository,
-            revision,
-            workload,
-            lambda: prepare_bench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
-        )
+        trial = try_gate_build(repository, revision, workload, make_builder)
     if trial.problem:
         print_message(f"this does not build in the gate's sandbox: {trial.problem}")
-        for line in trial.log.splitlines()[-3:]:
-            print_message(f"    {line[:200]}")
+        for line in trial.log.splitlines()[-_MAX_LOG_LINES:]:
+            print_message(f"    {line[:_MAX_LOG_LINE_CHARACTERS]}")
     elif trial.seconds:
         print_message(f"built in the gate's sandbox too, in {trial.seconds:.1f} s")
     return trial
 
 
-def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", download_command: str) -> list[str]:
+def _list_gate_remarks(gate: "GateTrial", ci_file: "CiFile | None", download_command: str) -> list[str]:
     """Return remarks on what the host of the gate needs.
 
     Parameters
     ----------
+    ci_file
+        The file of the gate; None if the user wants none.
     download_command
         The command that downloads what pip installs; empty if it installs nothing.
     """
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
-        download_remark = (
-            [f"This command downloads the packages that pip installs: `{download_command}`"]
-            if download_command and NO_NETWORK in gate.problem
-            else []
-        )
-        return [_GATE_FAILS_REMARK.format(gate.problem), *download_remark]
+        remarks = [_GATE_FAILS_REMARK.format(gate.problem)]
+        if download_command and NO_NETWORK in gate.problem:
+            remarks.append(f"This command downloads the packages that pip installs: `{download_command}`")
+        return remarks
     if not gate.readable:
         return []
     setting = f"FAULTWATCH_SANDBOX_READ={':'.join(gate.readable)}"
-    setting_remark = (
-        f"{file.path} sets {setting}" if file and "FAULTWATCH_SANDBOX_READ" in file.text else f"set {setting}"
-    )
+    setting_remark = f"set {setting}"
+    if ci_file and "FAULTWATCH_SANDBOX_READ" in ci_file.text:
+        setting_remark = f"{ci_file.path} sets {setting}"
     return [_GATE_READS_REMARK.format(", ".join(gate.readable), setting_remark)]
 
 
 def _ask_ci(questions: Questions, default: str) -> str:
+    """Ask which CI system runs the gate; return its name, or that of no CI."""
     ci_systems = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
     return ci_systems[questions.choose("Which CI runs the gate?", ci_systems)]
 
@@ -453,6 +515,14 @@ def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool
 
     written_files = _write_file(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
     return written_files + _write_file(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
+
+
+def _write_ci_file(top: Path, ci_file: "CiFile", questions: Questions) -> list[str]:
+    """Write the file of the gate, and the second file that some CI systems need; return the written paths."""
+    written_files = _write_file(top, ci_file, questions)
+    if ci_file.second:
+        written_files += _write_file(top, ci_file.second, questions)
+    return written_files
 
 
 def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
@@ -510,9 +580,9 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
     from runner.contract.level import compute_median
 
     counts = report.values(FAULTS)
-    seconds = compute_median(report.values("elapsed")) or 0
     if not counts:
         return None
+    seconds = compute_median(report.values("elapsed")) or 0
     is_server = any(sample.windows for sample in report.samples)
     return assess_exactness((*trial_counts, *counts), report.environment.settings, float(seconds), is_server=is_server)
 
@@ -527,12 +597,13 @@ def _build_document(
 ) -> dict[str, Any]:
     """Return the result of ``init`` as --json prints it."""
     exactness_by_report = [_assess_exactness(report, trial_counts) for report in reports]
+    are_exact = [None if exactness is None else exactness.exact for exactness in exactness_by_report]
     return {
         "repository": str(top),
         "workload": str(workload),
         "written": written_files,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
-        "exact": [exactness and exactness.exact for exactness in exactness_by_report],
+        "exact": are_exact,
         "reports": [report.model_dump(mode="json") for report in reports],
     }
 
@@ -547,9 +618,10 @@ def _format_workload_argument(file: Path, top: Path) -> list[str]:
 
 def _select_last_commits(repository: Any) -> list[str]:
     """Return the range of the last ten commits, or of all after the first; empty if there is only one commit."""
-    commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
-    ancestors = int(commits) - 1
-    return [f"HEAD~{ancestors}..HEAD"] if ancestors else []
+    max_count = _MAX_SUGGESTED_COMMITS + 1  # with the commit that the range begins after
+    commits = repository.git("rev-list", "--count", "--first-parent", f"--max-count={max_count}", "HEAD")
+    n_ancestors = int(commits) - 1
+    return [f"HEAD~{n_ancestors}..HEAD"] if n_ancestors else []
 
 
 def _show_result(
@@ -557,7 +629,7 @@ def _show_result(
     trial_counts: tuple[int, ...],
     written_files: list[str],
     remarks: list[str],
-    file: "CiFile | None",
+    ci_file: "CiFile | None",
     history_arguments: str,
 ) -> None:
     """Print the counts, whether they repeat, the written files, and what to do next."""
@@ -567,17 +639,19 @@ def _show_result(
 
     show_reports(reports)
     for report in reports:
-        if exactness := _assess_exactness(report, trial_counts):
+        exactness = _assess_exactness(report, trial_counts)
+        if exactness:
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_terminal_commands(f"{prefix}{exactness.sentence}"))
-    longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
+    max_seconds = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     is_server = any(sample.windows for report in reports for sample in report.samples)
-    slowness = describe_slowness(longest, len(reports), is_server=is_server)
-    for remark in filter(None, [slowness, *remarks]):
-        click.echo(f"  → {strip_terminal_commands(remark)}")
+    slowness = describe_slowness(max_seconds, len(reports), is_server=is_server)
+    for remark in (slowness, *remarks):
+        if remark:
+            click.echo(f"  → {strip_terminal_commands(remark)}")
     if written_files:
         click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written_files)}"))
-    if file and file.path in written_files and file.remark:
-        click.echo(f"  → {strip_terminal_commands(file.remark)}")
+    if ci_file and ci_file.path in written_files and ci_file.remark:
+        click.echo(f"  → {strip_terminal_commands(ci_file.remark)}")
     click.echo(f"Next: `faultwatch history {history_arguments}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

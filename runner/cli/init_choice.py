@@ -59,7 +59,7 @@ def choose_build_and_run(
     run: str | None = None,
     missing_submodules: tuple[str, ...] = (),
 ) -> BuildAndRunChoice:
-    """Choose how to build the project and which command to measure. A command without faults could not be executed.
+    """Choose how to build the project and which command to measure.
 
     If no program of a build works, the next build may install what the programs need, and another build system may
     build other programs. If the programs only start, another build may provide benchmarks or tests.
@@ -67,7 +67,7 @@ def choose_build_and_run(
     Parameters
     ----------
     build, run
-        The choices of the user.
+        The commands that the user passed; None to find them.
     missing_submodules
         Submodules that the clone lacks.
 
@@ -87,14 +87,15 @@ def choose_build_and_run(
             proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
         except FaultwatchError:
             if working_build or failures:
-                break
+                break  # an earlier build decides what is proposed, or why nothing is
             raise
         tried = _try_commands(first_measurement, proposal, tree, run)
-        failures += [result for result in tried if not result.faults]
+        failures += [result for result in tried if not result.faults]  # it could not be executed
         programs_start = any(result.faults for result in tried)
         if programs_start and (working_build is None or _is_better(tried, working_build[2])):
             working_build = (proposal, tree, tried)
-        if any(map(has_input_of_its_own, tried)) or (programs_start and run):
+        does_work = any(has_input_of_its_own(result) for result in tried)
+        if does_work or (programs_start and run):
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
@@ -104,8 +105,10 @@ def choose_build_and_run(
     chosen_command = _ask_user(questions, tried, run)
     start_faults = count_start_faults(chosen_command, tried)
     with_file = find_command_with_file(chosen_command, tried)
-    if with_file and (larger := _try_larger_input(first_measurement, proposal, tree, with_file)):
-        proposal, tree, chosen_command = larger
+    if with_file:
+        larger = _try_larger_input(first_measurement, proposal, tree, with_file)
+        if larger:
+            proposal, tree, chosen_command = larger
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
@@ -122,31 +125,39 @@ def choose_build_and_run(
 
 
 def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
-    """Return whether the commands of a build do more than those of an earlier one."""
+    """Return whether the commands of a build do more than those of an earlier one: read an input, or do any work."""
     from runner.adoption.command_choice import has_input_of_its_own
 
-    return any(
-        any(map(does_more, tried)) and not any(map(does_more, earlier))
-        for does_more in (has_input_of_its_own, lambda result: result.did_work)
-    )
+    has_input = any(has_input_of_its_own(result) for result in tried)
+    had_input = any(has_input_of_its_own(result) for result in earlier)
+    does_work = any(result.did_work for result in tried)
+    did_work = any(result.did_work for result in earlier)
+    return (has_input and not had_input) or (does_work and not did_work)
 
 
 def _try_larger_input(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
-    """Return a build that repeats a small input, its tree and the command; None if the program does no more work."""
+    """Return a build that repeats a small input, its tree and the command.
+
+    None if the input needs no repetition, if the build would take too long or fails, or if the program does no more
+    work with the larger input: the small one is then measured.
+    """
     from runner.adoption.larger_input import does_more_work, propose_larger_input
     from runner.subject.build import BuildFailure
 
     try:
         larger = propose_larger_input(proposal, small, (tree / small.run.file).stat().st_size)
-        # The build is in the cache, and says how long it took.
-        if larger is None or first_measurement.build(proposal)[1].seconds > _MAX_REBUILD_SECONDS:
+        if larger is None:
+            return None
+        _, cached_build = first_measurement.build(proposal)
+        if cached_build.seconds > _MAX_REBUILD_SECONDS:
             return None
         build, run = larger
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            (tried, *_) = first_measurement.try_runs(build, [run], larger_tree, show_progress)
+            # A command that fails is also tried with the file as its input, but the small file was not used so.
+            tried, *_ = first_measurement.try_runs(build, [run], larger_tree, show_progress)
     except (OSError, BuildFailure, FaultwatchError):
         return None
     if not does_more_work(tried, small):
@@ -168,6 +179,7 @@ def _may_run_more_work(
         The commands of the finished build: they fail, print only a version or their usage, or only start.
     """
     if any(result.faults for result in tried) and other_proposal.runs:
+        # The programs start. A build that names its commands is worth the time only if these do other things.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
     if any(result.did_work for result in tried):
@@ -179,26 +191,28 @@ def _may_run_more_work(
 def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
-    """Return the ways to build the project, the most likely first."""
+    """Return the ways to build the project, the most likely first; if the user passed ``build``, only that one."""
     from runner.adoption.build_system_detection import KNOWN_BUILD_SYSTEMS, propose_builds
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
-    from runner.subject.package_managers import GO, GO_CACHE_VARIABLES, find_managers
+    from runner.subject.package_managers import GO, GO_CACHE_VARIABLES, PIP, find_managers
 
     proposals = propose_builds(first_measurement.sources)
     if build is not None:
         package_managers = find_managers([build])
         # Every way to build it also runs the tool that derives the version from the history.
         git_version = detect_version_from_git(first_measurement.sources, *(proposal.system for proposal in proposals))
+        variables = {manager.variable: manager.folder for manager in package_managers}
+        if GO in package_managers:
+            variables |= GO_CACHE_VARIABLES
         proposals = [
             BuildProposal(
                 "your command",
                 build,
-                tuple(word for manager in package_managers for word in manager.programs[:1] if word != "pip"),
-                {manager.variable: manager.folder for manager in package_managers}
-                | (GO_CACHE_VARIABLES if GO in package_managers else {})
-                | dict(git_version.variables),
+                # The host needs these tools, but not pip: a virtual environment has its own.
+                tuple(manager.programs[0] for manager in package_managers if manager is not PIP),
+                variables | dict(git_version.variables),
                 min_versions=next((proposal.min_versions for proposal in proposals if proposal.min_versions), {}),
                 git=git_version.git,
             )
@@ -221,24 +235,23 @@ def _build_project(
     run: str | None,
     missing_submodules: tuple[str, ...],
 ) -> tuple["BuildProposal", Path]:
-    """Build the project in the first way that works; remove the ways that were tried from the list."""
+    """Build the project in the first way that works; remove the ways that were tried from ``proposals``.
+
+    Raises
+    ------
+    FaultwatchError
+        No way works: the message names the missing package, or the last problem. Or the commit cannot be checked out.
+    """
     from runner.adoption.first_measurement import describe_build_failure
-    from runner.adoption.proposal import make_serial
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
-    from runner.subject.missing_packages import find_missing_dependency
 
     problem, shown_tools, is_too_slow = "", "", False
     missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
-        number = 0
-        if build is None:
-            print_message(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
-            labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
-            number = questions.choose("How is it built?", labels)
-        proposal = proposals.pop(number)
+        proposal = proposals.pop(0 if build is not None else _ask_for_build(questions, proposals))
         tool_names, missing_tools = describe_tools(proposal)
         if tool_names and tool_names != shown_tools:
             print_message(f"uses {tool_names}")
@@ -251,31 +264,25 @@ def _build_project(
                 raise FaultwatchError(
                     f"{first_measurement.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            part = (
-                _find_missing_tool(proposal, failure.message)
-                or find_missing_dependency(failure.build.log, first_measurement.sources.files)
-                if isinstance(failure, BuildFailure)
-                else None
-            )
+            # Explain the failure.
+            part = _find_missing_part(first_measurement, proposal, failure)
             missing_part = missing_part or part
-            problem = f"{missing_tools}; " * bool(missing_tools) + (
-                str(part) if part else describe_build_failure(failure)
-            )
+            problem = str(part) if part else describe_build_failure(failure)
+            if missing_tools:
+                problem = f"{missing_tools}; {problem}"
+            reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
+            if reason in reasons:
+                print_message("this does not build either, for the same reason")
+            else:
+                print_message(f"this does not build: {problem}")
+            reasons.add(reason)
+            # Change what is tried next.
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.builds_tests]
-            elif build is None and part is None and (serial := make_serial(proposal)):
-                # Not every makefile is made for parallel builds.
-                proposals.insert(0, serial)
-            reason = problem.partition("\n")[2] or problem
-            already_reported = reason in reasons
-            reasons.add(reason)
-            print_message(
-                "this does not build either, for the same reason"
-                if already_reported
-                else f"this does not build: {problem}"
-            )
+            elif build is None and part is None:
+                proposals[:0] = _list_serial_builds(proposal)
             continue
         if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
@@ -288,11 +295,38 @@ def _build_project(
         raise FaultwatchError(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
         )
-    raise FaultwatchError(
-        # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
-        f"{first_measurement.repository.name} was not built: "
-        f"{_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
-        _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules),
+    # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
+    main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]
+    remedy = _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules)
+    raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
+
+
+def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> int:
+    """Show the most likely way to build, and let the user choose one; return its index."""
+    print_message(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
+    labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
+    return questions.choose("How is it built?", labels)
+
+
+def _list_serial_builds(proposal: "BuildProposal") -> list["BuildProposal"]:
+    """Return a parallel build with one job, because not every makefile is made for several; or nothing."""
+    from runner.adoption.proposal import make_serial
+
+    serial_proposal = make_serial(proposal)
+    return [serial_proposal] if serial_proposal else []
+
+
+def _find_missing_part(
+    first_measurement: "FirstMeasurement", proposal: "BuildProposal", failure: Exception
+) -> "MissingPart | None":
+    """Return the tool or the package that a failed build lacks; None if nothing names one."""
+    from runner.subject.build import BuildFailure
+    from runner.subject.missing_packages import find_missing_dependency
+
+    if not isinstance(failure, BuildFailure):
+        return None
+    return _find_missing_tool(proposal, failure.message) or find_missing_dependency(
+        failure.build.log, first_measurement.sources.files
     )
 
 
@@ -316,19 +350,18 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> s
 def _try_commands(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
 ) -> list["TriedCommand"]:
-    """Try the commands that can be measured."""
+    """Try the user's ``run`` command, or else those that the build suggests; print and return how each went."""
     from runner.adoption.proposal import RunProposal
 
     runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
     tried: list[TriedCommand] = []
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
-            count_text = (
-                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.prints_usage else ''}"
-                if result.faults
-                else ""
-            )
-            print_message(f"  {result.run.command}: {count_text or result.problem}")
+            outcome = result.problem
+            if result.faults:
+                outcome = f"{_format_range(result.faults)} minor faults"
+                outcome += _ONLY_PRINTS_USAGE if result.prints_usage else ""
+            print_message(f"  {result.run.command}: {outcome}")
             tried.append(result)
     return tried
 
@@ -338,15 +371,18 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> Faultwa
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
-    failure = failures[0]
-    if server := next((tried.run for tried in failures if tried.run.obstacle), None):
+    # A server is the most promising: it only needs a load.
+    server = next((tried.run for tried in failures if tried.run.obstacle), None)
+    if server:
         return FaultwatchError(
             f"no program could be measured: {server.obstacle}",
             "write a workload.toml with the tables of a server, and a load generator or a script as its load:\n"
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
+    failure = failures[0]
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
-    if interactive := next((result for result in failures if needs_terminal(result.problem)), None):
+    interactive = next((result for result in failures if needs_terminal(result.problem)), None)
+    if interactive:
         failure = interactive
         tip = f"a measured program has no terminal: pass one that needs none with --run; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(failure.problem)
@@ -375,5 +411,6 @@ def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None
 
 
 def _format_range(counts: tuple[int, ...]) -> str:
+    """Return a count, or the lowest and the highest of several that differ."""
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

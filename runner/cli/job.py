@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from runner.contract.job import Job
 
-_JOB_ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
+_MAX_JOB_ID = 2**63 - 1
+"""The largest integer of the service's database."""
+_JOB_ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, _MAX_JOB_ID))
 
 
 @click.group(name="job")
@@ -95,7 +97,9 @@ def list_jobs(include_ended: bool, limit: int, as_json: bool) -> None:
     """List the open jobs, newest first."""
     from runner.reporting.embedded import connect_to_service
 
-    filters = {"limit": str(limit)} | ({} if include_ended else {"open": "true"})
+    filters = {"limit": str(limit)}
+    if not include_ended:
+        filters["open"] = "true"
     with connect_to_service(load_settings()) as service:
         jobs = service.list_jobs(**filters)
     if as_json:
@@ -121,9 +125,8 @@ def show_one(job_id: int, as_json: bool) -> None:
     for step in job.steps:
         _print_line(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
-        _print_line(
-            f"  log: {build_page_address(settings, job.log_url) if job.log_url.startswith('/') else job.log_url}"
-        )
+        is_own_page = job.log_url.startswith("/")  # a path on the service, which started the job itself
+        _print_line(f"  log: {build_page_address(settings, job.log_url) if is_own_page else job.log_url}")
 
 
 @command.command(name="pause")

@@ -53,7 +53,9 @@ class JobPreparer(Struct, frozen=True):
         FaultwatchError
             The host does not know the repository, the workload, the case or a revision.
         """
-        question, entry = job.question, find_subject(self.settings, job.question.subject)
+        # Find what the job is about. Names on the command line override those of the job.
+        question = job.question
+        entry = find_subject(self.settings, question.subject)
         location = self.repo or question.repository or entry.repository
         if not location:
             raise FaultwatchError(
@@ -83,15 +85,24 @@ class JobPreparer(Struct, frozen=True):
         )
 
     def _find_workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
-        """Return the workload of a job: the one passed, the one named in the order, or the one of the case's name."""
+        """Return the workload of a job: the one passed, the one named in the order, or the one of the case's name.
+
+        Parameters
+        ----------
+        entry
+            What this host has registered about the subject: the workload files that earlier commands measured. Such a
+            file may have been removed since, or contain another workload.
+        """
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)
         if job.question.workload:
             return _load_workload_inside(repository, job.question.workload)
-        registered = entry.workloads.get(name, "")
-        if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
-            return workload
+        registered_file = entry.workloads.get(name, "")
+        if Path(registered_file).is_file():
+            workload = find_workload(registered_file)
+            if workload.name == name:
+                return workload
         return find_workload_by_name(name, repository, self.settings) or find_workload(name)
 
 

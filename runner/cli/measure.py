@@ -93,9 +93,8 @@ def command(
         reports = _measure_cases(workload, cases, repository, chosen_revision, workbench, samples)
     if suite:
         _write_suite(reports, suite)
-    has_failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
-        report.samples for report in reports
-    )
+    is_measured = any(report.samples for report in reports)
+    has_failed = not is_measured or any(report.outcome is Outcome.FAILED for report in reports)
     document = [report.model_dump(mode="json") for report in reports]
     # Before sending, so that the measurements are kept even if the service refuses them.
     write_result(document, output_file)
@@ -162,7 +161,13 @@ def _measure_cases(
 
 
 def _send_reports(settings: Settings, repository: Repository, reports: list[Report]) -> None:
-    """Send reports and their history; reports that the service does not accept wait on disk."""
+    """Send the reports of one revision with its history; those that the service does not accept wait on disk.
+
+    Raises
+    ------
+    FaultwatchError
+        The service refused a report, or the reports still wait.
+    """
     from runner.reporting.embedded import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool

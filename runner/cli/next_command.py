@@ -42,8 +42,13 @@ class TypedTarget(Struct, frozen=True):
         """
         workload_of_case = case.partition("[")[0]
         argument = self.name_argument if workload_of_case == self.workload else workload_of_case
-        words = ["faultwatch", command, *([argument] if argument else []), *([commit_range] if commit_range else [])]
-        words += ["--repo", self.repo] if self.repo else []
+        words = ["faultwatch", command]
+        if argument:
+            words.append(argument)
+        if commit_range:
+            words.append(commit_range)
+        if self.repo:
+            words += ["--repo", self.repo]
         words += ["--case", case]
         for variable in self.variables:
             words += ["--env", variable]

@@ -90,8 +90,8 @@ def command(
                 _run_cells(name, matrix, settings, service.connect_patiently(print_message, turn.pause), turn, confined)
         digest = fetch_last_digest(name, patient_service, service)
     _output_digest(digest, as_json=as_json, output_file=output_file)
-    checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
-    if not all(is_complete(cell) for cell in checked):
+    checked_cells = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
+    if not all(is_complete(cell) for cell in checked_cells):
         raise click.exceptions.Exit(1)
 
 
@@ -121,12 +121,13 @@ def _run_cells(
     """Measure the cells that are planned for this host, one after the other."""
     from runner.cli.history_progress import ProgressBar
 
+    # By whether they are sandboxed: each is prepared only once.
     workbenches: dict[bool, Workbench] = {}
     planned_cells = list_host_cells(matrix, settings.host)
     if not planned_cells:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     for cell, entry in planned_cells:
-
+        # The defaults bind this cell, not the last one of the loop.
         def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare_cell(matrix, cell, entry, settings, service, turn, confined, workbenches)
 
@@ -144,13 +145,20 @@ def _prepare_cell(
     confined: bool | None,
     workbenches: dict[bool, Workbench],
 ) -> PreparedCell:
-    """Return what measures a cell: its workload with the configuration, its cases and its revision."""
+    """Return what measures a cell: its workload with the configuration, its cases and its revision.
+
+    Parameters
+    ----------
+    workbenches
+        By whether they are sandboxed; one that is missing is prepared and added.
+    """
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
     from runner.subject.clone_completeness import find_complete_revision
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 
+    # A path is relative to the matrix file; anything else is the name of a shipped workload.
     file = matrix.path.parent / entry.path
     plain_workload = find_workload(str(file) if file.exists() else entry.path)
     repository = open_repository(_resolve_location(matrix, entry) or str(plain_workload.path.parent), settings.clones)

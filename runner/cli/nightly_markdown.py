@@ -5,6 +5,7 @@ from runner.contract.nightly import NightlyDigest
 from runner.nightly.digest import list_gaps
 
 _MAX_ROWS = 500
+"""The largest number of rows of each table."""
 
 
 def render_digest(digest: NightlyDigest) -> str:
@@ -21,9 +22,8 @@ def render_digest(digest: NightlyDigest) -> str:
     if gaps:
         lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
         for cell, reason in gaps[:_MAX_ROWS]:
-            lines.append(
-                f"| {' | '.join(map(escape_markdown, (cell.host, cell.configuration, cell.workload, reason)))} |"
-            )
+            columns = (cell.host, cell.configuration, cell.workload, reason)
+            lines.append(f"| {' | '.join(map(escape_markdown, columns))} |")
         lines.append("")
     return "\n".join(lines) + "\n"
 

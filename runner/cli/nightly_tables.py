@@ -16,8 +16,8 @@ def show_digest(digest: NightlyDigest) -> None:
     for heading in ("host", "configuration", "workload", "measured", "attempts"):
         table.add_column(heading, overflow="fold")
     for cell in digest.cells:
-        measured = sum(case.state is CaseState.MEASURED for case in cell.cases)
-        share = f"{measured} of {len(cell.cases)}" if cell.carried_out and not cell.problem else "–"
+        n_measured = sum(case.state is CaseState.MEASURED for case in cell.cases)
+        share = f"{n_measured} of {len(cell.cases)}" if cell.carried_out and not cell.problem else "–"
         table.add_row(
             escape_text(cell.host),
             escape_text(cell.configuration),

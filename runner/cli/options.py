@@ -108,6 +108,7 @@ def apply_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Apply several click options at once, in the order of --help."""
 
     def apply(function: Any) -> Any:
+        # click lists the option that is applied last first.
         for decorator in reversed(decorators):
             function = decorator(function)
         return function

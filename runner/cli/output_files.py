@@ -29,7 +29,8 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        if (other_option := options_by_file.setdefault(file.resolve(), option)) != option:
+        other_option = options_by_file.setdefault(file.resolve(), option)
+        if other_option != option:
             raise FaultwatchError(
                 f"{other_option} and {option} use the same file, {file}", "choose two different files"
             )
@@ -38,7 +39,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=file.parent):
-                pass
+                pass  # creating it was the test
         except OSError as error:
             raise _make_unwritable_error(option, file, error) from None
 
@@ -61,7 +62,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     except OSError as error:
         raise _make_unwritable_error(option, file, error) from None
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # it is usually gone: it has become the file
             temporary_file.unlink()
 
 

@@ -5,6 +5,9 @@ import socket
 from runner.settings import Settings
 from runner.variables import get_value
 
+_DEFAULT_PORT = "8080"
+"""The port on which ``faultwatch-service serve`` listens if nothing else is said."""
+
 
 def build_page_address(settings: Settings, path: str) -> str:
     """Return the URL of a page: on the configured service, otherwise on a local service that is still to be started."""
@@ -26,5 +29,6 @@ def is_served(settings: Settings) -> bool:
 
 
 def _read_port() -> str:
+    """Return the port of a local service: the one that FAULTWATCH_PORT sets, or the default."""
     port = get_value("FAULTWATCH_PORT")
-    return port if port.isdecimal() and port != "0" else "8080"
+    return port if port.isdecimal() and port != "0" else _DEFAULT_PORT

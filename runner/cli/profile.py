@@ -99,8 +99,9 @@ def command(
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
         with show_activity("building") as activity:
             steps = _Steps(activity, len(ends))
-            *base_profiles, profile = [profiler.profile(end, steps) for end in ends]
-            base_profile = base_profiles[0] if base_profiles else None
+            profiles = [profiler.profile(end, steps) for end in ends]
+            base_profile = profiles[0] if base else None
+            profile = profiles[-1]
     if stacks:
         _write_stacks(profile, stacks / "after" if base_profile else stacks)
         if base_profile:

@@ -27,11 +27,13 @@ def show_causes(difference: Difference) -> None:
     )
     for part in difference.parts[:_MAX_CAUSES]:
         subject = part.place or "the program"
-        share = f", {part.place_faults:+,} of them there" if 0 != part.place_faults != part.faults else ""
+        is_only_a_part = part.place_faults not in {0, part.faults}
+        share = f", {part.place_faults:+,} of them there" if is_only_a_part else ""
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {part.faults:+,}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
-    if changed_place := difference.changed_place:
+    changed_place = difference.changed_place
+    if changed_place:
         line = f"  Of the changed lines, {changed_place.place} grew most: +{changed_place.faults:,}."
         console.print(escape_text(line), highlight=False)
 
@@ -39,11 +41,12 @@ def show_causes(difference: Difference) -> None:
 def show_difference(before: Profile, after: Profile) -> None:
     """Print the functions and lines of the program that changed, and the stacks that changed most."""
     console = Console()
-    counts = [profile.anatomy.counted if profile.anatomy else 0 for profile in (before, after)]
+    faults_before = before.anatomy.counted if before.anatomy else 0
+    faults_after = after.anatomy.counted if after.anatomy else 0
     console.print()
     console.print(
         f"[bold]{before.revision.commit[:10]} → {after.revision.commit[:10]}[/]: "
-        f"{counts[0]:,} → {counts[1]:,} faults ({counts[1] - counts[0]:+,})",
+        f"{faults_before:,} → {faults_after:,} faults ({faults_after - faults_before:+,})",
         highlight=False,
     )
     table = Table(box=None, padding=(0, 2, 0, 2))
@@ -58,6 +61,7 @@ def show_difference(before: Profile, after: Profile) -> None:
         console.print(table)
     else:
         console.print("  No function of the program causes more or fewer faults than before.")
+    # Of two equal changes, growth comes before decline.
     changed_stacks = sorted(
         compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
     )
@@ -70,9 +74,10 @@ def show_difference(before: Profile, after: Profile) -> None:
 
 
 def _format_function_line(function_line: FunctionLine) -> str:
-    """Return a function with its source line for the terminal."""
+    """Return a function with its source line for the terminal: the line after the change, if it is still there."""
     line = function_line.line_after or function_line.line_before
-    suffix = " (before)" if not function_line.line_after and function_line.line_before else ""
+    is_gone = bool(function_line.line_before and not function_line.line_after)
+    suffix = " (before)" if is_gone else ""
     file = shorten_source_path(function_line.function_key.file) or function_line.function_key.module
     location = f"{file}:{line}" if line else file
     return escape_text(f"{shorten_name(function_line.function_key.function)}  {location}{suffix}")

@@ -123,11 +123,10 @@ def _list_kinds(table: Mapping[Label, int]) -> str:
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
     """Print the heaviest call chains of a stack profile, with their shares."""
-    total_text = (
-        f"{stacks.total:,} faults"
-        if stacks.kind is StackKind.FAULTS
-        else number_text.format_quantity(stacks.total, "ns")
-    )
+    if stacks.kind is StackKind.FAULTS:
+        total_text = f"{stacks.total:,} faults"
+    else:
+        total_text = number_text.format_quantity(stacks.total, "ns")
     lost_text = f", {stacks.lost:,} lost" if stacks.lost else ""
     console.print(
         f"[bold]{stacks.kind.value}[/]: {total_text}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost_text}",
@@ -164,7 +163,7 @@ def _format_frame(frame: Frame) -> str:
 
 def format_call_chain(frames: Sequence[Frame]) -> str:
     """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
+    innermost_frames = reversed(frames[-_MAX_FRAMES:])
+    chain = " ← ".join(shorten_name(frame.function) for frame in innermost_frames)
     own_line = find_own_line(frames)
-    return " ← ".join(shorten_name(frame.function) for frame in reversed(frames[-_MAX_FRAMES:])) + (
-        f", in {own_line}" if own_line else ""
-    )
+    return f"{chain}, in {own_line}" if own_line else chain

@@ -34,8 +34,8 @@ class ProofProgress:
 
     def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
         """Print the verdict."""
-        words = _VERDICT_TEXTS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
-        print_message(f"  {base[:10]}..{head[:10]} {self._case} {words}")
+        verdict_text = _VERDICT_TEXTS[verdict].format(pairs=format_count(pairs, "interleaved pair"))
+        print_message(f"  {base[:10]}..{head[:10]} {self._case} {verdict_text}")
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:
         """Say why two commits could not be compared."""

@@ -67,9 +67,12 @@ def _find_repository(settings: Settings, repo: str | None) -> Repository | None:
 
 
 def _run_service(home: Path, site: Path, *, with_details: bool) -> None:
-    """Have the service write the pages of its database. It says itself what is wrong."""
-    arguments = ["--to", str(site), *(["--with-details"] if with_details else ())]
-    arguments += ["--quiet"] if get_console().quiet else []
+    """Have the service write the pages of its database; exit with its status if it fails: it has printed why."""
+    arguments = ["--to", str(site)]
+    if with_details:
+        arguments.append("--with-details")
+    if get_console().quiet:
+        arguments.append("--quiet")
     status = subprocess.run(
         build_module_command("service", "publish", *arguments),
         env=build_own_environment() | build_own_database(home),

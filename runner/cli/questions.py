@@ -39,5 +39,6 @@ class Questions(Struct, frozen=True):
 
 
 def _require_terminal() -> None:
+    """Refuse to ask where nobody can answer."""
     if not sys.stdin.isatty():
         raise FaultwatchError("a question needs an answer, but there is no terminal", "pass --yes to use every default")

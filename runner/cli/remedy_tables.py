@@ -29,13 +29,12 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
     for name in _list_metrics():
         before, after = result.base.values(name), result.head.values(name)
         if not before or not after:
-            continue
+            continue  # not measured here
         before_median, after_median = median(before), median(after)
-        change = (
-            format_percent(100 * (after_median - before_median) / before_median)
-            if before_median
-            else format_value(name, after_median - before_median, sign=True)
-        )
+        if before_median:
+            change = format_percent(100 * (after_median - before_median) / before_median)
+        else:
+            change = format_value(name, after_median - before_median, sign=True)
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
         table.add_row(
             metric(name).title, format_value(name, before_median), format_value(name, after_median), change, verdict
@@ -45,7 +44,7 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
 
 
 def _list_metrics() -> list[str]:
-    """Return the metrics by which a remedy is judged, with the region's minor faults below those of the case."""
+    """Return the metrics of the table, with the minor faults of the region of interest below the judged metrics."""
     names = list_shown_metrics(MetricView.REMEDY_TABLE)
-    index = 1 + max(index for index, name in enumerate(names) if metric(name).judged)
-    return [*names[:index], "region:minor-faults", *names[index:]]
+    last_judged_index = max(index for index, name in enumerate(names) if metric(name).judged)
+    return [*names[: last_judged_index + 1], "region:minor-faults", *names[last_judged_index + 1 :]]

@@ -19,7 +19,11 @@ _DEFAULT_REASONS = {
 }
 """Why there is no value, if perf only says that there is none."""
 _MAX_LINE_CHARACTERS = 18
-"""Characters of a parameter and its value that stay on one line."""
+"""Characters of a parameter and its value that stay on one line: the width of a column for a case."""
+_METRIC_CHARACTERS = 40
+"""The approximate width of the columns with the name of a metric and its unit."""
+_UNLIMITED_WIDTH = 1000
+"""Characters of a line that is never wrapped."""
 _MAX_LOG_CHARACTERS = 2000
 """Characters that are shown from the end of the log of a failure."""
 
@@ -32,8 +36,8 @@ def show_reports(reports: Sequence[Report]) -> None:
     """
     console = Console()
     measured_reports = [report for report in reports if report.samples]
-    # A metric and its unit take about 40 columns, a case 18.
-    if measured_reports and len(measured_reports) <= max(1, (console.width - 40) // 18):
+    max_columns = max(1, (console.width - _METRIC_CHARACTERS) // _MAX_LINE_CHARACTERS)
+    if measured_reports and len(measured_reports) <= max_columns:
         _show_metrics(console, measured_reports)
     elif measured_reports:
         _show_summary(console, measured_reports)
@@ -98,11 +102,13 @@ def _show_windows(console: Console, report: Report) -> None:
         table.add_row(title, *(_format_window_cell(row.windows, name) for name in names))
     console.print(f"By window, {len(starts)} starts", style="italic", highlight=False)
     console.print(table)
-    if sentence := describe_still_faulting_samples(report.samples):
+    sentence = describe_still_faulting_samples(report.samples)
+    if sentence:
         console.print(escape_text(sentence), style="yellow", highlight=False)
 
 
 def _format_window_cell(windows: Sequence[Window], name: str) -> str:
+    """Format a metric of one window over all starts: its value, or the range; empty if it was not measured."""
     value_range = find_value_range(windows, name)
     if value_range is None:
         return ""
@@ -112,19 +118,20 @@ def _format_window_cell(windows: Sequence[Window], name: str) -> str:
 
 def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
     """Return why metrics have no value in any sample, a line for each reason."""
-    metrics_by_reason: dict[str, dict[str, None]] = {}
+    metrics_by_explanation: dict[str, list[str]] = {}
     for report in reports:
         for name in _list_metrics(reports):
             readings = report.readings(name)
-            if readings and not report.values(name):
-                status = readings[0].status
-                reason = readings[0].reason or ""
-                # perf reports each event as missing by its name.
-                explanation = (
-                    reason if reason and name not in reason else _DEFAULT_REASONS.get(status, "no reason given")
-                )
-                metrics_by_reason.setdefault(f"{status.replace('_', ' ')}: {explanation}", {})[name] = None
-    return [f"{', '.join(names)}: {explanation}" for explanation, names in metrics_by_reason.items()]
+            if not readings or report.values(name):
+                continue
+            status, reason = readings[0].status, readings[0].reason
+            # A reason that contains the name of the metric is perf's, and only says that there is no value.
+            if not reason or name in reason:
+                reason = _DEFAULT_REASONS.get(status, "no reason given")
+            names = metrics_by_explanation.setdefault(f"{status.replace('_', ' ')}: {reason}", [])
+            if name not in names:
+                names.append(name)
+    return [f"{', '.join(names)}: {explanation}" for explanation, names in metrics_by_explanation.items()]
 
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
@@ -145,7 +152,8 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
         table.add_row(*point, *(_format_short(report, names) for names in columns.values()))
     _print_title(console, reports, differing_parameters)
     # Let the terminal wrap lines rather than cut digits.
-    Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
+    table_width = Console(width=_UNLIMITED_WIDTH).measure(table).maximum
+    Console(width=max(console.width, table_width)).print(table, crop=False)
     console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
 
 
@@ -170,12 +178,15 @@ def _list_metrics(reports: Sequence[Report]) -> list[str]:
 
 
 def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
-    """Return metrics with the theoretical counts right below the measured count."""
-    theoretical = [name for name in THEORETICAL_METRICS if name in names]
-    rows = [name for name in names if name not in theoretical]
-    measured = next((name for name in ("region:page-faults", "page-faults", "major-faults") if name in rows), None)
-    index = rows.index(measured) + 1 if measured else len(rows)
-    return rows[:index] + theoretical + rows[index:]
+    """Return metrics with the theoretical counts right below the measured count, or at the end without one."""
+    theoretical_counts = [name for name in THEORETICAL_METRICS if name in names]
+    other_names = [name for name in names if name not in theoretical_counts]
+    index = len(other_names)
+    for measured_count in ("region:page-faults", "page-faults", "major-faults"):
+        if measured_count in other_names:
+            index = other_names.index(measured_count) + 1
+            break
+    return other_names[:index] + theoretical_counts + other_names[index:]
 
 
 def _format_cell(report: Report, name: str) -> str:
@@ -190,12 +201,17 @@ def _format_cell(report: Report, name: str) -> str:
     low, high = min(values), max(values)
     text = format_value(name, low) if low == high else format_value_range(name, low, high)
     process_values = {
-        readings[name].value for sample in report.samples for readings in sample.processes if name in readings
+        process_readings[name].value
+        for sample in report.samples
+        for process_readings in sample.processes
+        if name in process_readings
     }
-    if metric(name).kind is Kind.COUNT and len(process_values) == 1 and (value := process_values.pop()):
-        text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
-    estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
-    return f"~{text}" if estimated else text
+    if metric(name).kind is Kind.COUNT and len(process_values) == 1:
+        value = process_values.pop()
+        if value:
+            text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
+    is_estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
+    return f"~{text}" if is_estimated else text
 
 
 def _format_short(report: Report, names: Sequence[str]) -> str:
@@ -203,8 +219,6 @@ def _format_short(report: Report, names: Sequence[str]) -> str:
     name = next((name for name in names if report.values(name)), None)
     if name is None:
         return ""
-    return (
-        _format_cell(report, name)
-        if metric(name).kind is Kind.COUNT
-        else format_value(name, median(report.values(name)))
-    )
+    if metric(name).kind is Kind.COUNT:
+        return _format_cell(report, name)
+    return format_value(name, median(report.values(name)))

@@ -49,13 +49,20 @@ class Difference(Struct, frozen=True):
 def find_differences(
     before: Mapping[str, str], after: Mapping[str, str], workload: Workload, excluded_settings: Iterable[str] = ()
 ) -> Difference:
-    """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
-    own_variables = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
-    if workload.run.allocator != "glibc":
-        own_variables |= {
-            f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATOR_VARIABLES.values() for name in variables
-        }
-    skipped = {*excluded_settings, *own_variables, *DERIVED_SETTINGS}
+    """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``.
+
+    Variables that the workload itself sets are left out, because they are the same in each of its runs.
+
+    Parameters
+    ----------
+    excluded_settings
+        Settings that the user does not want to search.
+    """
+    workload_variables = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
+    if workload.run.allocator != "glibc":  # another allocator is chosen by variables
+        for variables in ALLOCATOR_VARIABLES.values():
+            workload_variables |= {f"{VARIABLE_PREFIX}{name}" for name in variables}
+    skipped = {*excluded_settings, *workload_variables, *DERIVED_SETTINGS}
     names = sorted({*before, *after} - skipped)
     changes = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
     changes = [setting for setting in changes if setting.before != setting.after]
@@ -131,7 +138,13 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
 
 
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:
-    """Describe the result of a search, in lines."""
+    """Describe the result of a search, in lines; none if the search has not ended.
+
+    Parameters
+    ----------
+    name
+        The metric that moved.
+    """
     if isinstance(search.answer, NothingToFind):
         remark = capitalize_first(difference.unsearched_remark)
         return [f"{search.answer.sentence} {remark}." if remark else search.answer.sentence]
@@ -141,15 +154,12 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
     before, after = search.answer.before, search.answer.after
     lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by:"]
     for setting in search.answer.settings:
+        line = f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}"
         value_without = search.answer.values_without.get(setting)
-        clause = (
-            f"; without it {format_quantity(name, value_without)}"
-            if value_without is not None and len(search.answer.settings) > 1
-            else ""
-        )
-        lines.append(
-            f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}{clause}"
-        )
+        # If the setting is the only cause, the value without it is the one before.
+        if value_without is not None and len(search.answer.settings) > 1:
+            line += f"; without it {format_quantity(name, value_without)}"
+        lines.append(line)
     return lines
 
 

@@ -22,7 +22,9 @@ def command(flush: bool, as_json: bool) -> None:
     """
     settings = load_settings()
     spool = Spool(settings.spool)
-    problem, refused_now = _flush_spool(settings, spool) if flush and spool.list_waiting() else ("", False)
+    problem, has_refused = "", False
+    if flush and spool.list_waiting():
+        problem, has_refused = _flush_spool(settings, spool)
     waiting_documents = [_summarise_document(file) for file in spool.list_waiting()]
     refused_documents = [_summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
     if as_json:
@@ -34,7 +36,7 @@ def command(flush: bool, as_json: bool) -> None:
         print_json(document | {"trouble": problem})
     else:
         _print_documents(spool.folder, waiting_documents, refused_documents, problem)
-    if flush and (waiting_documents or refused_now):
+    if flush and (waiting_documents or has_refused):
         raise click.exceptions.Exit(1)
 
 

@@ -76,7 +76,13 @@ def keep_history(
 
 
 def send_whole_store(store: RunStore, service: Service, subjects: set[str] | None = None) -> int:
-    """Send the runs of a store to a service, with a progress bar; return how many there are."""
+    """Send the runs of a store to a service, with a progress bar; return how many there are.
+
+    Parameters
+    ----------
+    subjects
+        The subjects whose runs are sent; None for all.
+    """
     with show_activity(f"reading {store.files.description}") as activity:
         activity.set_remaining(count_documents(store, subjects))
         return send_store(store, service.connect_patiently(print_message), subjects, activity.advance).runs

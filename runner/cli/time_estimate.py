@@ -34,11 +34,15 @@ class Pace:
         finished_steps, last_step_time = self._step_counts[-1], self._step_times[-1]
         if not finished_steps or remaining_steps <= 0:
             return 0.0
-        step_seconds = max(self._compute_step_seconds(), (now - self._step_times[0]) / (finished_steps + 1))
-        seconds = step_seconds * (remaining_steps - 1) + max(0.0, step_seconds - (now - last_step_time))
-        last_estimate = self._estimated_end - now
-        if seconds < last_estimate or seconds > last_estimate * _MIN_DELAY_FACTOR:
-            self._estimated_end = now + seconds
+        # The present step counts as if it ended now, so that a long one makes the steps slower.
+        mean_seconds_with_present_step = (now - self._step_times[0]) / (finished_steps + 1)
+        step_seconds = max(self._compute_step_seconds(), mean_seconds_with_present_step)
+        rest_of_present_step = max(0.0, step_seconds - (now - last_step_time))
+        seconds_left = step_seconds * (remaining_steps - 1) + rest_of_present_step
+        # Keep the last estimated end unless it has become earlier, or much later.
+        last_seconds_left = self._estimated_end - now
+        if seconds_left < last_seconds_left or seconds_left > last_seconds_left * _MIN_DELAY_FACTOR:
+            self._estimated_end = now + seconds_left
         return self._estimated_end - now
 
     def _compute_step_seconds(self) -> float:
@@ -49,8 +53,7 @@ class Pace:
             return mean_seconds
         half_index = bisect_left(self._step_counts, finished_steps / 2)
         newer_steps = finished_steps - self._step_counts[half_index]
-        return (
-            max(mean_seconds, (self._step_times[-1] - self._step_times[half_index]) / newer_steps)
-            if newer_steps
-            else mean_seconds
-        )
+        if not newer_steps:  # the last call counted more than half of all steps
+            return mean_seconds
+        newer_mean_seconds = (self._step_times[-1] - self._step_times[half_index]) / newer_steps
+        return max(mean_seconds, newer_mean_seconds)

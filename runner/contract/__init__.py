@@ -108,5 +108,6 @@ def __getattr__(name: str) -> object:
     """Import a model when it is used: the command imports one module of this package, and it must start fast."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value  # Python calls this function only for names that are not there
     return value

@@ -17,7 +17,7 @@ Parameter = Annotated[str, StringConstraints(max_length=4000)] | int | FiniteFlo
 
 
 def load_validation() -> None:
-    """Import what builds a model's validator. Pydantic imports it with the first, and it takes long."""
+    """Import what builds validators, which takes long: pydantic does so when it builds the first one, of any type."""
     TypeAdapter(int)
 
 

@@ -14,8 +14,11 @@ _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 def _check_budget(budget: Number | str) -> Number | str:
     """Check that a budget is a number, a percentage, or ``none``."""
-    fits = _PERCENT.fullmatch(budget) or budget == NO_BUDGET if isinstance(budget, str) else 0 <= budget < float("inf")
-    if not fits:
+    if isinstance(budget, str):
+        is_valid = budget == NO_BUDGET or _PERCENT.fullmatch(budget) is not None
+    else:
+        is_valid = 0 <= budget < float("inf")
+    if not is_valid:
         raise ValueError('a budget is a number in the unit of its metric, a percentage as in "2 %", or "none"')
     return budget
 
@@ -28,11 +31,18 @@ def is_over(budget: Number | str, base: Number, change: Number) -> bool:
     """Return whether a change for the worse exceeds a budget, if there is one. Any percentage of a zero base is zero.
 
     Uses fractions, because a float cannot represent every large count exactly.
+
+    Parameters
+    ----------
+    budget
+        As :data:`Budget` describes it.
+    base
+        The level of base, of which the budget can be a percentage.
     """
     if budget == NO_BUDGET:
         return False
     if isinstance(budget, str):
         match = _PERCENT.fullmatch(budget)
-        assert match
+        assert match  # the model that contains the budget has checked it
         return abs(Fraction(change)) > Fraction(match[1]) / 100 * abs(Fraction(base))
     return abs(change) > budget

@@ -30,7 +30,8 @@ def describe_enum(cls: type[Enum]) -> str:
     """Return the docstring of an enum, with the meaning of each value that has one."""
     meanings = collect_field_docstrings(cls)
     lines = [f"- `{member.value}`: {meanings[member.name]}" for member in cls if member.name in meanings]
-    return "\n".join([join_lines(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
+    summary = join_lines(cls.__doc__ or "")
+    return "\n".join([summary, "", *lines] if lines else [summary]).strip()
 
 
 def join_lines(text: str) -> str:
@@ -39,21 +40,31 @@ def join_lines(text: str) -> str:
 
 
 def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a class with the docstrings below them."""
+    """Yield the fields of a class with the docstrings below them.
+
+    A field is an assignment with an annotation, or without one in an enum; its docstring is the next statement.
+    """
     definition = _parse_classes(cls.__module__).get(cls.__name__)
-    for field, text in pairwise(definition.body if definition else ()):
-        target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None
-        if isinstance(field, ast.Assign) and len(field.targets) == 1:
-            target = field.targets[0]
-        if not isinstance(target, ast.Name) or not isinstance(text, ast.Expr):
+    if definition is None:
+        return  # the class has no source, or is not at the top of its module
+    for assignment, following in pairwise(definition.body):
+        target: ast.expr | None = None
+        if isinstance(assignment, ast.AnnAssign):
+            target = assignment.target
+        elif isinstance(assignment, ast.Assign) and len(assignment.targets) == 1:
+            target = assignment.targets[0]
+        if not isinstance(target, ast.Name) or not isinstance(following, ast.Expr):
             continue
-        if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
-            yield target.id, join_lines(text.value.value)
+        if isinstance(following.value, ast.Constant) and isinstance(following.value.value, str):
+            yield target.id, join_lines(following.value.value)
 
 
 @cache
 def _parse_classes(module: str) -> dict[str, ast.ClassDef]:
-    """Parse the classes of a module, by name; once per module, where ``inspect`` would parse it for every class."""
+    """Parse the classes at the top of a module, by name; empty if its source is not available.
+
+    The result is cached by module: ``inspect`` would parse the module again for every class.
+    """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):

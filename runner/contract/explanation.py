@@ -55,8 +55,9 @@ class Explanation(Strict):
 
     @property
     def leading_part(self) -> DifferencePart | None:
-        """The part of the difference that has its sign and is the largest."""
+        """The largest part of the difference that has the same sign as the whole; None if there is none."""
         if self.difference is None:
             return None
+        # The parts are sorted, the largest first.
         growth = self.difference.after - self.difference.before
         return next((part for part in self.difference.parts if part.faults * growth > 0), None)

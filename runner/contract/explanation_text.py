@@ -18,13 +18,12 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
         total_growth = difference.after - difference.before
         sentences.append(f"{place} {part.sentence}: {_describe_share(part.faults, total_growth)}.")
         changed_place = difference.changed_place
-        if changed_place is not None and (changed_place.source_file, changed_place.source_line) != (
-            part.source_file,
-            part.source_line,
-        ):
-            sentences.append(
-                f"Of the changed lines, {escape_text(changed_place.place)} grew most: +{changed_place.faults:,}."
-            )
+        if changed_place is not None:
+            changed_line = (changed_place.source_file, changed_place.source_line)
+            if changed_line != (part.source_file, part.source_line):  # otherwise the first sentence names it already
+                sentences.append(
+                    f"Of the changed lines, {escape_text(changed_place.place)} grew most: +{changed_place.faults:,}."
+                )
     if explanation.finding is not None:
         sentences.append(f"{explanation.finding.title}.")
     if explanation.remedy is not None:
@@ -33,15 +32,21 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
 
 
 def _describe_share(faults: int, total_growth: int) -> str:
-    """Return the faults of a part beside those of the whole: as a share of it, or with what the rest takes back."""
+    """Return by how much the faults of a part changed, beside those of the whole.
+
+    ``+80 of +100 faults``, or ``+100 faults`` if there is no other part, or ``+120 faults, and -20 elsewhere`` if the
+    others changed in the opposite direction.
+    """
     rest = total_growth - faults
     if rest * faults < 0:
         return f"{format_signed(faults)} faults, and {format_signed(rest)} elsewhere"
-    return f"{format_signed(faults)}{f' of {format_signed(total_growth)}' if rest else ''} faults"
+    if rest:
+        return f"{format_signed(faults)} of {format_signed(total_growth)} faults"
+    return f"{format_signed(faults)} faults"
 
 
 def format_settings(settings: dict[str, str]) -> str:
-    """Return settings as a shell would take them where they are variables: ``MALLOC_TRIM_THRESHOLD_=0``."""
+    """Return settings as text; a variable as a shell sets it: ``MALLOC_TRIM_THRESHOLD_=0``, without ``env.``."""
     return " ".join(f"{name.removeprefix('env.')}={value}" for name, value in settings.items())
 
 

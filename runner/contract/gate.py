@@ -79,7 +79,7 @@ class GateCase(Strict):
     def _check_sides(self) -> Self:
         """Check that base and head of a case can be compared."""
         if self.measured:
-            self.build_request()
+            self.build_request()  # its model refuses sides that cannot be compared
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
             raise ValueError("base and head must belong to the same subject and case")
         return self

@@ -42,12 +42,12 @@ class Canary(Strict):
     @property
     def finding(self) -> str:
         """The wrong counts in one line, or all counts if none is wrong."""
-        counts = [count for count in self.counts if not count.holds] or list(self.counts)
-        return "; ".join(
-            f"{', '.join(count.kinds)}: {', then '.join(f'{value:,}' for value in count.counted)} faults counted, "
-            f"{count.expected:,} expected"
-            for count in counts
-        )
+        wrong_counts = [count for count in self.counts if not count.holds]
+        parts = []
+        for count in wrong_counts or self.counts:
+            attempts = ", then ".join(f"{value:,}" for value in count.counted)
+            parts.append(f"{', '.join(count.kinds)}: {attempts} faults counted, {count.expected:,} expected")
+        return "; ".join(parts)
 
 
 class Mismatch(Strict):

@@ -11,21 +11,24 @@ from runner.contract.metric import Kind, Metric
 
 IMPORT_PREFIX = "import:"
 Better = Literal["lower", "higher"]
+_MAX_UNIT_CHARACTERS, _MAX_TITLE_CHARACTERS = 40, 120
+"""The prefix, the direction and the colons need less than the 40 characters that remain of 200."""
 _KIND_BY_UNIT = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
 
 
 def name_imported_metric(title: str, unit: str, better: Better) -> str:
     """Return the name of a metric that another tool measured, of at most 200 characters."""
-    # The prefix, the direction and the colons need less than the 40 characters that remain.
-    unit, title = _keep_printable(unit, 40).replace(":", "-"), _keep_printable(title, 120) or "value"
-    return f"{IMPORT_PREFIX}{better}:{unit}:{title}"
+    safe_unit = _keep_printable(unit, _MAX_UNIT_CHARACTERS).replace(":", "-")  # colons separate the parts of the name
+    safe_title = _keep_printable(title, _MAX_TITLE_CHARACTERS) or "value"
+    return f"{IMPORT_PREFIX}{better}:{safe_unit}:{safe_title}"
 
 
 def find_imported_metric(name: str) -> Metric | None:
     """Return the metric that a name describes, or None if it is not the name of an imported metric."""
-    prefix, better, unit, title = [*name.split(":", 3), "", "", ""][:4]
-    if f"{prefix}:" != IMPORT_PREFIX or not title:
+    parts = name.removeprefix(IMPORT_PREFIX).split(":", 2)
+    if not name.startswith(IMPORT_PREFIX) or len(parts) < 3 or not parts[2]:
         return None
+    better, unit, title = parts
     direction: Better = "higher" if better == "higher" else "lower"
     is_rate = unit.endswith(("/s", "/sec"))
     kind = _KIND_BY_UNIT.get(unit) or (Kind.RATE if is_rate else Kind.RATIO)

@@ -10,6 +10,7 @@ from runner.contract.base import Moment, Name, Strict
 
 
 def _require_inside(path: str) -> str:
+    """Refuse a path that could lead out of the repository."""
     if ".." in path.split("/"):
         raise ValueError("points outside the repository")
     return path

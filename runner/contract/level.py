@@ -19,11 +19,14 @@ def compute_median(values: Sequence[Number]) -> Number | None:
     if not values:
         return None
     sorted_values = sorted(values)
+    # The two values in the middle, or twice the one there.
     low, high = sorted_values[(len(sorted_values) - 1) // 2], sorted_values[len(sorted_values) // 2]
     if low == high:
         return low
     total = low + high
-    return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2
+    if isinstance(total, int) and total % 2 == 0:
+        return total // 2
+    return total / 2
 
 
 def find_majority(values: Sequence[Number]) -> tuple[Number, int] | None:

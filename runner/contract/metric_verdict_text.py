@@ -103,7 +103,8 @@ def lacks_side(verdict: MetricVerdict) -> bool:
 
 def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
     """Return whether a reader has to see the verdict first: the gate fails for it, or it could not be judged."""
-    return describe_verdict(verdict).startswith("missing") or verdict.over_budget or crept
+    is_missing = verdict.counts and lacks_side(verdict)
+    return is_missing or verdict.over_budget or crept
 
 
 def _describe_missing_sides(verdict: MetricVerdict) -> str:
@@ -115,11 +116,10 @@ def _describe_missing_sides(verdict: MetricVerdict) -> str:
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
     """Return in words how a change for the worse relates to its budget."""
-    budget = (
-        verdict.budget
-        if isinstance(verdict.budget, str)
-        else format_quantity(verdict.budget, metric(verdict.metric).unit)
-    )
+    if isinstance(verdict.budget, str):  # a percentage, or "none"
+        budget = verdict.budget
+    else:
+        budget = format_quantity(verdict.budget, metric(verdict.metric).unit)
     if verdict.may_exceed:
         return f"worse, perhaps over the budget of {budget}"
     if verdict.over_budget:

@@ -6,7 +6,6 @@ exponent, and the unit in which it is short: MiB instead of bytes, ms instead of
 
 from __future__ import annotations
 
-from itertools import chain
 from math import floor, isinf, log10
 
 from msgspec import Struct
@@ -20,7 +19,11 @@ MAX_SIGMAS = 10
 _MAX_DIGITS = 17
 """Digits that tell any two floats apart."""
 _MIN_NONZERO = 1e-9
+"""Smaller numbers are written as about zero."""
 _MIN_PRECISE_PERCENT = 0.1
+"""A smaller percentage gets one significant digit."""
+_MAX_EXACT_FLOAT = 1e15
+"""Below this, a double represents every whole number exactly."""
 _MINUS = "\N{MINUS SIGN}"
 _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -70,8 +73,10 @@ def capitalize_first(sentence: str) -> str:
 
 def format_percent(value: Number) -> str:
     """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Of less than 0.1 %, one digit says enough."""
-    digits = SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1
-    number = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, digits)
+    if abs(value) >= 100:  # all digits before the point, which may be more than the significant ones
+        number = f"{value:,.0f}".replace("-", _MINUS)
+    else:
+        number = _format_significant(value, SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1)
     return f"{_add_sign(value, number)}{_NARROW_SPACE}%"
 
 
@@ -90,18 +95,13 @@ def format_quantity(value: Number, unit: str, compared_value: Number | None = No
     """
     other_value = value if compared_value is None else compared_value
     scale = choose_scale(max(abs(value), abs(other_value)), unit)
-    digits = next(
-        (
-            digits
-            for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS)
-            if value == other_value
-            or _format_scaled(value, scale, digits, unit) != _format_scaled(other_value, scale, digits, unit)
-        ),
-        _MAX_DIGITS,
-    )
-    return _join_parts(
-        _format_scaled(value, scale, digits, unit), choose_unit(value, unit) if scale is None else scale.unit
-    )
+    shown_unit = choose_unit(value, unit) if scale is None else scale.unit
+    digits = SIGNIFICANT_DIGITS
+    text = _format_scaled(value, scale, digits, unit)
+    while value != other_value and text == _format_scaled(other_value, scale, digits, unit) and digits < _MAX_DIGITS:
+        digits += 1
+        text = _format_scaled(value, scale, digits, unit)
+    return _join_parts(text, shown_unit)
 
 
 def format_range(low: Number, high: Number, unit: str) -> str:
@@ -117,8 +117,9 @@ def format_move(before: Number, after: Number, unit: str) -> str:
 def _join_ends(first: Number, last: Number, unit: str, separator: str) -> str:
     """Write two values with their unit once, and a mark between them."""
     first_text, last_text = format_quantity(first, unit, last), format_quantity(last, unit, first)
-    value, _, _ = first_text.rpartition(_NARROW_SPACE if first_text.endswith("%") else _NO_BREAK_SPACE)
-    return f"{value} {separator} {last_text}"
+    space = _NARROW_SPACE if first_text.endswith("%") else _NO_BREAK_SPACE
+    first_without_unit, _, _ = first_text.rpartition(space)
+    return f"{first_without_unit} {separator} {last_text}"
 
 
 def format_difference(value: Number, unit: str) -> str:
@@ -134,13 +135,13 @@ def format_amount(byte_count: Number) -> str:
 def format_levels(before: Number, after: Number) -> str:
     """Write two levels of a series, to the whole event and with enough digits to differ: ``53,338 → 4,186``."""
     unit = next(iter(_COUNT_UNITS))  # Any unit of a count: all of them are written alike.
-    texts = (
-        [_format_number(value, digits, unit) for value in (before, after)]
-        for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1)
-    )
-    shortest_text = next(texts)
-    differing_texts = (pair for pair in chain([shortest_text], texts) if pair[0] != pair[1])
-    return " → ".join(shortest_text if before == after else next(differing_texts, shortest_text))
+    for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1):
+        before_text, after_text = _format_number(before, digits, unit), _format_number(after, digits, unit)
+        if before_text != after_text:
+            return f"{before_text} → {after_text}"
+    # Equal levels, or a difference that no digits show.
+    before_text, after_text = (_format_number(level, SIGNIFICANT_DIGITS, unit) for level in (before, after))
+    return f"{before_text} → {after_text}"
 
 
 def format_sigmas(sigmas: float) -> str:
@@ -151,7 +152,7 @@ def format_sigmas(sigmas: float) -> str:
 def format_duration(seconds: float) -> str:
     """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 60:
-        return _join_parts(f"{max(1, round(seconds))}", "s")
+        return _join_parts(f"{max(1, round(seconds))}", "s")  # nothing takes 0 s
     minutes = round(seconds / 60)
     if minutes < 60:
         return _join_parts(str(minutes), "min")
@@ -172,6 +173,7 @@ def choose_scale(max_value: Number, unit: str) -> Scale | None:
     if unit == "bytes":
         return next((scale for scale in _MEMORY_SCALES if max_value >= scale.divisor), None)
     if unit in _SECONDS_PER_UNIT and max_value:
+        # Rounded as it will be written, so that 999.9 ms becomes 1 s and not 1,000 ms.
         seconds = float(f"{max_value * _SECONDS_PER_UNIT[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
         scale = next((scale for scale in _TIME_SCALES if seconds >= scale.divisor), Scale(1e-9, "ns"))
         return Scale(scale.divisor / _SECONDS_PER_UNIT[unit], scale.unit)
@@ -179,13 +181,16 @@ def choose_scale(max_value: Number, unit: str) -> Scale | None:
 
 
 def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
+    """Write a value without its unit: in the unit of the scale, or in ``unit`` without a scale."""
     return _format_number(value, digits, unit) if scale is None else _format_significant(value / scale.divisor, digits)
 
 
 def _format_number(value: Number, digits: int, unit: str) -> str:
-    """Return a number with digit groups, and without meaningless digits."""
-    # Below 1e15, a double represents every whole number exactly.
-    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
+    """Return a number with digit groups, and without meaningless digits.
+
+    A whole number, and a count that has more digits before the point than ``digits``, is written to the whole unit.
+    """
+    if isinstance(value, int) or (value.is_integer() and abs(value) < _MAX_EXACT_FLOAT):
         return f"{int(value):,}".replace("-", _MINUS)
     if unit in _COUNT_UNITS and abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}".replace("-", _MINUS)
@@ -199,7 +204,7 @@ def _format_significant(value: float, digits: int) -> str:
     if abs(value) < _MIN_NONZERO:
         return "≈0"
     rounded_value = float(f"{value:.{digits - 1}e}")
-    if isinf(rounded_value):
+    if isinf(rounded_value):  # the largest floats, if rounded up
         return f"{value:,.0f}".replace("-", _MINUS)
     decimals = max(0, digits - 1 - floor(log10(abs(rounded_value))))
     text = f"{rounded_value:,.{decimals}f}"
@@ -207,6 +212,7 @@ def _format_significant(value: float, digits: int) -> str:
 
 
 def _add_sign(value: Number, text: str) -> str:
+    """Return the text of a value with a plus if it is positive. A minus is there already; ``≈0`` gets no sign."""
     return f"+{text}" if value > 0 and not text.startswith("≈") else text
 
 

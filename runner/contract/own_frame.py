@@ -22,7 +22,12 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
     """
     user_frames = [frame for frame in frames if not frame.module.startswith("[")]
     own_frames = [frame for frame in user_frames if not frame.module.startswith(_SYSTEM_PREFIXES)]
-    return next(reversed([frame for frame in own_frames if _is_own_source(frame)] or own_frames or user_frames), None)
+    frames_with_own_source = [frame for frame in own_frames if _is_own_source(frame)]
+    # The frames are sorted, the outermost first.
+    for candidates in (frames_with_own_source, own_frames, user_frames):
+        if candidates:
+            return candidates[-1]
+    return None
 
 
 def is_own_frame(frame: Frame) -> bool:
@@ -36,6 +41,7 @@ def find_own_line(frames: Sequence[Frame]) -> str:
     if own_frame is None:
         return ""
     if own_frame.module == COMPILED_MODULE and own_frame.function != UNKNOWN_FUNCTION and not own_frame.line:
+        # Code that was compiled at run time is in no file, so its function says where it belongs.
         return shorten_name(own_frame.function)
     if not own_frame.line or not _is_own_source(own_frame):
         return ""
@@ -48,4 +54,5 @@ def shorten_source_path(file: str) -> str:
 
 
 def _is_own_source(frame: Frame) -> bool:
+    """Return whether the source file of a frame is known and belongs to the subject."""
     return bool(frame.file) and not _FOREIGN_SOURCE.search(frame.file)

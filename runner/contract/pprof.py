@@ -12,12 +12,13 @@ from runner.contract.profile import Frame
 
 
 def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, when: datetime) -> bytes:
-    """Return a profile of stacks with their weights, innermost frame first.
+    """Return a profile of stacks, each with its weight and its frames, the innermost first.
 
     The numbers are those of the fields in ``profile.proto``: of Profile 1 sample_type, 2 sample, 3 mapping, 4 location,
     5 function, 6 string_table, 9 time_nanos; within them, those of ValueType, Sample, Mapping, Location, Line and
     Function.
     """
+    # sample_type and samples, whose frames fill the tables.
     tables = _Tables()
     encoded_profile = bytearray()
     encoded_profile += _encode_block(
@@ -26,13 +27,14 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
     for frames, weight in rows:
         location_ids = b"".join(_encode_varint(tables.add_location(frame)) for frame in frames)
         encoded_profile += _encode_block(2, _encode_block(1, location_ids) + _encode_block(2, _encode_varint(weight)))
+    # mappings, locations and functions, whose names fill the table of texts
     for module, number in tables.modules.items():
         encoded_profile += _encode_block(
             3,
             _encode_number(1, number)
             + _encode_number(5, tables.add_text(module))
-            + _encode_number(7, 1)
-            + _encode_number(9, 1),
+            + _encode_number(7, 1)  # has_functions
+            + _encode_number(9, 1),  # has_line_numbers
         )
     for frame, number in tables.locations.items():
         line = _encode_number(1, tables.functions[frame.function, frame.file]) + _encode_number(2, frame.line)
@@ -47,6 +49,7 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
             + _encode_number(2, tables.add_text(name))
             + _encode_number(4, tables.add_text(file)),
         )
+    # time and texts
     encoded_profile += _encode_number(9, int(when.timestamp() * 1e9))
     for text in tables.texts:
         encoded_profile += _encode_block(6, text.encode())
@@ -75,7 +78,7 @@ class _Tables:
 
 
 def _encode_varint(number: int) -> bytes:
-    """Return a number in the variable-length form of Protocol Buffers."""
+    """Return a number in the variable-length form of Protocol Buffers: 7 bits a byte, whose top bit says "more"."""
     encoded_bytes = bytearray()
     while number > 0x7F:
         encoded_bytes.append(number & 0x7F | 0x80)

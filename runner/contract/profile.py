@@ -203,6 +203,7 @@ class Anatomy(Strict):
 
     @model_validator(mode="after")
     def _check_totals(self) -> Self:
+        """Check that every table adds up to the counted faults."""
         for name in ("by_memory", "by_touch", "by_access"):
             if sum(getattr(self, name).values()) != self.counted:
                 raise ValueError(f"{name} does not add up to the counted faults")

@@ -49,12 +49,27 @@ def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> li
     What a library or the kernel does counts for the line of the subject that called it. Lines of one function are
     paired in their order, so that code that only moved has not changed. Changes that sampling alone explains are left
     out.
+
+    Parameters
+    ----------
+    kind
+        The stacks that are compared: ``faults``, ``on-cpu`` or ``off-cpu``.
     """
-    lines = [_sum_lines(profile, _get_stacks(profile, kind)) for profile in (before, after)]
-    changes = pair_function_lines(*lines)
+    lines_before = _sum_lines(before, _get_stacks(before, kind))
+    lines_after = _sum_lines(after, _get_stacks(after, kind))
     resolution = max(compute_resolution(profile, kind) for profile in (before, after))
-    changes = [(place, change) for place, change in changes if abs(change.growth) > resolution]
-    return sorted(changes, key=lambda row: (-abs(row[1].growth), -row[1].growth, row[0]))
+    changes = [
+        (function_line, change)
+        for function_line, change in pair_function_lines(lines_before, lines_after)
+        if abs(change.growth) > resolution
+    ]
+
+    def rank(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:
+        """Return the key for sorting: the largest change first, of equal ones growth before decline."""
+        function_line, change = row
+        return -abs(change.growth), -change.growth, function_line
+
+    return sorted(changes, key=rank)
 
 
 def pair_function_lines(
@@ -72,20 +87,25 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
     """Return the stacks that changed, the one that grew most first; those that shrank come last.
 
     Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
+
+    Parameters
+    ----------
+    kind
+        The stacks that are compared: ``faults``, ``on-cpu`` or ``off-cpu``.
     """
-    weights: list[Counter[tuple[FunctionKey, ...]]] = []
+    weights_before: Counter[tuple[FunctionKey, ...]] = Counter()
+    weights_after: Counter[tuple[FunctionKey, ...]] = Counter()
     frames_by_stack: dict[tuple[FunctionKey, ...], tuple[Frame, ...]] = {}
-    for profile in (before, after):
-        weight_by_stack: Counter[tuple[FunctionKey, ...]] = Counter()
-        names = [identify_function(frame) for frame in profile.frames]
+    for profile, weights in ((before, weights_before), (after, weights_after)):
+        functions = [identify_function(frame) for frame in profile.frames]
         stacks = _get_stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
-            key = tuple(names[index] for index in stack.frames)
-            weight_by_stack[key] += stack.weight
+            key = tuple(functions[index] for index in stack.frames)
+            weights[key] += stack.weight
             frames_by_stack[key] = tuple(profile.frames[index] for index in stack.frames)
-        weights.append(weight_by_stack)
     changes = [
-        StackChange(frames_by_stack[key], WeightChange(weights[0][key], weights[1][key])) for key in frames_by_stack
+        StackChange(frames, WeightChange(weights_before[key], weights_after[key]))
+        for key, frames in frames_by_stack.items()
     ]
     resolution = max(compute_resolution(profile, kind) for profile in (before, after))
     changes = [stack for stack in changes if abs(stack.change.growth) > resolution]
@@ -93,14 +113,19 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
 
 
 def compute_resolution(profile: Profile, kind: str) -> int:
-    """Return the largest difference that sampling alone explains: the weight of two recorded stacks."""
+    """Return the largest difference that sampling alone explains: the weight of two recorded stacks.
+
+    It is 0 if every event was recorded, or none.
+    """
     stacks = _get_stacks(profile, kind)
     if stacks is None or stacks.period == 1 or not stacks.samples:
         return 0
-    return 2 * -(-stacks.total // stacks.samples)
+    weight_of_stack = -(-stacks.total // stacks.samples)  # rounded up
+    return 2 * weight_of_stack
 
 
 def _get_stacks(profile: Profile, kind: str) -> StackProfile | None:
+    """Return the stack profile of a kind, such as ``on-cpu``; None if none was recorded."""
     stacks: StackProfile | None = getattr(profile, kind.replace("-", "_"))
     return stacks
 
@@ -121,7 +146,10 @@ def identify_function(frame: Frame) -> FunctionKey:
 
 
 def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], WeightChange]]:
-    """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming)."""
+    """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming).
+
+    A line without a counterpart is paired with line 0, of weight 0. Each argument is the weight by line.
+    """
     old, new = sorted(before.items()), sorted(after.items())
     # For each pair of indices: the cost of the rest, and the next step, as numbers of old and new lines.
     best_step: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
@@ -136,6 +164,7 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
                 steps.append((new[j][1] + best_step[i, j + 1][0], 0, 1))
             if steps:
                 best_step[i, j] = min(steps, key=lambda step: step[0])
+    # Follow the best steps from the first lines on.
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):

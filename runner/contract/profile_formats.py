@@ -26,6 +26,7 @@ def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
 
 def format_speedscope(profile: Profile, stacks: StackProfile) -> bytes:
     """Return the file that https://www.speedscope.app opens; see its ``file-format-spec.ts``."""
+    unit = UNITS[stacks.kind]
     document = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "name": f"{profile.case.name}: {stacks.kind}",
@@ -36,7 +37,7 @@ def format_speedscope(profile: Profile, stacks: StackProfile) -> bytes:
             {
                 "type": "sampled",
                 "name": str(stacks.kind),
-                "unit": {"count": "none"}.get(UNITS[stacks.kind], UNITS[stacks.kind]),
+                "unit": "none" if unit == "count" else unit,
                 "startValue": 0,
                 "endValue": stacks.total,
                 "samples": [list(stack.frames) for stack in stacks.stacks],

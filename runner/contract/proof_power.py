@@ -62,16 +62,17 @@ def compute_power(
     level = compute_median(recent_samples)
     if not level:
         return None
+    seconds_per_pair = 2 * seconds
     if is_repeating(recent_samples):
-        pairs = _count_pairs(1.0, 0.0)
-        return PowerEstimate(None, pairs, 2 * seconds * (pairs or 0))
+        pairs = _count_pairs(rise_share=1.0, fall_share=0.0)
+        return PowerEstimate(None, pairs, seconds_per_pair * (pairs or 0))
     rise = level * percent / 100
     differences = [sample + rise - other_sample for sample, other_sample in permutations(recent_samples, 2)]
     rise_share = sum(difference > 0 for difference in differences) / len(differences)
     fall_share = sum(difference < 0 for difference in differences) / len(differences)
     pairs = _count_pairs(rise_share, fall_share)
-    # A pair is two executions.
-    return PowerEstimate(percent, pairs, 2 * seconds * (pairs or MAX_PAIRS))
+    # A comparison that proves nothing ends after the largest number of pairs.
+    return PowerEstimate(percent, pairs, seconds_per_pair * (pairs or MAX_PAIRS))
 
 
 def _count_pairs(rise_share: float, fall_share: float) -> int | None:

@@ -11,9 +11,11 @@ import json
 from typing import TYPE_CHECKING
 
 from runner.contract.metrics import metric
-from runner.contract.report import Report, Status
+from runner.contract.report import Reading, Report, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyperf
 
 _PYPERF_UNITS = {"s": "second", "bytes": "byte"}
@@ -25,16 +27,9 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
 
     benchmarks = []
     for name in report.metrics:
-        # Leave out a metric that pyperf cannot represent: it takes positive values only, and one from each sample.
         readings = report.readings(name)
-        if (
-            name != _remove_line_breaks(name)
-            or len(readings) < len(report.samples)
-            or any(
-                reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
-            )
-        ):
-            continue
+        if name != _remove_line_breaks(name) or not _has_positive_values(readings, len(report.samples)):
+            continue  # pyperf cannot represent this metric
         unit = metric(name).unit
         metadata = {
             "name": name,
@@ -61,6 +56,13 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             )
         )
     return pyperf.BenchmarkSuite(benchmarks) if benchmarks else None
+
+
+def _has_positive_values(readings: Sequence[Reading], n_samples: int) -> bool:
+    """Return whether every sample has a counted value above zero, as pyperf requires."""
+    return len(readings) == n_samples and all(
+        reading.status is Status.COUNTED and reading.value is not None and reading.value > 0 for reading in readings
+    )
 
 
 def _remove_line_breaks(text: str) -> str:

@@ -196,6 +196,8 @@ _TERMINAL_CODE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
 """What an interactive program writes to move the cursor, to ask for it or to choose colours."""
+_MAX_REASON_CHARACTERS = 200
+"""Characters that are quoted of the line in which a program says why it failed."""
 
 
 class Failure(Strict):
@@ -211,16 +213,20 @@ class Failure(Strict):
     @property
     def explained(self) -> str:
         """The message and, if a program failed, the line in which it says why."""
-        text = _TERMINAL_CODE.sub("", self.log) if self.stage is Stage.RUN else ""
-        # A log of both streams begins with the standard error, which says why; the titles of the streams say nothing.
-        parts = ([line.strip() for line in part.splitlines()] for part in text.split("--- standard output\n", 1))
-        # A line without letters or digits is drawn, such as the frame around a message.
-        kept_lines = (
-            [line for line in part if re.search(r"[^\W_]", line) and not line.startswith("--- standard error")]
-            for part in parts
-        )
-        lines = next(filter(None, kept_lines), [])
-        return f"{self.message}: {_find_reason_line(lines)[:200]}" if lines else self.message
+        if self.stage is not Stage.RUN:
+            return self.message
+        # A log of both streams begins with the standard error, which says why. The other one is read if that is empty.
+        for stream in _TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
+            lines = _list_text_lines(stream)
+            if lines:
+                return f"{self.message}: {_find_reason_line(lines)[:_MAX_REASON_CHARACTERS]}"
+        return self.message
+
+
+def _list_text_lines(stream: str) -> list[str]:
+    """Return the lines that say something: not the title of the stream, nor the frame around a message."""
+    lines = [line.strip() for line in stream.splitlines()]
+    return [line for line in lines if re.search(r"[^\W_]", line) and not line.startswith("--- standard error")]
 
 
 def _find_reason_line(lines: Sequence[str]) -> str:

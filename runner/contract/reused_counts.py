@@ -49,4 +49,5 @@ class SameBytesCheck(Strict):
         return "; ".join(differences)
 
     def _describe_new_count(self, name: str) -> str:
+        """Return the level of a metric that was counted now, in words if there is none."""
         return f"{self.counted[name]:,}" if name in self.counted else "no count that repeats"

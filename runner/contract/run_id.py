@@ -19,6 +19,8 @@ def make_id_at(moment: datetime, random_bytes: bytes) -> uuid.UUID:
 
     RFC 9562 puts the version and the variant in place of six of their bits.
     """
-    number = int.from_bytes(round(moment.timestamp() * 1000).to_bytes(6, "big") + random_bytes, "big")
+    milliseconds = round(moment.timestamp() * 1000)
+    number = int.from_bytes(milliseconds.to_bytes(6, "big") + random_bytes, "big")
+    version_mask, variant_mask = 0xF << 76, 3 << 62
     version, variant = 7 << 76, 2 << 62
-    return uuid.UUID(int=number & ~(0xF << 76 | 3 << 62) | version | variant)
+    return uuid.UUID(int=number & ~(version_mask | variant_mask) | version | variant)

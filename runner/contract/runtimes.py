@@ -27,7 +27,7 @@ _FILES: Mapping[RuntimeName, re.Pattern[str]] = MappingProxyType(
 )
 """The names of the files of a runtime, without their folders."""
 COMPILING_RUNTIMES = frozenset({RuntimeName.JAVA, RuntimeName.NODE, RuntimeName.DOTNET})
-"""Runtimes that compile functions while the program runs, with frame pointers, and have them themselves."""
+"""Runtimes that compile functions while the program runs, with frame pointers, and whose own code has them too."""
 
 
 def find_runtime(files: Iterable[str]) -> tuple[RuntimeName, str] | None:
@@ -40,6 +40,7 @@ def find_runtime(files: Iterable[str]) -> tuple[RuntimeName, str] | None:
     """
     names = [file.rpartition("/")[2] for file in files]
     for runtime, pattern in _FILES.items():
-        if name := next(filter(pattern.fullmatch, names), ""):
-            return runtime, name
+        for name in names:
+            if pattern.fullmatch(name):
+                return runtime, name
     return None

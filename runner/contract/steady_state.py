@@ -68,17 +68,18 @@ def find_value_range(windows: Sequence[Window], name: str) -> tuple[int | float,
 
 
 def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
-    """Return the windows of several starts of a server by number; the first measured window of each has the same one.
+    """Return the windows of several starts of a server by number: the first measured windows have the same number.
 
     Starts that warm up until they are steady have different numbers of windows. The numbers are those of the start that
     warmed up for longest.
     """
-    warm_up = max((count_warm_up(windows) for windows in starts), default=0)
+    max_warm_up = max((count_warm_up(windows) for windows in starts), default=0)
     rows: dict[int, list[Window]] = {}
     for windows in starts:
-        for number, window in enumerate(windows, warm_up - count_warm_up(windows) + 1):
+        first_number = max_warm_up - count_warm_up(windows) + 1
+        for number, window in enumerate(windows, first_number):
             rows.setdefault(number, []).append(window)
-    return [AlignedWindows(number, number <= warm_up, tuple(rows[number])) for number in sorted(rows)]
+    return [AlignedWindows(number, number <= max_warm_up, tuple(rows[number])) for number in sorted(rows)]
 
 
 def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
@@ -160,11 +161,15 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
 
 
 def _format_rate(rate: float) -> str:
+    """Write a rate with one decimal, or with two significant digits if it is below 1."""
     return f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
 
 
 def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
-    """Return the faults, operations and growth of windows; a window without counted faults is left out."""
+    """Return the faults, operations and growth of windows; a window without counted faults is left out.
+
+    A window without a number of operations counts as one operation, and one without a growth as not growing.
+    """
     faults = []
     for window in windows:
         counted_values = [

@@ -64,10 +64,11 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
     # Meson and pip look at every installed compiler, regardless of what they build.
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
         return USUAL_CAUSES
-    heap = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
+    heap_text = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
     if _COLLECTOR not in settings:
-        return (_GO + heap).rstrip()
-    return (_GO_WITHOUT_COLLECTOR.format("" if _THREADS in settings else _GO_THREADS) + heap).rstrip()
+        return (_GO + heap_text).rstrip()
+    threads_text = "" if _THREADS in settings else _GO_THREADS
+    return (_GO_WITHOUT_COLLECTOR.format(threads_text) + heap_text).rstrip()
 
 
 def _has_runtime(settings: Mapping[str, str | None], runtime: str) -> bool:

@@ -24,6 +24,7 @@ MAX_FILES = 100_000
 MAX_RUNS = 500_000
 """The largest number of runs of one import: all are checked before the first is stored."""
 _MAX_NAMED_FOLDERS = 3
+"""Folders above a file whose names may say what was measured, and when."""
 
 
 class FolderRuns(Struct, frozen=True):
@@ -63,10 +64,11 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         name = str(file.relative_to(folder))
         try:
             source = _make_source(file, _decode_text(file), name)
-        except FaultwatchError:
+        except FaultwatchError:  # not a text
             left_out.append(name)
             continue
         file_format = find_format(source, defaults)
+        # A format that the user chose is not that of each file.
         if file_format is None or not file_format.recognises(source):
             left_out.append(name)
             continue

@@ -33,8 +33,11 @@ from runner.importing.source import describe_first_mistake
 IMPORT_VERSION = "imported"
 """Stands for the runner's version. It is constant, so that a later version imports the same file as the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
+"""The namespace of the ids of imported runs, which follow from their content."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH_DIGITS = 10
+_MAX_NAME_CHARACTERS, _MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 200, 60
+"""How much of a name, of arguments and of a wrong value is kept: a file can contain any text."""
 
 
 class ImportDefaults(Struct, frozen=True):
@@ -108,6 +111,7 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     FaultwatchError
         A run has a value that is not allowed in a report, or the order of the revisions is unknown.
     """
+    # By subject and revision.
     first_measured_at: dict[tuple[str, str], datetime] = {}
     for run in runs:
         key = (_require_subject(run, defaults), run.revision)
@@ -119,6 +123,7 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
         for key, first_measured in first_measured_at.items()
     }
     reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
+    # A run that is in several files has the same id in each.
     return list({report.run_id: report for report in reports}.values())
 
 
@@ -150,18 +155,26 @@ def require_value(value: str, value_name: str, location: str) -> str:
 
 
 def parse_time(text: str, location: str) -> datetime:
-    """Parse a time: ISO 8601, or seconds since 1970. Without a zone it is UTC."""
+    """Parse a time: ISO 8601, or seconds since 1970. Without a zone it is UTC.
+
+    Raises
+    ------
+    FaultwatchError
+        The text is neither; the message begins with the location.
+    """
     try:
-        time = datetime.fromtimestamp(float(text), UTC) if re.fullmatch(r"\d{9,10}(\.\d+)?", text) else None
-        time = time or datetime.fromisoformat(text)
+        if re.fullmatch(r"\d{9,10}(\.\d+)?", text):
+            return datetime.fromtimestamp(float(text), UTC)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise FaultwatchError(
-            f"{location}: {text[:60]!r} is not a time", "use ISO 8601, or seconds since 1970"
+            f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a time", "use ISO 8601, or seconds since 1970"
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _require_subject(run: ImportedRun, defaults: ImportDefaults) -> str:
+    """Return the subject of a run as a safe name; raise if neither the command line nor the file names it."""
     return make_safe_name(require_value(defaults.subject or run.subject, "subject", run.location))
 
 
@@ -178,8 +191,10 @@ def _build_substitute_commit(subject: str, revision: str, first_measured: dateti
 
     A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
     """
-    commit = revision if _COMMIT.fullmatch(revision) else _make_commit_hash(f"{subject}\n{revision}")
-    name = revision[:_SHORT_HASH_DIGITS] if commit == revision else revision[:200]  # pages show the hash before a title
+    if _COMMIT.fullmatch(revision):
+        commit, name = revision, revision[:_SHORT_HASH_DIGITS]  # pages show the hash before a title
+    else:
+        commit, name = _make_commit_hash(f"{subject}\n{revision}"), revision[:_MAX_NAME_CHARACTERS]
     title = f"{name} (imported; placed by its first measurement)"
     return Revision(commit=commit, committed_at=first_measured, title=title)
 
@@ -207,8 +222,13 @@ def _make_report(run: ImportedRun, revision: Revision, defaults: ImportDefaults)
     case = run.case if isinstance(run.case, Case) else _create_case(require_value(run.case, "case", run.location))
     environment = Environment(settings=dict(sorted(run.settings.items())))
     content = [
-        *(subject, run.revision, case.model_dump(mode="json"), host, environment.hash),
-        *(run.started_at.isoformat(), [sample.model_dump(mode="json") for sample in run.samples]),
+        subject,
+        run.revision,
+        case.model_dump(mode="json"),
+        host,
+        environment.hash,
+        run.started_at.isoformat(),
+        [sample.model_dump(mode="json") for sample in run.samples],
     ]
     return Report(
         run_id=run.run_id or uuid.uuid5(_NAMESPACE, hash_document(content)),
@@ -228,9 +248,10 @@ def _make_report(run: ImportedRun, revision: Revision, defaults: ImportDefaults)
 
 def _create_case(name: str) -> Case:
     """Create a case from a name such as ``matrix.exe 1024``: a program, and its arguments as one parameter."""
-    program, _, arguments = name.strip().partition(" ")
+    program, _, argument_text = name.strip().partition(" ")
+    arguments = argument_text.strip()[:_MAX_ARGUMENTS_CHARACTERS]
     return Case(
         workload=make_safe_name(program),
         definition=hash_document({"imported": program}),
-        parameters={"arguments": arguments.strip()[:200]} if arguments.strip() else {},
+        parameters={"arguments": arguments} if arguments else {},
     )

@@ -22,8 +22,13 @@ def locate_result(
 ) -> Placement:
     """Return the revision and the time of a result.
 
+    Each is that in the file, or else on the command line, or else in the names of the file and its folders. Otherwise
+    the time is that of the commit, or that of the file.
+
     Parameters
     ----------
+    location
+        The location of the result in the file, for messages.
     revision, time
         The value in the file; empty or None if the file has none.
 
@@ -37,16 +42,18 @@ def locate_result(
         revision or defaults.revision or _find_named_revision(names, defaults), "revision", location
     )
     time = time or defaults.started_at or find_time(names)
-    if time is None and (commit := defaults.find_commit(revision)):
-        time = commit.committed_at
+    if time is None:
+        commit = defaults.find_commit(revision)
+        time = commit.committed_at if commit else None
     return Placement(revision, time or source.modified_at, time is not None)
 
 
 def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
     """Return the revision that the name of the file or of a folder states: a hash, or a name in the repository."""
     for name in names:
-        if revision := find_revision((name,)):
-            return revision
+        commit_hash = find_revision((name,))
+        if commit_hash:
+            return commit_hash
         base = name.rpartition("/")[2].removesuffix(".gz")
         for text in (base, base.rpartition(".")[0]):
             if text and defaults.find_commit(text):

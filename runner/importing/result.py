@@ -18,6 +18,8 @@ MAX_SAMPLES = 201
 middle is the median."""
 _MAX_METRICS = 100
 """The largest number of metrics that are judged for one case."""
+_MAX_PARAMETERS, _MAX_PARAMETER_CHARACTERS, _MAX_SETTING_CHARACTERS = 100, 200, 1000
+"""How much of a file's parameters and settings is kept: a file can contain any text."""
 
 
 class Result(Struct, frozen=True):
@@ -64,12 +66,15 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
         identities.
     """
     parameter_texts = {
-        make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()
+        make_safe_name(key): " ".join(str(value).split())[:_MAX_PARAMETER_CHARACTERS]
+        for key, value in (parameters or {}).items()
     }
+    # JSON can contain half of a surrogate pair, which cannot be hashed.
+    hashable_identity = (identity or name).encode(errors="replace").decode()
     return Case(
         workload=make_safe_name(name),
-        definition=hash_document({"imported": (identity or name).encode(errors="replace").decode()}),
-        parameters=dict(list(parameter_texts.items())[:100]),
+        definition=hash_document({"imported": hashable_identity}),
+        parameters=dict(list(parameter_texts.items())[:_MAX_PARAMETERS]),
     )
 
 
@@ -98,19 +103,19 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
         columns.setdefault(name, _thin_values(result.values))
         if better and name not in judged_metrics:
             judged_metrics.append(name)
-    length = max(map(len, columns.values()))
+    n_samples = max(map(len, columns.values()))
     samples = tuple(
         Sample(readings={name: Reading(value=values[i]) for name, values in columns.items() if i < len(values)})
-        for i in range(length)
+        for i in range(n_samples)
     )
+    settings = {key: " ".join(value.split())[:_MAX_SETTING_CHARACTERS] for key, value in first_result.settings.items()}
     return ImportedRun(
         location=location,
         revision=placement.revision,
         case=first_result.case,
         started_at=placement.time,
         samples=samples,
-        settings={IMPORT_FORMAT: format_name}
-        | {key: " ".join(value.split())[:1000] for key, value in first_result.settings.items()},
+        settings={IMPORT_FORMAT: format_name} | settings,
         subject=first_result.subject,
         host=first_result.host,
         judging=Judging(judge=tuple(judged_metrics[:_MAX_METRICS])),
@@ -120,6 +125,7 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
 
 
 def _build_metric_name(result: Result, better: Better | None) -> str:
+    """Return the metric of a result by its name in reports, which states a direction even if none is known."""
     if result.in_catalogue:
         return result.metric
     return name_imported_metric(result.metric, result.unit, better or "lower")

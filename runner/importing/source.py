@@ -12,6 +12,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from runner.errors import FaultwatchError
 
 T = TypeVar("T")
+MAX_MILLISECONDS = 253_402_300_800_000
+"""The beginning of the year 10,000, in milliseconds since 1970: Python has no such date."""
+MAX_VALUE = 2**64
+"""The bound of the values that a report may contain; NaN is not below it either."""
+_MAX_MESSAGE_CHARACTERS = 500
 
 
 class Source(Struct, frozen=True, dict=True):
@@ -65,6 +70,11 @@ def parse_json(text: str) -> Any:
 def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, expected_kind: str) -> T:
     """Return a document as a model.
 
+    Parameters
+    ----------
+    name, expected_kind
+        What the document is called in a message, and what it should be, as in ``an asv file``.
+
     Raises
     ------
     FaultwatchError
@@ -85,4 +95,4 @@ def describe_first_mistake(error: ValidationError) -> str:
 
 def shorten_message(text: str) -> str:
     """Return a message without the line breaks of the file that it quotes, and of at most 500 characters."""
-    return " ".join(text.split())[:500]
+    return " ".join(text.split())[:_MAX_MESSAGE_CHARACTERS]

@@ -5,7 +5,7 @@ import resource
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Protocol
@@ -162,8 +162,9 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if missing_programs := find_missing_programs(workload, self._hiding_sandbox):
-            raise BuildFailure(missing_programs, Build(), temporary=True, lacks_programs=True)
+        problem = find_missing_programs(workload, self._hiding_sandbox)
+        if problem:
+            raise BuildFailure(problem, Build(), temporary=True, lacks_programs=True)
         self.turn.give_way()
         build_folder = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(build_folder)
@@ -240,7 +241,15 @@ class Builder(Struct, frozen=True):
     def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
     ) -> frozenset[str] | None:
-        """Return the files that differ between two commits; None if the build of a known commit reads one of them."""
+        """Return the files that differ between two commits; None if the build of a known commit reads one of them.
+
+        None as well if the workload does not allow two commits to share a build, or if the difference is unknown.
+
+        Parameters
+        ----------
+        known_commit
+            The commit of which the cache has a build, with a list of the files that it read.
+        """
         if not _may_reuse(workload):
             return None
         changed_files = find_changed_files(repository, before, after)
@@ -412,10 +421,15 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing_programs:
         return ""
-    path_hints = filter(None, (suggest_path(name, path) for name in missing_programs))
-    remedies = dict.fromkeys(part.remedy for name in missing_programs if (part := name_missing_tool(name)).packages)
+    # A program that the host has elsewhere needs no installation.
+    for name in missing_programs:
+        path_hint = suggest_path(name, path)
+        if path_hint:
+            return path_hint
     message = f"this host does not have {', '.join(missing_programs)}, which the build needs"
-    return next(path_hints, f"{message}: {'; '.join(remedies)}" if remedies else message)
+    parts = [name_missing_tool(name) for name in missing_programs]
+    remedies = dict.fromkeys(part.remedy for part in parts if part.packages)
+    return f"{message}: {'; '.join(remedies)}" if remedies else message
 
 
 def run_build_command(
@@ -497,19 +511,26 @@ def run_build_command(
     if sandbox and not reveals_host:
         hint = explain_missing_network(result.output)
     else:
-        tool = describe_missing_tool(result.output) or command[0]
-        hint = suggest_path(tool, environment["PATH"])
-        hint = hint or (
-            describe_sandbox_failure(command, tool, environment, sandbox, tree, result.output)
-            if sandbox
-            else _name_missing_part(result.output, tree)
-        )
-    # Outside a sandbox, this is the build's own message, and the failure may be temporary.
-    offline = "" if hint or sandbox else _explain_missing_network(result.output)
-    failure = f"`{command_text}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
+        hint = _find_hint(command, environment, sandbox, tree, result.output)
+    # Outside a sandbox, a missing network is explained by the build's own message, which is no hint.
+    explanation = hint if hint or sandbox else _explain_missing_network(result.output)
+    failure = f"`{command_text}` {result.problem}{f': {explanation}' if explanation else ''}"
     if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build
+
+
+def _find_hint(
+    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox | None, tree: Path, log: str
+) -> str:
+    """Return what to change on this host so that a failed build succeeds; empty if nothing suggests that."""
+    tool = describe_missing_tool(log) or command[0]
+    hint = suggest_path(tool, environment["PATH"])
+    if hint:
+        return hint
+    if sandbox:
+        return describe_sandbox_failure(command, tool, environment, sandbox, tree, log)
+    return _name_missing_part(log, tree)
 
 
 def _name_missing_part(log: str, tree: Path) -> str:

@@ -114,7 +114,8 @@ class BuildAhead:
             self._next_commits.remove(commit)
         if not self._builds_all and not self._last_built_commit:
             self._last_built_commit = self._find_earlier_build(commit)
-        if same_build := self._find_same_build(commit):
+        same_build = self._find_same_build(commit)
+        if same_build:
             return same_build
         # The caller says that building ahead is worthwhile: do not wait for the first build to show it.
         if self._start_at_once and not self._workers and self._jobs > 1 and self._next_commits:
@@ -223,13 +224,15 @@ class BuildAhead:
                 and len(self._finished_commits) < _BUILDS_AHEAD_PER_WORKER * self._jobs
             ):
                 commit = self._next_commits.popleft()
-                if not (
-                    self._is_reuse_likely(commit) or self._builder.has_build(self._repository, commit, self._workload)
-                ):
+                needs_build = not self._is_reuse_likely(commit) and not self._builder.has_build(
+                    self._repository, commit, self._workload
+                )
+                if needs_build:
                     log_step("another process builds %s ahead", commit[:10])
                     self._assign_commit(worker, commit)
 
     def _assign_commit(self, worker: "_Worker", commit: str) -> None:
+        """Have a worker build a commit, and remember that the build is this command's."""
         self._ordered_commits.add(commit)
         worker.start_build(commit)
 

@@ -81,19 +81,21 @@ class BuildPlaces(Struct, frozen=True):
         return self._get_place(key, 0)
 
     def _get_place(self, key: str, number: int) -> Path:
+        """Return the folder of a place of a build, with a path of the same length as all others."""
         return pad_path(self.folder / self.store, f"{key}-{number}", compute_path_length(self.folder), TREE_FOLDER)
 
     def evict(self) -> None:
         """Remove the builds beyond the limits and the leftovers of interrupted builds, except those in use."""
         now = time.time()
-        total = 0
+        total_bytes = 0
         self.remove_unfinished()
-        for build_folder, last_use, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
-            total += size
-            too_old = self.max_days is not None and now - last_use > self.max_days * _DAY_SECONDS
-            too_many = self.max_bytes is not None and total > self.max_bytes
-            if (too_old or too_many) and self._remove_place(build_folder):
-                total -= size
+        newest_first = sorted(self._list_builds(), key=lambda build: build[1], reverse=True)
+        for build_folder, last_use, size in newest_first:
+            total_bytes += size
+            is_too_old = self.max_days is not None and now - last_use > self.max_days * _DAY_SECONDS
+            is_beyond_size = self.max_bytes is not None and total_bytes > self.max_bytes
+            if (is_too_old or is_beyond_size) and self._remove_place(build_folder):
+                total_bytes -= size
 
     def remove_unfinished(self) -> None:
         """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
@@ -202,8 +204,8 @@ def _try_lock(lock: Path) -> int | None:
         except BlockingIOError:
             os.close(descriptor)
             return None
-        # The process that removed the build also removed the lock file, so this file is not the lock any more.
         with suppress(FileNotFoundError):
             if os.path.samestat(lock.stat(), os.fstat(descriptor)):
                 return descriptor
+        # A process that removed the build has removed the lock file too, so what is locked here is not the lock.
         os.close(descriptor)

@@ -43,12 +43,13 @@ class Inputs:
 
     def __init__(self, build_folder: Path) -> None:
         self._looked_up: frozenset[str] | None = None
+        """The files that the build looked up; None if they are unknown."""
         self._changed: frozenset[str] = frozenset()
-        with suppress(OSError):
+        """The files and folders that the build moved or removed."""
+        with suppress(OSError):  # there is no list
             looked_up_names, _, changed_names = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
-            self._looked_up, self._changed = (
-                frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (looked_up_names, changed_names)
-            )
+            self._looked_up = frozenset(map(os.fsdecode, looked_up_names.split(b"\0")))
+            self._changed = frozenset(map(os.fsdecode, changed_names.split(b"\0")))
 
     def may_depend_on(self, name: str) -> bool:
         """Return whether the build depends on a file of the checkout, or may."""
@@ -73,15 +74,16 @@ def parse_changes(text: str) -> frozenset[str] | None:
     names: set[str] = set()
     for change, name in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, *_, status = change.removeprefix(":").split(" ")
-        is_same_kind = status == "M" and old_mode == new_mode and old_mode.startswith("100")
-        if not is_same_kind or name.rpartition("/")[2] in _FILES_READ_BY_GIT:
+        is_regular_file = old_mode == new_mode and old_mode.startswith("100")
+        has_only_other_content = status == "M" and is_regular_file
+        if not has_only_other_content or name.rpartition("/")[2] in _FILES_READ_BY_GIT:
             return None
         names.add(name)
     return frozenset(names)
 
 
 def measure_file_sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
-    """Return the size of each file in a tree, by its path."""
+    """Return the size in bytes of each file in a tree, by its path; the ignored paths are left out."""
     sizes_by_path = {}
     for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)

@@ -75,7 +75,7 @@ def main() -> None:
         builder, repository, workload = decode_order(lines.readline())
         builder = replace(builder, clock=BuildClock(int(sys.argv[2])))
         for line in lines:
-            with suppress(BuildFailure, FaultwatchError, OSError):
+            with suppress(BuildFailure, FaultwatchError, OSError):  # the runner builds again, and reports it
                 builder.build(repository, line.strip(), workload)
             release_all()
             lines.write(line)

@@ -41,13 +41,15 @@ def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange]]:
     """Yield each range of added lines with its file."""
     file, index = "", 0
     while index < len(lines):
-        if heading := _FILE.fullmatch(lines[index]):
+        heading, hunk = _FILE.fullmatch(lines[index]), _HUNK.match(lines[index])
+        if heading:
             file = heading[1]
-        elif hunk := _HUNK.match(lines[index]):
+        elif hunk:
+            # A count that git leaves out is 1.
             removed_count, first_line, added_count = (1 if number is None else int(number) for number in hunk.groups())
             if added_count and file:
                 yield file, (first_line, first_line + added_count - 1)
             index += removed_count + added_count
         elif lines[index].startswith("diff --git "):
-            file = ""
+            file = ""  # a removed file has no heading
         index += 1

@@ -111,7 +111,12 @@ def write_commit(
 
 
 def find_missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
-    """Return the error for the part of a commit that a clone lacks; None if it seems to have all of them.
+    """Return the error for the first part of a commit that a clone lacks; None if it seems to have all of them.
+
+    Parameters
+    ----------
+    level
+        How deeply the commit is nested as a submodule; submodules below the last level are not looked at.
 
     Raises
     ------
@@ -129,12 +134,15 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
         )
     try:
         _refuse_missing_large_files(repository, commit, entries)
-        links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE] if level < _MAX_LEVELS else []
-        names = _read_submodule_names(repository, commit) if links else {}
+        links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
+        if not links or level >= _MAX_LEVELS:
+            return None
+        names = _read_submodule_names(repository, commit)
         for link in links:
-            if link.path in names:
+            if link.path in names:  # otherwise every clone leaves the folder empty
                 submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
-                if missing_part := find_missing_part(submodule, link.object_hash, level + 1):
+                missing_part = find_missing_part(submodule, link.object_hash, level + 1)
+                if missing_part:
                     return missing_part
     except IncompleteCheckout as incomplete:
         return incomplete
@@ -213,7 +221,7 @@ def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
 
 
 def _read_submodule_names(repository: Repository, commit: str) -> dict[str, str]:
-    """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says."""
+    """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says; empty without that file."""
     query = ("config", "--blob", f"{commit}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     try:
         text = repository.git(*query, decode_paths=True)
@@ -248,8 +256,8 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
 
 
 def _remove_submodule_folder(folder: Path, tree: Path) -> None:
-    """Remove the empty folder that git makes for a submodule."""
-    if folder.parent.resolve() != tree.resolve() and not folder.parent.resolve().is_relative_to(tree.resolve()):
+    """Remove the empty folder that git makes for a submodule; refuse a path that leads elsewhere through a link."""
+    if not folder.parent.resolve().is_relative_to(tree.resolve()):
         raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is outside the project")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is not a folder")
@@ -260,11 +268,15 @@ def _remove_submodule_folder(folder: Path, tree: Path) -> None:
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
     """Replace the pointers of Git LFS by the files that the clone has of it."""
     pointers = dict(_list_pointers(entries, tree))
-    managed = _list_lfs_paths(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
-    if sum(pointers[path][1] for path in managed) > MAX_BYTES:
+    # Without an index, git reads the attributes of the files in the tree.
+    checkout = Checkout(tree.absolute(), tree.parent / "no-index")
+    lfs_paths = _list_lfs_paths(repository, list(pointers), checkout)
+    total_bytes = sum(size for _, size in (pointers[path] for path in lfs_paths))
+    if total_bytes > MAX_BYTES:
         raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes in total")
-    for path in managed:
-        source = _find_large_file(repository, path, *pointers[path], verify_digest=True)
+    for path in lfs_paths:
+        digest, size = pointers[path]
+        source = _find_large_file(repository, path, digest, size, verify_digest=True)
         target = tree / path
         mode = stat.S_IMODE(target.lstat().st_mode)
         target.unlink()
@@ -296,9 +308,12 @@ def _find_large_file(repository: Repository, path: str, digest: str, size: int, 
 
 def _list_pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
-    for entry in entries if _may_have_large_files(tree, entries) else ():
-        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_read_file(tree / entry.path, _MAX_POINTER_BYTES))):
-            yield entry.path, (match[1].decode(), int(match[2]))
+    if not _may_have_large_files(tree, entries):
+        return
+    for entry in filter(_may_be_pointer, entries):
+        pointer = _POINTER.fullmatch(_read_file(tree / entry.path, _MAX_POINTER_BYTES))
+        if pointer:
+            yield entry.path, (pointer[1].decode(), int(pointer[2]))
 
 
 def _may_have_large_files(tree: Path, entries: list[_Entry]) -> bool:
@@ -309,6 +324,7 @@ def _may_have_large_files(tree: Path, entries: list[_Entry]) -> bool:
 
 
 def _is_attributes(entry: _Entry) -> bool:
+    """Return whether a file contains attributes of git; an empty or very large one is not read."""
     return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _MAX_ATTRIBUTES_BYTES
 
 
@@ -322,12 +338,13 @@ def _list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout
     lfs_paths: list[str] = []
     for batch in _split_into_batches(paths):
         text = repository.git("check-attr", "-z", "filter", "--", *batch, checkout=checkout, decode_paths=True)
-        fields = text.split("\0")
+        fields = text.split("\0")  # of each path: the path, the attribute, its value
         lfs_paths += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
     return lfs_paths
 
 
 def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
+    """Yield the paths in parts that fit into a command line."""
     return (paths[start : start + _MAX_PATHS_PER_CALL] for start in range(0, len(paths), _MAX_PATHS_PER_CALL))
 
 
@@ -341,6 +358,7 @@ def _is_intact(file: Path, digest: str, size: int) -> bool:
 
 
 def _compute_digest(stream: BufferedReader) -> str:
+    """Return the SHA-256 of a whole file."""
     stream.seek(0)
     return hashlib.file_digest(stream, "sha256").hexdigest()
 

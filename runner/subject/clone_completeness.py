@@ -26,7 +26,8 @@ def find_complete_revision(repository: Repository, workload: Workload, name: str
 def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
     """Refuse a list of revisions if the clone lacks a part of each, so that none can be checked out.
 
-    That is a file, a submodule, or a content that Git LFS keeps.
+    A part is a file, a submodule, or a content that Git LFS keeps. A workload whose build does without some parts, or
+    builds only its own folder, refuses nothing.
 
     Raises
     ------
@@ -39,6 +40,8 @@ def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revi
 
 def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) -> None:
     """Refuse a list of revisions if the clone lacks a part of each, regardless of how they are built.
+
+    The check ends at the first complete one.
 
     Raises
     ------

@@ -19,7 +19,9 @@ from runner.workload.workload_lookup import is_path
 
 _FILE_MODE, _PROGRAM_MODE, _LINK_MODE = "100644", "100755", "120000"
 _MAX_BYTES = 1 << 20
+"""The largest size of a workload file."""
 _MAX_FILES = 100
+"""Workload files of a commit that are searched for a name."""
 
 
 class RequestedWorkload(Struct, frozen=True):
@@ -91,12 +93,16 @@ def load_committed_workload(
         The workload file of the commit is not valid.
     """
     tree = _CommitTree(repository, commit, scratch)
-    path = requested_workload.path_argument if tree.has_file(requested_workload.path_argument) else ""
-    if search_all_folders and requested_workload.name_argument:
-        path = path or tree.find_path(requested_workload.name_argument)
-    path = path or (requested_workload.path if tree.has_file(requested_workload.path) else "")
-    if search_all_folders:
-        path = path or tree.find_path(requested_workload.workload.name)
+    path = ""
+    # By the argument of the command, then by the path in the work tree, then by the name of the workload.
+    if tree.has_file(requested_workload.path_argument):
+        path = requested_workload.path_argument
+    elif search_all_folders and requested_workload.name_argument:
+        path = tree.find_path(requested_workload.name_argument)
+    if not path and tree.has_file(requested_workload.path):
+        path = requested_workload.path
+    if not path and search_all_folders:
+        path = tree.find_path(requested_workload.workload.name)
     return tree.load_workload(path, requested_workload) if path else None
 
 
@@ -122,7 +128,7 @@ class _CommitTree(Struct, frozen=True):
         tracked_files = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
         files = [path for path in tracked_files if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
-            with suppress(FaultwatchError):
+            with suppress(FaultwatchError):  # the file is not valid
                 if self._load_workload(path).name == name:
                     return path
         return ""
@@ -183,4 +189,5 @@ class _CommitTree(Struct, frozen=True):
         return tree
 
     def _run_git(self, *words: str) -> str:
+        """Run git with paths that it takes literally, whatever characters they contain."""
         return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, decode_paths=True)

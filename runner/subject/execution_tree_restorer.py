@@ -6,6 +6,7 @@ inodes, because their pages were prepared. A program that changes nothing costs 
 
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -21,6 +22,8 @@ _FILES_PER_COPY = 200
 """Files that one command copies: their paths must fit into its arguments."""
 _MAX_ROUNDS = 3
 """How many times a tree is compared: a folder that could not be read shows its files once its mode is put back."""
+_PERMISSION_BITS = 0o7777
+"""The bits of a file's mode that are not its type."""
 
 
 class TreeRestorer:
@@ -38,8 +41,11 @@ class TreeRestorer:
         self._keep_rules = rules
         self._kept_copy: KeptCopy | None = None
         self._built_states: dict[str, FileState] = {}
+        """The state in which each file was built; empty until an execution has changed something."""
         self._is_executed = False
+        """Whether an execution of this session has begun."""
         self._is_settled = rules.keeps_everything
+        """Whether nothing has to be undone in the rest of this session."""
         self._is_too_large = False
 
     def watch(self) -> None:
@@ -56,16 +62,16 @@ class TreeRestorer:
             Something cannot be undone.
         """
         if not self._is_executed and not self._built_states:
-            self._is_executed = True
+            self._is_executed = True  # the first execution of a session has nothing before it
             return []
         if self._is_settled:
             return []
         if not self._built_states and not self._read_states_if_changed():
-            self._is_settled = True
+            self._is_settled = True  # an execution that changed nothing stands for the others
             return []
         try:
             return self._undo_all()
-        except TreeTooLarge:
+        except TreeTooLarge:  # :meth:`describe` says so
             self._is_settled = self._is_too_large = True
             return []
         except OSError as error:
@@ -89,7 +95,10 @@ class TreeRestorer:
         )
 
     def _read_states_if_changed(self) -> bool:
-        """Return whether the first execution changed anything; read the built state if it did."""
+        """Return whether the first execution changed anything; read the built state if it did.
+
+        Without a kept copy nothing can be put back, so nothing counts as changed.
+        """
         self._kept_copy = find_kept_copy(self._tree)
         if self._kept_copy is None or self._kept_copy.is_unchanged(self._tree):
             return False
@@ -120,14 +129,13 @@ class TreeRestorer:
         for change in changes:
             if change.state and change.state.is_folder and change.kind == "modified" and self._is_built_folder(change):
                 # Whoever is not root must be able to change what is in it.
-                (self._tree / change.path).chmod(
-                    self._built_states[change.path].mode & 0o7777 | 0o700, follow_symlinks=False
-                )
+                built_mode = self._built_states[change.path].mode
+                (self._tree / change.path).chmod(built_mode & _PERMISSION_BITS | stat.S_IRWXU, follow_symlinks=False)
         missing_paths: list[str] = []
         for change in changes:
             built_state = self._built_states.get(change.path)
             if built_state and change.state and _differ_in_mode_alone(built_state, change.state):
-                (self._tree / change.path).chmod(built_state.mode & 0o7777)
+                (self._tree / change.path).chmod(built_state.mode & _PERMISSION_BITS)
                 continue
             if change.state:
                 _remove_entry(self._tree / change.path, is_folder=change.state.is_folder)
@@ -144,11 +152,9 @@ class TreeRestorer:
         assert self._kept_copy is not None
         if missing_paths:
             self._kept_copy.require_undamaged()
-        paths = (
-            _add_content(missing_paths, self._built_states)
-            if any(self._built_states[path].is_folder for path in missing_paths)
-            else missing_paths
-        )
+        paths = missing_paths
+        if any(self._built_states[path].is_folder for path in missing_paths):
+            paths = _add_content(missing_paths, self._built_states)
         new_folders = [path for path in paths if self._built_states[path].is_folder]
         for path in sorted(new_folders):
             (self._tree / path).mkdir(mode=0o700)
@@ -181,16 +187,15 @@ class TreeRestorer:
         if has_new_owner:
             with suppress(PermissionError):
                 os.chown(folder, state.st_uid, state.st_gid, follow_symlinks=False)
-        folder.chmod(state.st_mode & 0o7777)
+        folder.chmod(state.st_mode & _PERMISSION_BITS)
         os.utime(folder, ns=(state.st_atime_ns, state.st_mtime_ns), follow_symlinks=False)
 
 
 def _differ_in_mode_alone(built_state: FileState, state: FileState) -> bool:
     """Return whether a file or folder got other permissions only, so that it can stay the same inode."""
-    same_type = built_state.mode & ~0o7777 == state.mode & ~0o7777
-    return same_type and (
-        built_state.is_folder or (built_state.size, built_state.modified) == (state.size, state.modified)
-    )
+    has_same_type = built_state.mode & ~_PERMISSION_BITS == state.mode & ~_PERMISSION_BITS
+    has_same_content = (built_state.size, built_state.modified) == (state.size, state.modified)
+    return has_same_type and (built_state.is_folder or has_same_content)
 
 
 def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
@@ -203,6 +208,7 @@ def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
 
 
 def _remove_entry(file: Path, *, is_folder: bool) -> None:
+    """Remove a file, or a folder with all that is in it."""
     if not is_folder:
         file.unlink()
         return

@@ -119,7 +119,8 @@ def run_git(
     git_dir_option = [f"--git-dir={git_dir}"] if git_dir else []
     filters: Iterable[str] = ()
     if subcommand in _FILE_READING_SUBCOMMANDS:
-        filters = _read_configured_filters((*git_dir_option, *(arguments[:2] if arguments[0] == "-C" else ())))
+        folder_option = arguments[:2] if arguments[0] == "-C" else ()
+        filters = _read_configured_filters((*git_dir_option, *folder_option))
     environment = build_hardened_environment(filters=filters, checkout=checkout) | dict(variables)
     if subcommand in _TRANSFER_SUBCOMMANDS:
         log_command(["git", *git_dir_option, *arguments])
@@ -190,12 +191,15 @@ def compute_patch_ids(commits: Sequence[str], repository_options: Sequence[str])
     ids: dict[str, str] = {}
     for start in range(0, len(commits), _DIFFERENCES_AT_ONCE):
         data = "".join(f"{commit}\n" for commit in commits[start : start + _DIFFERENCES_AT_ONCE]).encode()
+        # git diff-tree | git patch-id
         for arguments in (("diff-tree", "--stdin", *options), ("patch-id", "--stable")):
             result = execute_git([*repository_options, *arguments], arguments[0], environment, data)
             if result.returncode:
                 raise _make_error(arguments[0], result.returncode, result.stderr)
             data = result.stdout
-        ids |= {commit: patch for patch, commit in (line.split() for line in data.decode().splitlines())}
+        for line in data.decode().splitlines():
+            patch_id, commit = line.split()
+            ids[commit] = patch_id
     return ids
 
 
@@ -291,7 +295,8 @@ def _read_configured_filters(repository_options: tuple[str, ...]) -> tuple[str, 
     """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
     query = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
     process = execute_git([*repository_options, *query], "config", build_hardened_environment())
-    names = {key.partition(".")[2].rpartition(".")[0] for key in process.stdout.decode(errors="replace").split("\0")}
+    keys = process.stdout.decode(errors="replace").split("\0")  # such as filter.NAME.smudge
+    names = {key.partition(".")[2].rpartition(".")[0] for key in keys}
     return tuple(sorted(name for name in names | {"lfs"} if name))
 
 
@@ -347,5 +352,6 @@ def _end_process(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _get_subcommand(arguments: tuple[str, ...]) -> str:
+    """Return the subcommand in the arguments of git, which may begin with ``-C FOLDER``."""
     words = arguments[2:] if arguments[0] == "-C" else arguments
     return words[0]

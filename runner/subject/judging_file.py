@@ -11,6 +11,9 @@ from runner.workload import Workload
 from runner.workload.gate_cases import WorkloadFiles
 from runner.workload.judge_changes import list_judge_changes
 
+_MAX_MISTAKE_CHARACTERS = 300
+"""Characters of the error in a workload file that a report of a gate has room for."""
+
 
 def find_workload_files(
     ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path
@@ -20,7 +23,7 @@ def find_workload_files(
     The file at the tip of the target branch judges: the author of head chooses where their branch starts, but cannot
     change the tip.
     """
-    head, committed = _find_head_workload(ends, requested_workload, scratch)
+    head, is_committed = _find_head_workload(ends, requested_workload, scratch)
     mistake = ""
     judge = base = None
     try:
@@ -34,21 +37,24 @@ def find_workload_files(
             base = load_committed_workload(ends.repository, ends.base, requested_workload, scratch)
     if mistake:
         # It must be possible to repair the file, and somebody else has to review the repair.
-        change = JudgeChange(key="file", before=(mistake[:300],))
+        change = JudgeChange(key="file", before=(mistake[:_MAX_MISTAKE_CHARACTERS],))
         return WorkloadFiles(head, head, head), JudgeSource.HEAD, (change,)
     judge = judge or base
-    if judge is None:
-        return WorkloadFiles(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
+    if judge is None:  # neither the target branch nor base has the file
+        return WorkloadFiles(head, head, head), JudgeSource.HEAD if is_committed else JudgeSource.OUTSIDE, ()
     files = WorkloadFiles(judge, base or judge, head)
     return files, JudgeSource.TARGET, list_judge_changes(files)
 
 
 def _find_head_workload(ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
-    """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
+    """Return the workload of head, and whether head has it as a committed file.
+
+    If head is checked out or does not have the file, the workload is that of the work tree.
+    """
     head_workload = load_committed_workload(
         ends.repository, ends.measured_commit, requested_workload, scratch, search_all_folders=False
     )
-    checked_out = ends.repository.resolve("HEAD") == ends.measured_commit
-    return (
-        requested_workload.workload if head_workload is None or checked_out else head_workload
-    ), head_workload is not None
+    if head_workload is None:
+        return requested_workload.workload, False
+    is_checked_out = ends.repository.resolve("HEAD") == ends.measured_commit
+    return requested_workload.workload if is_checked_out else head_workload, True

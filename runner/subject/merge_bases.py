@@ -94,7 +94,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
 
 
 def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
-    """Return the repository with its own folder for new objects."""
+    """Return the repository with a temporary folder for new objects, so that it is only read."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
     own_objects = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", decode_paths=True)
@@ -144,7 +144,7 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
         raise FaultwatchError(f"{problem}, which needs git 2.38 or later", f"update git, or {manual_remedy}")
     tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
     if result.returncode == _CONFLICT_STATUS:
-        file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
+        file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]  # printable, without quotes
         remainder = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(
             f"{problem}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{remainder}", manual_remedy

@@ -202,6 +202,8 @@ _COMPILER = re.compile(
 )
 """What CMake, Autoconf, Cargo and Meson say without a compiler."""
 _COMPILERS = {"C": "cc", "CXX": "c++", "C++": "c++", "Fortran": "gfortran"}
+_MIN_NAME_CHARACTERS = 3
+"""A shorter word of an error is not taken for the name of a library."""
 _TOOL_LINES = 12
 """Last lines of a log in which a tool that is not found has ended the build; before them it may have been optional."""
 
@@ -219,21 +221,26 @@ def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPar
 
 def _find_old_tool(log: str) -> MissingPart | None:
     """Return the tool of which a project requires a newer version than this host has; None if the log names none."""
-    matches = ((pattern.search(log), tool, update) for pattern, tool, update in _OLD_TOOLS)
-    return next(
-        (MissingPart(f"{tool} {match[1]} or later", None, update) for match, tool, update in matches if match), None
-    )
+    for pattern, tool, update in _OLD_TOOLS:
+        match = pattern.search(log)
+        if match:
+            return MissingPart(f"{tool} {match[1]} or later", None, update)
+    return None
 
 
 def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
-    """Return the header, tool, compiler or library that a build did not find; None if the log names none."""
+    """Return the header, tool, compiler or library that a build did not find; None if the log names none.
+
+    The messages are tried from the most to the least certain one.
+    """
     if match := _HEADER.search(log):
         header = str(match[1] or match[2])
         own_names = {PurePosixPath(file).name for file in files}
         packages = _find_packages_of_header(header)
         # A header in quotes that no package is known for is one that the build makes itself, or has not made yet.
         is_foreign = packages or f"<{header}>" in log
-        return MissingPart(header, packages) if is_foreign and PurePosixPath(header).name not in own_names else None
+        is_missing = is_foreign and PurePosixPath(header).name not in own_names
+        return MissingPart(header, packages) if is_missing else None
     if tool := describe_missing_tool("\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])):
         return name_missing_tool(tool)
     if match := _COMPILER.search(log):
@@ -245,7 +252,7 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
     for match in _CONFIGURE_ERROR.finditer(log):
         for word in re.findall(r"[\w.+-]*\w", match[1]):
             packages = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
-            if packages and len(word) > 2 and word not in _ORDINARY_WORDS:
+            if packages and len(word) >= _MIN_NAME_CHARACTERS and word not in _ORDINARY_WORDS:
                 return MissingPart(word, packages)
     return None
 
@@ -257,5 +264,8 @@ def name_missing_tool(tool: str) -> MissingPart:
 
 def _find_packages_of_header(header: str) -> Packages | None:
     """Return the packages of a header: by its name, else by the folder in which it is included."""
-    stem, folder = header.lower().removesuffix(".h").removesuffix(".hpp"), header.lower().partition("/")[0]
-    return _PACKAGES_BY_LIBRARY.get(stem) or (_PACKAGES_BY_LIBRARY.get(folder) if "/" in header else None)
+    stem = header.lower().removesuffix(".h").removesuffix(".hpp")
+    packages = _PACKAGES_BY_LIBRARY.get(stem)
+    if packages is None and "/" in header:
+        packages = _PACKAGES_BY_LIBRARY.get(header.lower().partition("/")[0])
+    return packages

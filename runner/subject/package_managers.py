@@ -36,11 +36,9 @@ class PackageManager(Struct, frozen=True):
 
     def list_package_folders(self, folder: Path) -> list[Path]:
         """Return the parts of the folder that a sandbox has to show."""
-        return (
-            [folder / part for part in self.package_folders if (folder / part).exists()]
-            if self.package_folders
-            else [folder]
-        )
+        if not self.package_folders:
+            return [folder]
+        return [folder / part for part in self.package_folders if (folder / part).exists()]
 
     def describe_filling(self, command: Iterable[str]) -> str:
         """Return how a user can fill the folder for a build command."""

@@ -28,7 +28,9 @@ from runner.system.private_folder import make_private_folder
 from runner.system.scratch import make_scratch_folder
 
 _MAX_REFS = 5000
-_MAX_REF_CHARACTERS = 200
+"""The largest number of tags and branches that are listed."""
+_MAX_REF_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_TITLE_CHARACTERS = 200, 500, 2000
+"""What the models of a report have room for."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 FULL_HISTORY_HINT = (
     "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
@@ -99,7 +101,13 @@ class Repository(Struct, frozen=True):
         return iterate_git_entries("-C", str(self.path), *arguments, variables=variables)
 
     def resolve(self, revision: str) -> str:
-        """Return the full hash of a revision."""
+        """Return the full hash of a revision.
+
+        Raises
+        ------
+        FaultwatchError
+            The repository has no such commit.
+        """
         try:
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except FaultwatchError:
@@ -159,7 +167,7 @@ class Repository(Struct, frozen=True):
         """Return the patch ids of commits, by their hashes.
 
         A commit that a rebase or an amend has rewritten keeps its patch id. Merges, commits without parents and those
-        that change no text have none. An error of git is not one of the caller: it has other means to recognise them.
+        that change no text have none. None has one if git fails: without them, a caller only recognises fewer commits.
         """
         location_options = (f"--git-dir={self.path}",) if self.bare else ("-C", str(self.path))
         try:
@@ -179,8 +187,10 @@ class Repository(Struct, frozen=True):
         )
         names = []
         for line in filter(None, listing.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
-            name, own_hash, tagged, kind, tagged_kind = line.split("\0")
-            commit = tagged if tagged_kind == "commit" else own_hash if kind == "commit" else ""
+            name, own_hash, tagged_hash, kind, tagged_kind = line.split("\0")
+            commit = own_hash if kind == "commit" else ""
+            if tagged_kind == "commit":  # an annotated tag is an object of its own
+                commit = tagged_hash
             folder, _, short_name = name.removeprefix("refs/").partition("/")
             if commit and not short_name.endswith("/HEAD") and len(short_name) <= _MAX_REF_CHARACTERS:
                 names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short_name, commit=commit))
@@ -254,15 +264,16 @@ class Repository(Struct, frozen=True):
 
     def _read_log(self, *arguments: str) -> Iterator[Revision]:
         """Yield the commits that ``git log`` lists for some arguments."""
-        # Separated by null bytes, since titles and names hold any other character.
-        fields = iter(self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0"))
-        for commit, parents, author, date, title in zip(*[fields] * 5, strict=False):
+        # Separated by null bytes, since titles and names hold any other character. Each commit has five fields.
+        fields = self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0")
+        for start in range(0, len(fields) - 4, 5):
+            commit, parents, author, date, title = fields[start : start + 5]
             yield Revision(
                 commit=commit,
                 parents=tuple(parents.split()),
-                author=author[:500],
+                author=author[:_MAX_AUTHOR_CHARACTERS],
                 committed_at=_convert_date(date),
-                title=title[:2000],
+                title=title[:_MAX_TITLE_CHARACTERS],
             )
 
     def export(self, commit: str, tree: Path) -> None:
@@ -289,7 +300,7 @@ class Repository(Struct, frozen=True):
         if not Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index").strip()).exists():
             return []
         lines = self.git("status", "--porcelain", "--no-renames", "--untracked-files=no").splitlines()
-        return [line[3:] for line in lines]
+        return [line[3:] for line in lines]  # behind two letters for the state, and a space
 
 
 def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Repository:

@@ -75,8 +75,9 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
                 f"{workload.name} does not build the repository that contains it",
                 "pass the repository to build with --repo",
             )
-        if shipped := prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home):
-            return shipped
+        shipped_repository = prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home)
+        if shipped_repository:
+            return shipped_repository
     return open_repository(str(workload.path.parent), settings.clones, explicit=False)
 
 
@@ -84,6 +85,11 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     """Refuse a repository whose work tree has uncommitted changes: only commits are measured.
 
     The workload file is an exception: it says how to measure, and is read from the work tree.
+
+    Parameters
+    ----------
+    allow
+        Refuse nothing: the user wants to leave the changes out.
 
     Raises
     ------
@@ -95,9 +101,9 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
         top = repository.get_work_tree()
         changed_files = [name for name in changed_files if (top / name).resolve() != workload.path.resolve()]
     if changed_files:
-        file_names = ", ".join(changed_files[:_MAX_NAMED_FILES]) + (
-            f" and {len(changed_files) - _MAX_NAMED_FILES} more" if len(changed_files) > _MAX_NAMED_FILES else ""
-        )
+        file_names = ", ".join(changed_files[:_MAX_NAMED_FILES])
+        if len(changed_files) > _MAX_NAMED_FILES:
+            file_names += f" and {len(changed_files) - _MAX_NAMED_FILES} more"
         raise FaultwatchError(
             f"{repository.path} has uncommitted changes ({file_names}), and only commits are measured",
             "commit or stash them, or pass --committed-only to leave them out",

@@ -54,7 +54,10 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
     """
     needs = []
     for tool in tools:
-        if "/" not in tool and (file := shutil.which(tool, path=environment["PATH"])):
+        if "/" in tool:  # a file of the tree
+            continue
+        file = shutil.which(tool, path=environment["PATH"])
+        if file:
             needs.append(Need(_find_installation(Path(file).parent), tool))
     for name, text in environment.items():
         if not text.startswith("/") or ":" in text or name in {*GO_CACHE_VARIABLES, "HOME", "PATH"}:
@@ -76,16 +79,17 @@ def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) 
     They are the folders in the user's home that the variables of package managers name and that the sandbox does not
     show.
     """
-    folders = (environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
+    folders = dict.fromkeys(environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
     home_prefix = f"{Path.home()}{os.sep}"
-    return tuple(
-        text
-        for text in dict.fromkeys(folders)
-        if text.startswith(home_prefix) and os.path.normpath(text) == text and not _is_shown(text, sandbox)
-    )
+    # A path with ".." could lead out of the home.
+    folders_in_home = [
+        folder for folder in folders if folder.startswith(home_prefix) and os.path.normpath(folder) == folder
+    ]
+    return tuple(folder for folder in folders_in_home if not _is_shown(folder, sandbox))
 
 
 def _is_shown(folder: str, sandbox: Sandbox) -> bool:
+    """Return whether a sandbox shows a folder because the owner of the host exposes it."""
     return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable_folders)
 
 
@@ -114,13 +118,10 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     hidden_needs = list_hidden(needs, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
-        read_hint = "; if that folder is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
-        remedy = (
-            f". {offline_remedy}{read_hint}"
-            if offline_remedy
-            else _explain_missing_packages(command, environment, sandbox, hidden_needs)
-        )
-        return f"{NO_NETWORK}{remedy}"
+        if offline_remedy:
+            read_hint = "if that folder is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
+            return f"{NO_NETWORK}. {offline_remedy}; {read_hint}"
+        return f"{NO_NETWORK}{_explain_missing_packages(command, environment, sandbox, hidden_needs)}"
     if hidden_needs:
         return f"the sandbox does not show {_join_folders(hidden_needs)}: {_suggest_setting(sandbox, hidden_needs)}"
     missing_needs = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
@@ -136,31 +137,37 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
 def _explain_missing_packages(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, hidden_needs: list[Need]
 ) -> str:
-    """Return where the packages that the build would download are, and how to make them available in the sandbox."""
+    """Return where the packages that the build would download are, and how to make them available in the sandbox.
+
+    The text continues the sentence that a build in the sandbox has no network.
+    """
+    # The build uses a package manager, but no variable says where that keeps its packages.
     used_managers = [manager for manager in MANAGERS if manager.variable in environment]
     manager = next((manager for manager in find_managers(command) if manager not in used_managers), None)
     if manager:
-        package_folder = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
-        setting = _suggest_setting(sandbox, [*hidden_needs, *_list_package_needs([manager], package_folder.folder)])
+        folder = Path(manager.folder.replace("{home}", str(Path.home())))
+        setting = _suggest_setting(sandbox, [*hidden_needs, *_list_package_needs(manager, folder)])
         return (
             f': write {manager.variable} = "{manager.folder}" under [build.environment], '
             f"{manager.describe_filling(command)}, and {setting}"
         )
+    # The folders of packages are hidden, or empty.
     unfilled_needs = [
         need for manager in used_managers for need in _list_unfilled(manager, Path(environment[manager.variable]))
     ]
     if hidden_needs or unfilled_needs:
-        fill_text = (
-            f" {_join_folders(unfilled_needs)} is empty: {used_managers[0].describe_filling(command)}"
-            if unfilled_needs
-            else ""
-        )
-        show_text = f" it does not show {_join_folders(hidden_needs)}" if hidden_needs else ""
-        hidden_needs = [*hidden_needs, *(need for need in unfilled_needs if not _is_shown(str(need.folder), sandbox))]
-        setting = (
-            f"{', and' if unfilled_needs else ':'} {_suggest_setting(sandbox, hidden_needs)}" if hidden_needs else ""
-        )
-        return f", and{' and'.join(part for part in (show_text, fill_text) if part)}{setting}"
+        problems = []
+        if hidden_needs:
+            problems.append(f"it does not show {_join_folders(hidden_needs)}")
+        if unfilled_needs:
+            filling = used_managers[0].describe_filling(command)
+            problems.append(f"{_join_folders(unfilled_needs)} is empty: {filling}")
+        text = f", and {' and '.join(problems)}"
+        unshown_needs = [*hidden_needs, *(need for need in unfilled_needs if not _is_shown(str(need.folder), sandbox))]
+        if unshown_needs:
+            text += f"{', and' if unfilled_needs else ':'} {_suggest_setting(sandbox, unshown_needs)}"
+        return text
+    # A folder lacks a package; or nothing is known about packages.
     if used_managers:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers)
         return f", and {places} lacks a package: {used_managers[0].describe_filling(command)}"
@@ -170,12 +177,10 @@ def _explain_missing_packages(
     )
 
 
-def _list_package_needs(managers: Iterable[PackageManager], folder: Path) -> list[Need]:
-    return [
-        Need(package_folder, manager.variable)
-        for manager in managers
-        for package_folder in manager.list_package_folders(folder) or [folder]
-    ]
+def _list_package_needs(manager: PackageManager, folder: Path) -> list[Need]:
+    """Return the parts of a manager's folder that hold packages; the folder itself while there are none."""
+    package_folders = manager.list_package_folders(folder) or [folder]
+    return [Need(package_folder, manager.variable) for package_folder in package_folders]
 
 
 def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
@@ -201,6 +206,7 @@ def _join_folders(needs: Iterable[Need]) -> str:
 
 
 def _suggest_setting(sandbox: Sandbox, hidden_needs: Iterable[Need]) -> str:
+    """Return how to have the sandbox show some folders besides those that it shows already."""
     value = ":".join(dict.fromkeys([*sandbox.readable_folders, *(str(need.folder) for need in hidden_needs)]))
     return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
 

@@ -31,6 +31,8 @@ class UnreadableTree(Exception):
 TREE_FOLDER = "tree"
 COPY_FOLDER = "built"
 _LATER_FILES_FOLDER = "later"
+_MAX_MESSAGE_CHARACTERS = 300
+"""Characters of the error of ``cp`` that are quoted."""
 
 
 class KeptCopy(Struct, frozen=True):
@@ -110,7 +112,7 @@ def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: 
         tree=compute_fingerprint(tree, output_file),
         copy_of_tree=compute_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER),
         ignored=output_file,
-        bytes=2 * (count_used_bytes(tree) or 0),
+        bytes=2 * (count_used_bytes(tree) or 0),  # the tree and its copy
     )
 
 
@@ -219,8 +221,15 @@ def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    """Copy a tree, sharing blocks and keeping holes where the file system can."""
-    # Shares the blocks where the file system can, and keeps holes: a sparse file must not fill the disk.
+    """Copy a tree, sharing blocks where the file system can, and keeping holes: a sparse file must not fill the disk.
+
+    Raises
+    ------
+    UnreadableTree
+        The runner may not read a file of the tree.
+    FaultwatchError
+        The tree cannot be copied for another reason.
+    """
     words = ["cp", "--archive", "--no-target-directory", "--reflink=auto", "--sparse=auto", "--"]
     result = subprocess.run(
         [*words, os.fspath(source), os.fspath(target)],
@@ -231,7 +240,7 @@ def _copy_tree(source: Path, target: Path) -> None:
     )
     if result.returncode:
         lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
-        message = lines[0].removeprefix("cp: ")[:300]
+        message = lines[0].removeprefix("cp: ")[:_MAX_MESSAGE_CHARACTERS]
         if "Permission denied" in message:
             raise UnreadableTree(f"has files that cannot be read: {message}")
         raise FaultwatchError(f"the built tree cannot be copied: {message}")

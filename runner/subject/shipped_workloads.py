@@ -65,4 +65,4 @@ def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
     }
     parent_options = [word for parent in parents for word in ("-p", parent)]
     commit = git("commit-tree", *parent_options, "-m", "The shipped workloads", tree, **author)
-    git("update-ref", _BRANCH, commit, *parents)
+    git("update-ref", _BRANCH, commit, *parents)  # with a parent, only if the branch is still at it

@@ -20,6 +20,8 @@ _MISSING_TOOL_PATTERNS = (
     re.compile(r"^make(?:\[\d+\])?: ([\w.+-]{1,60}): No such file or directory$"),
 )
 """Lines with which shells, ``env`` and make say that a program is missing."""
+_SEARCHED_LINES = 50
+"""Last lines of a log in which such a line is searched: the build ends soon after it."""
 
 
 def read_usual_path() -> list[str]:
@@ -51,8 +53,9 @@ def suggest_path(tool: str, build_path: str) -> str:
 
 def describe_missing_tool(log: str) -> str:
     """Return the program that a build's log reports as missing; empty if it reports none."""
-    for line in reversed(log.splitlines()[-50:]):
+    for line in reversed(log.splitlines()[-_SEARCHED_LINES:]):
         for pattern in _MISSING_TOOL_PATTERNS:
-            if match := pattern.match(line.strip()):
+            match = pattern.match(line.strip())
+            if match:
                 return match[1]
     return ""

@@ -36,9 +36,9 @@ class FileState(Struct, frozen=True):
 
     def is_changed_to(self, new_state: "FileState") -> bool:
         """Return whether another state is that of a changed file; the time of a folder changes with its files."""
-        return (self.mode, self.size) != (new_state.mode, new_state.size) or (
-            not self.is_folder and self.modified != new_state.modified
-        )
+        if (self.mode, self.size) != (new_state.mode, new_state.size):
+            return True
+        return not self.is_folder and self.modified != new_state.modified
 
 
 class Change(Struct, frozen=True):
@@ -95,6 +95,7 @@ class KeepRules(Struct, frozen=True):
         """Return whether a pattern matches a path or a folder around it; without a slash, at any depth."""
         pattern = pattern.removeprefix("./")
         is_path = "/" in pattern.rstrip("/")
+        # Of a/b/c: a, a/b and a/b/c; or without a slash in the pattern: a, b and c.
         candidates = accumulate(names, "{}/{}".format) if is_path else names
         return any(fnmatchcase(candidate, pattern.strip("/")) for candidate in candidates)
 
@@ -134,7 +135,7 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
         try:
             entries = os.scandir(tree / folder)
         except OSError:
-            continue
+            continue  # what is in a folder that cannot be read shows once its mode is put back
         listed_folders.add(folder)
         with entries:
             for entry in entries:
@@ -151,10 +152,11 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
                     queue.append(path)
                 if built_state.is_changed_to(state) and not rules.keeps(path):
                     changes.append(Change(path, "modified", state))
-    removed_paths = (
-        path for path in built_states if path not in present_paths and path.rpartition("/")[0] in listed_folders
-    )
-    return [*changes, *(Change(path, "removed", None) for path in removed_paths if not rules.keeps(path))]
+    for path in built_states:
+        is_removed = path not in present_paths and path.rpartition("/")[0] in listed_folders
+        if is_removed and not rules.keeps(path):
+            changes.append(Change(path, "removed", None))
+    return changes
 
 
 def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -> Iterator[Change]:
@@ -211,7 +213,10 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
 
 
 def _join_words(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    """Return some words as a part of a sentence: ``a, b and c``."""
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _make_pattern(path: str) -> str:

@@ -28,6 +28,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     """
     build_repository = Repository(tree / ".git", repository.name, bare=True)
     _run_git("init", "--quiet", "--initial-branch=main", str(tree))
+    # List the objects: all commits, the files of this one, and the lists of files of its parents.
     tags = _read_tags(repository, commit)
     list_command = ("rev-list", "--objects", "--no-object-names")
     commits = repository.git(*list_command, "--filter=tree:0", commit, *tags.values())
@@ -35,12 +36,14 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     parents = repository.git("rev-parse", f"{commit}^@").split()
     parent_trees = repository.git(*list_command, "--no-walk", "--filter=blob:none", *parents) if parents else ""
     names = sorted({*commits.split(), *files.split(), *parent_trees.split()})
+    # Copy them.
     pack_command = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
     common_directory, object_list = repository.get_common_directory(), "\n".join(names).encode()
     pack = _run_git(*pack_command, git_dir=common_directory, objects=repository.objects, data=object_list)
     _run_git("index-pack", "--stdin", git_dir=build_repository.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
+    # Name the commits, and list the files in the index.
     build_repository.git("update-ref", "--no-deref", "HEAD", commit)
     for name, target in tags.items():
         build_repository.git("update-ref", name, target)
@@ -65,9 +68,21 @@ def _run_git(
     data: bytes = b"",
     check: bool = True,
 ) -> bytes:
-    """Run git on the repository that a build sees, and return its output."""
-    own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
-    environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
+    """Run git for the repository that a build sees, and return its output.
+
+    Parameters
+    ----------
+    git_dir
+        The repository; None to make one.
+    objects
+        A folder with the objects that the gate has made in the repository, such as a merge; None if there are none.
+    data
+        The standard input of git.
+    check
+        Whether to raise an error if git fails.
+    """
+    object_variables = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
+    environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | object_variables
     git_dir_option = [f"--git-dir={git_dir}"] if git_dir else []
     result = execute_git([*git_dir_option, subcommand, *arguments], subcommand, environment, data)
     if check and result.returncode:

@@ -33,14 +33,16 @@ def find_named_workload(name: str, repository: Repository | None, settings: Sett
 
 
 def find_workload_by_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
-    """Return the workload with a name, of a repository's files or of those that measured it on this host; or None.
+    """Return the workload with a name; None if there is none.
 
-    An unreadable file has no name.
+    The files of the repository are searched, and those with which it was measured on this host. Files that are not
+    valid are passed over.
     """
     return next((workload for workload in _list_workloads(name, repository, settings) if workload.name == name), None)
 
 
 def _list_workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
+    """Yield the workloads in the candidate files, without those that are not valid."""
     for file in _list_candidate_files(name, repository, settings):
         with suppress(FaultwatchError):
             yield load_workload(file)

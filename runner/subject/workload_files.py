@@ -20,5 +20,7 @@ def list_workload_files(repository: Repository) -> list[Path]:
         listing = repository.git("ls-files", "-z", "--full-name", *options, "--", f":(top,glob)**/{WORKLOAD_FILE}")
     except FaultwatchError:
         return []
-    names = sorted({*filter(None, listing.split("\0"))}, key=lambda name: (name != WORKLOAD_FILE, name))
-    return [file for name in names[:_MAX_WORKLOAD_FILES] if (file := top / name).is_file()]
+    names = {name for name in listing.split("\0") if name}
+    top_first = sorted(names, key=lambda name: (name != WORKLOAD_FILE, name))
+    files = [top / name for name in top_first[:_MAX_WORKLOAD_FILES]]
+    return [file for file in files if file.is_file()]  # git also lists files that were removed

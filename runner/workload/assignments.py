@@ -7,7 +7,7 @@ from runner.errors import FaultwatchError
 
 
 def parse_assignments(option: str, assignments: Iterable[str], name_pattern: str) -> dict[str, str]:
-    """Parse ``NAME=VALUE`` arguments of an option whose names match a regular expression.
+    """Parse ``NAME=VALUE`` arguments of an option whose names match a regular expression; of equal names the last wins.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     """
     run = workload.run
     folder = provide_own_folder(workload)
-    values = {**case.parameters, **({"workload": str(folder)} if folder else {})}
+    values = case.parameters | _get_folder_value(folder)
 
     def fill(text: str) -> str:
         return fill_placeholders(text, values, location=str(workload.path))
@@ -76,6 +76,10 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     allocator = fill(run.allocator)
     server = bind_server(workload, case, ServerResources()) if workload.server else None
     command = server.command if server else tuple(fill(part) for part in run.command)
+    files = tuple(fill(name) for name in run.files)
+    cold_files: tuple[str, ...] = ()
+    if _is_cold(workload, case):
+        cold_files = files or command[:1]  # by default, the program itself
     return BoundCase(
         command=command,
         variables={
@@ -83,8 +87,8 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
             **{name: fill(text) for name, text in run.environment.items()},
         },
         allocator=allocator,
-        cold_files=tuple(fill(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
-        own_state_files=tuple(fill(name) for name in run.files) if run.page_cache == "host" else (),
+        cold_files=cold_files,
+        own_state_files=files if run.page_cache == "host" else (),
         processes=get_process_count(workload, case),
         memory_limit=_parse_memory_limit(workload, fill(run.memory_limit)),
         huge_pages=_parse_huge_pages(workload, fill(run.huge_pages)),
@@ -132,9 +136,8 @@ def bind_server(workload: Workload, case: Case, resources: ServerResources) -> B
     server, load = workload.server, workload.load
     assert server is not None
     assert load is not None
-    folder = provide_own_folder(workload)
     server_values: dict[str, Parameter] = {"port": resources.port, "socket": resources.socket, "data": resources.data}
-    values = {**case.parameters, **server_values, **({"workload": str(folder)} if folder else {})}
+    values = case.parameters | server_values | _get_folder_value(provide_own_folder(workload))
 
     def fill(command: tuple[str, ...] | None) -> tuple[str, ...]:
         return tuple(fill_placeholders(text, values, location=str(workload.path)) for text in command or ())
@@ -142,6 +145,11 @@ def bind_server(workload: Workload, case: Case, resources: ServerResources) -> B
     return BoundServer(
         fill(server.command), fill(server.ready_command), fill(server.stop_command), fill(load.fill), fill(load.command)
     )
+
+
+def _get_folder_value(folder: Path | None) -> dict[str, Parameter]:
+    """Return the value of ``{workload}``: the copy of the workload's folder; none if the workload does not use it."""
+    return {"workload": str(folder)} if folder else {}
 
 
 def get_process_count(workload: Workload, case: Case) -> int:
@@ -186,6 +194,7 @@ def _is_cold(workload: Workload, case: Case) -> bool:
 
 
 def _parse_memory_limit(workload: Workload, text: str) -> int | None:
+    """Return the memory limit of a case in bytes; None for no limit."""
     return None if text == "none" else parse_size(text, f"{workload.path}: [run] memory_limit: ")
 
 

@@ -33,6 +33,7 @@ def _split_command(value: object) -> object:
 
 
 def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Check that a command has a program."""
     if not command:
         raise ValueError("the command is empty")
     return command
@@ -338,7 +339,8 @@ class Workload(Table):
             raise ValueError(
                 f"[run] {min(forbidden_keys)}: not allowed together with [server], which has its own command and [load]"
             )
-        if taken_names := SERVER_PLACEHOLDERS & self.matrix.keys():
+        taken_names = SERVER_PLACEHOLDERS & self.matrix.keys()
+        if taken_names:
             raise ValueError(
                 f"[matrix] {min(taken_names)}: the runner sets this name for the server; choose another one"
             )
@@ -348,11 +350,9 @@ class Workload(Table):
         """Return the texts in which the placeholders of a server are replaced too."""
         if self.server is None or self.load is None:
             return ()
-        commands = (
-            *(self.server.command, self.server.ready_command, self.server.stop_command),
-            *(self.load.command, self.load.fill),
-        )
-        return tuple(text for command in commands for text in command or ())
+        server_commands = (self.server.command, self.server.ready_command, self.server.stop_command)
+        load_commands = (self.load.command, self.load.fill)
+        return tuple(text for command in server_commands + load_commands for text in command or ())
 
     def list_own_files(self) -> list[SourceFile]:
         """Return the files of the workload's folder that its build gets: all except the workload file.

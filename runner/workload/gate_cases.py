@@ -57,6 +57,7 @@ class CasePair(Struct, frozen=True):
         return self.base is not None and self.base_case == self.head_case
 
     def _make_case(self, workload: Workload) -> Case:
+        """Return the case as one of a workload."""
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
@@ -87,9 +88,11 @@ def list_case_pairs(
     """
     judge = files.judge
     base, head = combine_with_judging_file(files.base, judge), combine_with_judging_file(files.head, judge)
-    judge_points, base_points, head_points = (map_points(list_cases(workload)) for workload in (judge, base, head))
+    judge_points = map_points(list_cases(judge))
+    base_points, head_points = map_points(list_cases(base)), map_points(list_cases(head))
     known_points = {**base_points, **judge_points}
     case_pairs = [
+        # A side whose own file does not have the case is built and run by the judging file.
         CasePair(base if key in base_points else judge, head if key in head_points else judge, point)
         for key, point in judge_points.items()
     ]

@@ -9,9 +9,8 @@ from runner.workload.definition import Workload
 from runner.workload.gate_cases import WorkloadFiles
 from runner.workload.parameter_matrix import list_cases, map_points
 
-_MAX_CHARACTERS = 300
-_MAX_ITEMS = 100
-_MAX_CHANGES = 1000
+_MAX_CHARACTERS, _MAX_ITEMS, _MAX_CHANGES = 300, 100, 1000
+"""What the report of a gate has room for: characters of a value, values of a key, and keys."""
 _DEFAULT_VALUE = "default"
 """What a message calls a value that a file does not set."""
 _RECIPE_TABLES = ("build", "folder", "run")
@@ -33,22 +32,23 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
         for key in keys
         if head_keys.get(key) not in (base_keys.get(key), judge_keys.get(key))
     ]
-    points = [map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
+    base_points, judge_points = map_points(list_cases(files.base)), map_points(list_cases(files.judge))
+    head_points = map_points(list_cases(files.head))
     removed_points = [
-        _show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]
+        _format_point(point) for key, point in judge_points.items() if key in base_points and key not in head_points
     ]
     added_points = [
-        _show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]
+        _format_point(point) for key, point in head_points.items() if key not in base_points and key not in judge_points
     ]
     if removed_points or added_points:
         judge_changes.append(
             JudgeChange(key="matrix", before=_list_items(removed_points), after=_list_items(added_points))
         )
-    if files.head.uses_own_folder and files.head.own_digest not in {
-        workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
-    }:
+    other_digests = {workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder}
+    if files.head.uses_own_folder and files.head.own_digest not in other_digests:
         judge_changes.append(JudgeChange(key="folder", before=(), after=()))
-    return tuple(sorted(judge_changes, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
+    judgement_first = sorted(judge_changes, key=lambda change: change.key.startswith(_RECIPE_TABLES))
+    return tuple(judgement_first[:_MAX_CHANGES])
 
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
@@ -80,9 +80,13 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
 
 
 def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [] if value is None else [value]
+    """Return the value of a key as a report has it: a list of texts, empty without a value."""
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else [value]
     return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
 
 
-def _show_value(point: Mapping[str, Parameter]) -> str:
+def _format_point(point: Mapping[str, Parameter]) -> str:
+    """Return the parameters of a case as text."""
     return ",".join(f"{name}={format_parameter(value)}" for name, value in sorted(point.items())) or "the only case"

@@ -44,7 +44,9 @@ def get_build_path(workload: Workload) -> str:
 def get_build_command(workload: Workload) -> tuple[str, ...] | None:
     """Return the build command; None if nothing is built."""
     command = workload.build.command
-    return command and tuple(_replace_placeholders(word, workload) for word in command)
+    if command is None:
+        return None
+    return tuple(_replace_placeholders(word, workload) for word in command)
 
 
 def provide_own_folder(workload: Workload) -> Path | None:
@@ -74,7 +76,7 @@ def provide_own_folder(workload: Workload) -> Path | None:
                 rename_folder_durably(temporary_copy, copy)
         finally:
             remove_tree(temporary_copy)
-    os.utime(copy)
+    os.utime(copy)  # its last use
     return copy
 
 
@@ -91,8 +93,10 @@ def _make_readable(tree: Path) -> None:
     """Let every user read a tree and nobody write it: programs in a sandbox run as another user."""
     for entry in walk_tree(tree):
         mode = entry.stat(follow_symlinks=False).st_mode
-        executable = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
-        Path(entry.path).chmod(0o755 if stat.S_ISDIR(mode) else 0o555 if executable else 0o444)
+        new_mode = 0o555 if mode & stat.S_IXUSR else 0o444
+        if stat.S_ISDIR(mode):
+            new_mode = 0o755  # the runner removes what is in it one day
+        Path(entry.path).chmod(new_mode)
     tree.chmod(0o755)
 
 

@@ -54,9 +54,10 @@ def _select_points(workload: Workload, points: list[dict[str, Parameter]], choic
     if not values:
         parameter_names = ", ".join(workload.matrix) or "none"
         raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {parameter_names}")
-    # A value may contain a comma itself. Truth values were once written as Python writes them.
+    # A value may contain a comma itself.
     words = [value_text] if value_text in values else value_text.split(",")
-    chosen_values = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
+    # Truth values were once written as Python writes them.
+    chosen_values = [word.lower() if word in {"True", "False"} and word not in values else word for word in words]
     unknown_values = [value for value in chosen_values if value not in values]
     if unknown_values:
         raise FaultwatchError(f"{name} has no value {unknown_values[0]!r}", f"its values: {', '.join(values)}")

@@ -32,7 +32,7 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
     def replace_placeholder(match: re.Match[str]) -> str:
         if match[0] in {"{{", "}}"}:
             return match[0][0]
-        if match[1] is None:
+        if match[1] is None:  # a single brace
             raise FaultwatchError(f"{location}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
         if match[1] not in parameters:
             parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
@@ -53,9 +53,10 @@ def refuse_unknown_placeholders(texts: Iterable[str], matrix: Mapping[str, Seque
     FaultwatchError
         A name has no value.
     """
-    point: dict[str, Parameter] = {name: values[0] for name, values in matrix.items()}
+    # Called only to refuse, so any values do.
+    any_point: dict[str, Parameter] = {name: values[0] for name, values in matrix.items()}
     for text in texts:
-        fill_placeholders(text, point | {"workload": ""}, location=str(file))
+        fill_placeholders(text, any_point | {"workload": ""}, location=str(file))
 
 
 def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Path, *, is_repository: bool) -> None:

@@ -43,10 +43,15 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     FaultwatchError
         There is no such setting, or it cannot have that value.
     """
-    tables = {name: table for name in _FIELDS_WITH_PLACEHOLDERS if (table := getattr(workload, name)) is not None}
-    content: dict[str, dict[str, Any]] = {
-        name: {key: getattr(table, key) for key in _FIELDS_WITH_PLACEHOLDERS[name]} for name, table in tables.items()
-    }
+    # Collect the values that a remedy can change, by table and key.
+    tables: dict[str, Any] = {}
+    content: dict[str, dict[str, Any]] = {}
+    for table_name, keys in _FIELDS_WITH_PLACEHOLDERS.items():
+        table = getattr(workload, table_name)
+        if table is not None:
+            tables[table_name] = table
+            content[table_name] = {key: getattr(table, key) for key in keys}
+    # Change them.
     run = content["run"]
     for name, value in settings.items():
         if name.startswith(VARIABLE_PREFIX):
@@ -56,23 +61,21 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
         elif name == "thp":
             run["huge_pages"] = _require_choice(name, value, tuple(CHOICES))
         elif name in workload.matrix:
-            for keys in content.values():
-                keys.update({key: _replace_parameter(text, name, value) for key, text in keys.items()})
+            for values in content.values():
+                values.update({key: _replace_parameter(old_value, name, value) for key, old_value in values.items()})
         else:
             setting_names = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
             raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {setting_names}")
     # Only what changes: a key that is set counts as one that the file has, and a server may not have all of them.
-    return workload.model_copy(
-        update={
-            name: table.model_copy(
-                update={key: value for key, value in content[name].items() if value != getattr(table, key)}
-            )
-            for name, table in tables.items()
-        }
-    )
+    new_tables = {}
+    for table_name, table in tables.items():
+        changes = {key: value for key, value in content[table_name].items() if value != getattr(table, key)}
+        new_tables[table_name] = table.model_copy(update=changes)
+    return workload.model_copy(update=new_tables)
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return the value of a setting, after a check that there is such a one."""
     if value not in choices:
         raise FaultwatchError(f"--with {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
     return value

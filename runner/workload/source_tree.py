@@ -18,9 +18,8 @@ from runner.errors import FaultwatchError
 from runner.system.regular_file import open_regular
 
 _IGNORED_FOLDERS = (".git", "__pycache__")
-_MAX_LEVELS = 64
-_MAX_FILES = 100_000
-_MAX_BYTES = 4 << 30
+_MAX_LEVELS, _MAX_FILES, _MAX_BYTES = 64, 100_000, 4 << 30
+"""The largest depth, number of files and size of a workload's folder."""
 
 
 class SourceFile(Struct, frozen=True):
@@ -78,7 +77,7 @@ def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
         with open_regular(file.file) as source, destination.open("xb") as copy:
             shutil.copyfileobj(source, copy)
             state = os.fstat(source.fileno())
-        destination.chmod(stat.S_IMODE(state.st_mode) & 0o777)
+        destination.chmod(stat.S_IMODE(state.st_mode) & 0o777)  # without the bits that change the user or the group
         os.utime(destination, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 

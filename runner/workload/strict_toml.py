@@ -92,16 +92,20 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
 
 
 def _list_keys(table_path: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
-    """Return the keys that are allowed in a table of the file."""
+    """Return the keys that are allowed in a table of the file; none if any key is."""
     current_model: type[BaseModel] | None = model
     for part in table_path:
         # Between a table of tables and a table there is a name or a number.
         if current_model is not None and part in current_model.model_fields:
             current_model = _find_model(current_model.model_fields[str(part)].annotation)
-    return [name for name, field in current_model.model_fields.items() if not field.exclude] if current_model else []
+    if current_model is None:
+        return []
+    return [name for name, field in current_model.model_fields.items() if not field.exclude]
 
 
 def _find_model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model in the type of a field, such as ``X`` of ``X | None`` or ``dict[str, X]``; None without one."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((model for option in get_args(annotation) if (model := _find_model(option))), None)
+    models = map(_find_model, get_args(annotation))
+    return next((model for model in models if model), None)

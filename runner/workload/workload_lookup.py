@@ -85,11 +85,12 @@ def choose_cases(workload: Workload, parameter_choices: Sequence[str], names: Se
 def find_named_cases(workload: Workload, cases: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
     """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
     case_names = [case.name for case in cases]
-    if unknown_name := next((name for name in names if name not in case_names), None):
-        similar_names = difflib.get_close_matches(unknown_name, case_names, n=1)
+    unknown_names = [name for name in names if name not in case_names]
+    if unknown_names:
+        similar_names = difflib.get_close_matches(unknown_names[0], case_names, n=1)
         raise FaultwatchError(
-            f"{workload.name} has no case {unknown_name!r}",
-            f"did you mean {similar_names[0]!r}?" if similar_names else _join_names(case_names),
+            f"{workload.name} has no case {unknown_names[0]!r}",
+            f"did you mean {similar_names[0]!r}?" if similar_names else _describe_cases(case_names),
         )
     return tuple(case for case in cases if not names or case.name in names)
 
@@ -104,17 +105,15 @@ def choose_single_case(workload: Workload, parameter_choices: Sequence[str], nam
     """
     chosen_cases = choose_cases(workload, parameter_choices, names)
     if len(chosen_cases) != 1:
+        first_case = f"the first is {chosen_cases[0].name}" if chosen_cases else "none matches"
         raise FaultwatchError(
             f"this command accepts only one case, but {len(chosen_cases)} cases match",
-            f"choose one with --set or --case: {_join_first_names(chosen_cases)}",
+            f"choose one with --set or --case: {first_case}",
         )
     return chosen_cases[0]
 
 
-def _join_names(names: Sequence[str]) -> str:
+def _describe_cases(names: Sequence[str]) -> str:
+    """Return the names of a workload's cases, or the first few of many, for a message."""
     remainder = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
     return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{remainder}"
-
-
-def _join_first_names(cases: Sequence[Case]) -> str:
-    return f"the first is {cases[0].name}" if cases else "none matches"

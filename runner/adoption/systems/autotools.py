@@ -19,12 +19,15 @@ def propose(sources: Sources) -> list[BuildProposal]:
     script = next((name for name in _CONFIGURES if sources.has(name)), "")
     if recipe is None and not script:
         return []
-    libtool = bool(recipe and re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", sources.read_text(recipe)))
+    recipe_text = sources.read_text(recipe) if recipe else ""
+    uses_libtool = bool(re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", recipe_text))
     configure = f"sh {script}" if "/" in script else "./configure"
-    steps = [f"{configure} --disable-shared" if libtool else configure, f"make {JOBS_OPTION}"]
+    steps = [f"{configure} --disable-shared" if uses_libtool else configure, f"make {JOBS_OPTION}"]
     tools = ["make"]
     if not script:
         generator = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
         steps.insert(0, f"NOCONFIGURE=1 sh ./{generator}" if generator else "autoreconf -fi")
-        tools += ["autoreconf", *(["libtoolize"] if libtool else [])]
+        tools.append("autoreconf")
+        if uses_libtool:
+            tools.append("libtoolize")
     return [BuildProposal("Autotools", build_shell_command(*steps), tuple(tools))]

@@ -29,13 +29,16 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def _find_oldest_version(manifest: dict[str, Any]) -> str:
     """Return the oldest version of Rust that a package, or else its workspace, requires; empty if neither says it."""
     workspace = manifest.get("workspace")
-    packages = manifest.get("package"), workspace.get("package") if isinstance(workspace, dict) else None
-    versions = (package.get("rust-version") for package in packages if isinstance(package, dict))
-    return next((version for version in versions if isinstance(version, str)), "")
+    workspace_package = workspace.get("package") if isinstance(workspace, dict) else None
+    for package in (manifest.get("package"), workspace_package):
+        version = package.get("rust-version") if isinstance(package, dict) else None
+        if isinstance(version, str):
+            return version
+    return ""
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
-    """Return the ways to build a Cargo manifest: its programs, its benchmarks and its examples."""
+    """Return the ways to build a package: its programs, its benchmarks and its examples; a library's programs last."""
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
@@ -57,6 +60,7 @@ def _read_manifest(sources: Sources) -> dict[str, Any]:
 
 
 def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
+    """Return whether a package builds programs, by its manifest or by the usual paths of their sources."""
     if "bin" in manifest or "workspace" in manifest:
         return True
     return any(PurePosixPath(file).match("src/main.rs") or file.startswith("src/bin/") for file in sources.files)

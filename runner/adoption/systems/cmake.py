@@ -29,10 +29,9 @@ def propose(sources: Sources) -> list[BuildProposal]:
     programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
     variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
+    all_programs = variants[-1] if programs else None
     return [
-        _propose_build(
-            folder, sources.build_folder, options, text, builds_tests=bool(programs) and options is variants[-1]
-        )
+        _propose_build(folder, sources.build_folder, options, text, builds_tests=options is all_programs)
         for options in distinct
     ]
 
@@ -40,12 +39,13 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def _propose_build(folder: str, target: str, options: list[str], text: str, *, builds_tests: bool) -> BuildProposal:
     """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
-    languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
-    fortran = bool(languages and re.search(r"\bFortran\b", languages[1])) or bool(_FORTRAN.search(text))
+    project_arguments = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
+    names_fortran = bool(project_arguments and re.search(r"\bFortran\b", project_arguments[1]))
+    uses_fortran = names_fortran or bool(_FORTRAN.search(text))
     return BuildProposal(
         "CMake",
         build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
-        ("cmake", *(("gfortran",) if fortran else ())),
+        ("cmake", "gfortran") if uses_fortran else ("cmake",),
         builds_tests=builds_tests,
         depth=len(PurePosixPath(folder).parts),
     )

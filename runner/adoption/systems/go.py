@@ -10,7 +10,8 @@ from runner.adoption.sources import Sources, is_auxiliary
 from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 
 BENCHMARK_ROUNDS = 10
-_MAX_BENCHMARKS = 8
+_MAX_PROGRAMS = 8
+"""Programs of a module that are built, those nearest to its top first."""
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
@@ -64,9 +65,8 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     output = target if module == "." else f"{path_to_top}/{target}"
     proposals = []
     if programs:
-        folders = " ".join(
-            f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MAX_BENCHMARKS]
-        )
+        program_folders = sorted(programs, key=lambda path: path.count("/"))[:_MAX_PROGRAMS]
+        folders = " ".join(f"./{folder}" for folder in program_folders)
         build = build_shell_command(*enter_steps, f"go build -o {output}/ {folders}")
         proposals.append(BuildProposal("Go", build, ("go",), environment, min_versions=min_versions))
     if tests:
@@ -87,15 +87,17 @@ def _count_matches_by_folder(
     counts: Counter[str] = Counter()
     for file in files:
         text = sources.read_text(file)
-        if (number := len(pattern.findall(text))) and not _IGNORED.search(text):
-            counts[str(PurePosixPath(file).parent.relative_to(module))] += number
+        n_matches = len(pattern.findall(text))
+        if n_matches and not _IGNORED.search(text):
+            counts[str(PurePosixPath(file).parent.relative_to(module))] += n_matches
     return counts
 
 
 def _list_module_paths(sources: Sources) -> list[str]:
     """Return the paths by which the modules of a project are imported, that at the top first."""
-    files = sorted((file for file in sources.files if PurePosixPath(file).name == "go.mod"), key=lambda f: f.count("/"))
-    return [match[1] for file in files if (match := _MODULE.search(sources.read_text(file)))]
+    files = [file for file in sources.files if PurePosixPath(file).name == "go.mod"]
+    matches = [_MODULE.search(sources.read_text(file)) for file in sorted(files, key=lambda file: file.count("/"))]
+    return [match[1] for match in matches if match]
 
 
 def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
@@ -108,16 +110,23 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
     modules
         The paths of the project's modules, the one that gives it its name first.
     """
-    imported = {path for text in texts for path in _IMPORT.findall(text)}
-    if not modules or all(any(f"{path}/".startswith(f"{module}/") for module in modules) for path in imported):
+    # Benchmarks that import no other module compare nothing.
+    imported_paths = {path for text in texts for path in _IMPORT.findall(text)}
+
+    def is_own_path(path: str) -> bool:
+        return any(f"{path}/".startswith(f"{module}/") for module in modules)
+
+    if not modules or all(is_own_path(path) for path in imported_paths):
         return "."
-    name = re.sub(r"/v\d+$", "", modules[0]).rpartition("/")[2]
-    letters = "[_-]?".join(re.sub(r"[^a-z0-9]", "", name.lower()))
-    for prefix, pattern in (("", _BENCHMARK), ("./", _SUB_BENCHMARK)):
-        names = {name for text in texts for name in pattern.findall(text)}
-        patterns = {name: match[0] for name in names if (match := re.search(letters, name, re.IGNORECASE))}
-        if patterns and len(patterns) < len(names):
-            spellings = sorted(set(patterns.values()))
+    # Search the names of the benchmarks, or else of their parts, for the name of the project in any spelling.
+    project = re.sub(r"/v\d+$", "", modules[0]).rpartition("/")[2]
+    project_pattern = "[_-]?".join(re.sub(r"[^a-z0-9]", "", project.lower()))
+    for prefix, benchmark_pattern in (("", _BENCHMARK), ("./", _SUB_BENCHMARK)):
+        names = {name for text in texts for name in benchmark_pattern.findall(text)}
+        matches = [re.search(project_pattern, name, re.IGNORECASE) for name in names]
+        matching_spellings = [match[0] for match in matches if match]
+        if matching_spellings and len(matching_spellings) < len(names):
+            spellings = sorted(set(matching_spellings))
             return prefix + (spellings[0] if len(spellings) == 1 else f"({'|'.join(spellings)})")
     return "."
 

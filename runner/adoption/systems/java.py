@@ -49,6 +49,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
+    """Return the commands that run the first few classes, with a class path."""
     return tuple(
         RunProposal(f"java -cp {path} {name}", may_do_nothing=not _BENCHMARK.search(name))
         for name in classes[:_MAX_CLASSES]

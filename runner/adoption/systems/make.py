@@ -10,6 +10,9 @@ from runner.adoption.sources import Sources
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _MAX_FOLDERS = 3
+_MAX_EXPANSIONS = 3
+"""How deeply variables in variables are expanded."""
+_MAX_VALUE_CHARACTERS, _MAX_LINE_CHARACTERS = 1000, 10_000
 _HELPER_FOLDER = re.compile(r"misc|tools?|scripts?|doc|man|po|ci|packag(?:e|ing)|\..*", re.IGNORECASE)
 """Folders whose makefiles build no program of the project."""
 _OTHER_SYSTEM = re.compile(r"bsd|mac|darwin|osx|ios|win|mingw|msvc|vc\d|android|wasm|emscripten", re.IGNORECASE)
@@ -47,24 +50,25 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     """Return the builds of a makefile's targets: that of the project's name first, which makes least."""
     folder = PurePosixPath(file).parent
     folder_option = "" if str(folder) == "." else f" -C {folder}"
-    rules, leaving = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
+    text = sources.read_text(file)
+    rules, leaving_targets = _parse_rules(text), find_leaving_targets(text)
     default = next((name for name in rules if not name.startswith(".")), "")
-    usual = [name for name in _USUAL_TARGETS if name in rules and name not in leaving]
     project_targets = [
-        name for name in rules if name.lower() == sources.name.lower() and name != default and name not in leaving
+        name
+        for name in rules
+        if name.lower() == sources.name.lower() and name != default and name not in leaving_targets
     ]
-    targets = [
-        *(f" {name}" for name in project_targets[:1]),
-        *([""] if default not in leaving else []),
-        *(f" {name}" for name in usual),
-    ]
+    targets = project_targets[:1]
+    if default not in leaving_targets:
+        targets.append("")  # make chooses the default by itself
+    targets += [name for name in _USUAL_TARGETS if name in rules and name not in leaving_targets]
     return [
         BuildProposal(
             "Make",
-            build_shell_command(f"make{folder_option} {JOBS_OPTION}{target}"),
+            build_shell_command(f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
             ("make",),
             # The target of the project's name builds that one program.
-            builds_tests=bool(project_targets) and target != f" {project_targets[0]}",
+            builds_tests=bool(project_targets) and target != project_targets[0],
             depth=file.count("/"),
         )
         for target in targets
@@ -74,12 +78,17 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
 def find_leaving_targets(text: str) -> set[str]:
     """Return the targets that start a container or change the user, directly or through a prerequisite."""
     rules = _parse_rules(text)
-    leaving = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
-    while newly_leaving := {
-        name for name, rule in rules.items() if name not in leaving and not leaving.isdisjoint(rule.prerequisites)
-    }:
-        leaving |= newly_leaving
-    return leaving
+    leaving_targets: set[str] = set()
+    new_targets = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
+    while new_targets:
+        leaving_targets |= new_targets
+        # Those of which the last ones are prerequisites.
+        new_targets = {
+            name
+            for name, rule in rules.items()
+            if name not in leaving_targets and not leaving_targets.isdisjoint(rule.prerequisites)
+        }
+    return leaving_targets
 
 
 class _Rule(Struct, dict=True):
@@ -98,7 +107,9 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
         if line.startswith("\t"):
             for rule in current:
                 rule.recipe += f"{_expand_variables(line, variables)}\n"
-        elif match := _RULE.fullmatch(line):
+            continue
+        match = _RULE.fullmatch(line)
+        if match:
             prerequisites, _, recipe = match[2].partition(";")
             current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
             for rule in current:
@@ -108,7 +119,8 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
 
 
 def _expand_variables(text: str, variables: dict[str, str]) -> str:
-    """Return a line with its variables expanded, some levels deep."""
-    for _ in range(3):
-        text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]
+    """Return a line with its variables expanded, some levels deep; variables can refer to themselves, and grow."""
+    for _ in range(_MAX_EXPANSIONS):
+        text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:_MAX_VALUE_CHARACTERS], text)
+        text = text[:_MAX_LINE_CHARACTERS]
     return text

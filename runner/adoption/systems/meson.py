@@ -25,8 +25,11 @@ def propose(sources: Sources) -> list[BuildProposal]:
     text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
     benchmarks = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
     without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
-    variants = [options for options in (benchmarks, without_extras) if options]
-    variants.insert(1 if benchmarks else 0, [])
+    variants: list[list[str]] = [[]]  # as the project does by default
+    if benchmarks:
+        variants.insert(0, benchmarks)
+    if without_extras:
+        variants.append(without_extras)
     return [_propose_build(str(folder), sources.build_folder, options) for options in variants]
 
 

@@ -48,6 +48,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _read_package(sources: Sources) -> dict[str, Any]:
+    """Return the content of package.json; empty if it is not valid."""
     try:
         package = json.loads(sources.read_text(_FILE))
     except (ValueError, RecursionError):
@@ -56,6 +57,7 @@ def _read_package(sources: Sources) -> dict[str, Any]:
 
 
 def _get_table(package: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object of package.json by its key; empty if it has none."""
     table = package.get(name)
     return table if isinstance(table, dict) else {}
 
@@ -94,5 +96,13 @@ def _list_program_runs(sources: Sources, package: dict[str, Any]) -> list[RunPro
 
 
 def _build_command(name: str, text: str) -> str:
-    """Return how to run a script: without npm if possible, whose own faults would be counted too."""
-    return f"node {_ONE_THREAD}{text[len('node') :]}" if _DIRECT.fullmatch(text) else f"npm run --silent {name}"
+    """Return how to run a script: without npm if possible, whose own faults would be counted too.
+
+    Parameters
+    ----------
+    name, text
+        The script's name in package.json, and its command.
+    """
+    if _DIRECT.fullmatch(text):
+        return f"node {_ONE_THREAD}{text.removeprefix('node')}"
+    return f"npm run --silent {name}"

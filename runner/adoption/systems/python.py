@@ -56,6 +56,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
         f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required]
     )
     if sources.has("setup.py") and not needs_git:
+        # Between the two: it needs no network, and works if the installation of the package does not.
         in_place = build_shell_command(
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
@@ -87,16 +88,22 @@ def _propose_tests(
         f"{python} -m pytest -q -p no:cacheprovider -o addopts= {outer_folders[0]}", may_do_nothing=True, is_test=True
     )
     required = ["pytest", *_list_test_requirements(project)]
-    *_, build = _propose_environments("", f"{editable}. {' '.join(required)}", (run,), [*packages, *required])
-    return [replace(build, builds_tests=True)]
+    builds = _propose_environments("", f"{editable}. {' '.join(required)}", (run,), [*packages, *required])
+    build_with_downloads = builds[-1]
+    return [replace(build_with_downloads, builds_tests=True)]
 
 
 def _list_test_requirements(project: dict[str, Any]) -> list[str]:
     """Return the packages that the tests of a project require, each quoted for a shell."""
     table = project.get("project")
-    groups = table.get("optional-dependencies") if isinstance(table, dict) else None, project.get("dependency-groups")
-    lists = (group.get(name) for group in groups if isinstance(group, dict) for name in _TEST_GROUPS)
-    return _quote_requirements(next((names for names in lists if isinstance(names, list)), []))
+    optional_dependencies = table.get("optional-dependencies") if isinstance(table, dict) else None
+    for groups in (optional_dependencies, project.get("dependency-groups")):
+        if not isinstance(groups, dict):
+            continue
+        for name in _TEST_GROUPS:
+            if isinstance(groups.get(name), list):
+                return _quote_requirements(groups[name])
+    return []
 
 
 def _needs_git(sources: Sources) -> bool:
@@ -190,30 +197,26 @@ def _quote_requirements(requirements: list[Any]) -> list[str]:
 
 
 def build_install_command(sources: Sources, command: str) -> str:
-    """Return the command that downloads the packages of a build's `pip install`, with their build requirements."""
+    """Return the command that downloads the packages of a build's `pip install`, with their build requirements.
+
+    Empty if the build installs nothing.
+    """
     install = _INSTALL.search(command)
     if install is None:
         return ""
     words = [word.strip("\"'") for word in install[1].split()]
-    requirements = [
-        f"-r {next_word}" if word in _REQUIREMENT_FILE_OPTIONS else word
-        for word, next_word in pairwise([*words, ""])
-        if _is_requirement(word)
-    ]
     files = {next_word for word, next_word in pairwise(words) if word in _REQUIREMENT_FILE_OPTIONS}
-    requirements = [word for word in requirements if word not in files]
-    all_requirements = (
-        [*requirements, *_list_build_requirements(_read_project(sources))] if "." in requirements else requirements
-    )
-    return (
-        f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(all_requirements)}"
-        if requirements
-        else ""
-    )
-
-
-def _is_requirement(word: str) -> bool:
-    return word in _REQUIREMENT_FILE_OPTIONS or not word.startswith("-")
+    requirements = []
+    for word, next_word in pairwise([*words, ""]):
+        if word in _REQUIREMENT_FILE_OPTIONS:
+            requirements.append(f"-r {next_word}")
+        elif not word.startswith("-") and word not in files:
+            requirements.append(word)
+    if not requirements:
+        return ""
+    if "." in requirements:
+        requirements += _list_build_requirements(_read_project(sources))
+    return f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(requirements)}"
 
 
 def is_primary_build_system(sources: Sources) -> bool:
@@ -230,6 +233,7 @@ def _read_project(sources: Sources) -> dict[str, Any]:
 
 
 def _get_build_backend(project: dict[str, Any]) -> str:
+    """Return the package that builds the project, such as ``mesonpy``; empty if the project names none."""
     system = project.get("build-system")
     return str(system.get("build-backend", "")).partition(".")[0] if isinstance(system, dict) else ""
 
@@ -251,62 +255,78 @@ def _is_example(file: str) -> bool:
 
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
     """Return the ways to run a package: its executable modules, its commands, its examples, and its import."""
-    runs = []
-    packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
-    top_packages = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
-    top_packages = [path for path in top_packages if not _AUXILIARY_FOLDER.match(path.name)] or top_packages
-    table = project.get("project")
-    own_scripts = {
-        _normalize_name(str(table.get("name", "")) if isinstance(table, dict) else ""),
-        _normalize_name(sources.name),
-    }
-    top_packages.sort(key=lambda path: _normalize_name(path.name) not in own_scripts)
-    for path in top_packages:
-        if sources.has(f"{path}/__main__.py"):
-            runs.append(RunProposal(f"{python} -m {path.name}"))
-    commands = table.get("scripts", {}) if isinstance(table, dict) else {}
-    scripts = _SCRIPTS.search(sources.read_text("setup.py"))
-    files = [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", scripts[1])] if scripts else []
-    # An example has its own input, and calls the package as users do.
-    examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
-    with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
-    for name in [*(commands if isinstance(commands, dict) else ()), *files]:
+    # Executable modules.
+    top_packages = _list_top_packages(sources, project)
+    runs = [RunProposal(f"{python} -m {path.name}") for path in top_packages if sources.has(f"{path}/__main__.py")]
+    # Commands that the installation creates.
+    for name in _list_installed_commands(sources, project):
         runs += [
             RunProposal(f"venv/bin/{name}", may_do_nothing=True),
             RunProposal(f"venv/bin/{name} --help", may_do_nothing=True),
         ]
+    # An example has its own input, and calls the package as users do.
+    examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
+    with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
     runs += [
         RunProposal(f"{python} {file}", may_do_nothing=True, is_test=True) for file in with_statements[:_MAX_SCRIPTS]
     ]
+    # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
         runs.append(RunProposal(f'{python} -c "import {name}"', may_do_nothing=True))
     return runs
 
 
+def _list_top_packages(sources: Sources, project: dict[str, Any]) -> list[PurePosixPath]:
+    """Return the folders of the packages that are in no other one, those of the project's name first.
+
+    Packages that only help to develop the project are left out, unless there are no others.
+    """
+    paths = [PurePosixPath(file) for file in sources.files]
+    packages = [path.parent for path in paths if path.name == "__init__.py"]
+    top_packages = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
+    main_packages = [path for path in top_packages if not _AUXILIARY_FOLDER.match(path.name)] or top_packages
+    table = project.get("project")
+    project_name = str(table.get("name", "")) if isinstance(table, dict) else ""
+    own_names = {_normalize_name(project_name), _normalize_name(sources.name)}
+    return sorted(main_packages, key=lambda path: _normalize_name(path.name) not in own_names)
+
+
+def _list_installed_commands(sources: Sources, project: dict[str, Any]) -> list[str]:
+    """Return the names of the commands that ``pyproject.toml`` or ``setup.py`` installs."""
+    table = project.get("project")
+    commands = table.get("scripts", {}) if isinstance(table, dict) else {}
+    names = list(commands) if isinstance(commands, dict) else []
+    script_list = _SCRIPTS.search(sources.read_text("setup.py"))
+    if script_list:
+        names += [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", script_list[1])]
+    return names
+
+
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
     """Return the modules of a project without a package: its extensions and files, otherwise a module of its name."""
+    # Those that setup.py names.
     setup = sources.read_text("setup.py")
+    names: list[Any] = _EXTENSION.findall(setup)
     module_list = _MODULES.search(setup)
+    if module_list:
+        names += re.findall(r"[\"'](\w+)[\"']", module_list[1])
+    # Those that pyproject.toml names.
     tool = project.get("tool")
     setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
     table = setuptools if isinstance(setuptools, dict) else {}
-    extensions = table.get("ext-modules")
-    files = table.get("py-modules")
+    extensions, files = table.get("ext-modules"), table.get("py-modules")
+    if isinstance(extensions, list):
+        names += [extension.get("name") for extension in extensions if isinstance(extension, dict)]
+    if isinstance(files, list):
+        names += files
+    # A module of the project's name.
     project_table = project.get("project")
-    names = [
-        *_EXTENSION.findall(setup),
-        *(re.findall(r"[\"'](\w+)[\"']", module_list[1]) if module_list else ()),
-        *(
-            extension.get("name")
-            for extension in (extensions if isinstance(extensions, list) else ())
-            if isinstance(extension, dict)
-        ),
-        *(files if isinstance(files, list) else ()),
-        *([_normalize_name(str(project_table.get("name", "")))] if isinstance(project_table, dict) else ()),
-    ]
+    if isinstance(project_table, dict):
+        names.append(_normalize_name(str(project_table.get("name", ""))))
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name.isidentifier()))
 
 
 def _normalize_name(name: str) -> str:
+    """Return the name of a project as that of its module usually is."""
     return name.lower().replace("-", "_").replace(".", "_")

@@ -18,12 +18,15 @@ def list_run_proposals(sources: Sources) -> list[RunProposal]:
     scripts = []
     for file in sources.find_files_by_suffix(".sh"):
         stem = PurePosixPath(file).stem.lower()
-        rank = 0 if _BENCHMARK.fullmatch(stem) else 1 if _START.fullmatch(stem) else 2
-        if rank < 2 and file.count("/") <= _MAX_DEPTH and not is_auxiliary(file) and re.fullmatch(r"[\w./-]+", file):
-            scripts.append((rank, file.count("/"), file))
+        is_benchmark = _BENCHMARK.fullmatch(stem) is not None
+        if not is_benchmark and not _START.fullmatch(stem):
+            continue
+        depth = file.count("/")
+        if depth <= _MAX_DEPTH and not is_auxiliary(file) and re.fullmatch(r"[\w./-]+", file):
+            scripts.append((not is_benchmark, depth, file))
     return [
-        RunProposal(f"{_get_shell(sources.read_text(file))} {file}", may_do_nothing=rank > 0)
-        for rank, _, file in sorted(scripts)[:_MAX_SCRIPTS]
+        RunProposal(f"{_get_shell(sources.read_text(file))} {file}", may_do_nothing=may_do_nothing)
+        for may_do_nothing, _, file in sorted(scripts)[:_MAX_SCRIPTS]
     ]
 
 

@@ -9,20 +9,22 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, check_document, parse_json
+from runner.importing.source import MAX_MILLISECONDS, MAX_VALUE, Part, Source, check_document, parse_json
 from runner.importing.units import NANOSECONDS
 
 FORMAT_NAME = "asv"
 _VERSION = 2
 _UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
 """The unit of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""
-_MILLISECONDS = Field(ge=0, lt=253_402_300_800_000)
+_MAX_SETTINGS = 50
+"""Parameters of the machine that are kept."""
 
 
 class _File(Part):
     version: int
     commit_hash: str
-    date: float = _MILLISECONDS
+    date: float = Field(ge=0, lt=MAX_MILLISECONDS)
+    """The time of the commit, in milliseconds since 1970."""
     env_name: str = ""
     params: dict[str, Any] = Field(default_factory=dict)
     result_columns: list[str] = Field(max_length=100)
@@ -42,7 +44,7 @@ class _Columns(Part):
     result: list[float | None] | None = None
     params: list[list[str]] = Field(default_factory=list)
     version: str | None = None
-    started_at: float | None = Field(default=None, ge=0, lt=253_402_300_800_000)
+    started_at: float | None = Field(default=None, ge=0, lt=MAX_MILLISECONDS)
     samples: list[list[FiniteFloat] | None] | None = None
 
 
@@ -88,14 +90,18 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
     kind = name.rpartition(".")[2].partition("_")[0]
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
-    points = list(product(*columns.params)) if _count_points(columns.params) == len(columns.result or ()) else None
-    if points is None:
-        if columns.result is None:
+    values = columns.result or []
+    if _count_points(columns.params) != len(values):
+        if columns.result is None:  # the benchmark failed as a whole
             return
         raise FaultwatchError(f"{location}: the number of results does not match the parameters")
+    points = list(product(*columns.params))
+    settings = {
+        f"asv.{key}": str(value) for key, value in list(file.params.items())[:_MAX_SETTINGS] if key != "machine"
+    }
     started_at = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
-    for value, point, samples in zip_longest(columns.result or (), points, (columns.samples or ())[: len(points)]):
-        if value is None or not abs(value) < 2**64:  # NaN: skipped
+    for value, point, samples in zip_longest(values, points, (columns.samples or ())[: len(points)]):
+        if value is None or not abs(value) < MAX_VALUE:  # failed, or skipped: NaN
             continue
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
@@ -109,8 +115,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
             revision=file.commit_hash,
             time=started_at,
             host=str(file.params.get("machine", "")),
-            settings={"asv.environment": file.env_name}
-            | {f"asv.{key}": str(value) for key, value in list(file.params.items())[:50] if key != "machine"},
+            settings={"asv.environment": file.env_name} | settings,
         )
 
 
@@ -124,4 +129,5 @@ def _count_points(params: list[list[str]]) -> int:
 
 def _unquote(value: str) -> str:
     """Return a parameter without the quotes of its ``repr``."""
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+    return value[1:-1] if is_quoted else value

@@ -8,7 +8,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, check_document, parse_json
+from runner.importing.source import MAX_MILLISECONDS, Part, Source, check_document, parse_json
 from runner.importing.units import convert_to_rate, find_direction
 
 FORMAT_NAME = "github-action-benchmark"
@@ -29,7 +29,7 @@ class _Commit(Part):
 
 class _Entry(Part):
     commit: _Commit
-    date: float = Field(ge=0, lt=253_402_300_800_000)
+    date: float = Field(ge=0, lt=MAX_MILLISECONDS)
     """The time of the measurement, in milliseconds since 1970."""
     tool: str = ""
     benches: list[_Bench] = Field(max_length=100_000)
@@ -77,9 +77,15 @@ def parse_custom(source: Source, better: Better | None) -> list[Result]:
 
 
 def parse_history(source: Source) -> list[Result]:
-    """Return the results of all commits."""
+    """Return the results of all commits.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is damaged.
+    """
     text = source.text.strip()
-    if text.startswith(_SCRIPT_PREFIX):
+    if text.startswith(_SCRIPT_PREFIX):  # window.BENCHMARK_DATA = {…};
         document = parse_json(text.removeprefix(_SCRIPT_PREFIX).lstrip().removeprefix("=").strip().removesuffix(";"))
     else:
         document = source.json

@@ -37,8 +37,10 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     given.
     """
     is_latest = source.folders[:1] == ("new",)
-    if is_latest and not defaults.revision and not _RESERVED_FOLDERS.issuperset(source.list_sibling_folders()):
-        return []
+    if is_latest and not defaults.revision:
+        baselines = set(source.list_sibling_folders()) - _RESERVED_FOLDERS
+        if baselines:
+            return []
     return group_into_runs(parse(source), FORMAT_NAME, source, defaults)
 
 

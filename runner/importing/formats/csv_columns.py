@@ -12,6 +12,8 @@ from runner.importing.source import Source
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+"""The units that a column may have, in seconds."""
+_MAX_HINT_CHARACTERS, _MAX_QUOTED_CHARACTERS = 500, 60
 
 
 def parse_map(text: str) -> dict[str, str]:
@@ -35,7 +37,13 @@ def parse_map(text: str) -> dict[str, str]:
 
 
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
-    """Read every row; the first line names the columns."""
+    """Read every row; the first line names the columns.
+
+    Raises
+    ------
+    FaultwatchError
+        A column is missing, or a row is not valid; the message names the line.
+    """
     name = source.name
     rows = csv.DictReader(source.text.splitlines(), strict=True)
     column_names = {column: _split_column(column)[0] for column in defaults.columns.values()}
@@ -46,7 +54,8 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     missing_columns = sorted(set(column_names.values()) - set(names))
     if missing_columns:
         columns = ", ".join(names)
-        raise FaultwatchError(f"{name}: no column {', '.join(missing_columns)}", f"the first line has: {columns}"[:500])
+        hint = f"the first line has: {columns}"[:_MAX_HINT_CHARACTERS]
+        raise FaultwatchError(f"{name}: no column {', '.join(missing_columns)}", hint)
     return [_make_run(row, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 
@@ -73,10 +82,10 @@ def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -
     }
     if not readings:
         raise FaultwatchError(f"{location}: no metric has a value")
-    if not (cells.get("started_at") or defaults.started_at):
-        require_value("", "started-at", location)
-    started_at = parse_time(cells["started_at"], location) if cells.get("started_at") else defaults.started_at
-    assert started_at is not None
+    started_at = defaults.started_at
+    if cells.get("started_at") or started_at is None:
+        time_text = require_value(cells.get("started_at", ""), "started-at", location)
+        started_at = parse_time(time_text, location)
     elapsed = readings["elapsed"].value if "elapsed" in readings else None
     return ImportedRun(
         location=location,
@@ -104,11 +113,11 @@ def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FaultwatchError(f"{location}: {text[:60]!r} is not a valid number for {name}")
+        raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]
     if metric(name).kind is Kind.COUNT:
         if value != int(value) or value < 0:
-            raise FaultwatchError(f"{location}: {text[:60]!r} is not a valid count for {name}")
+            raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a valid count for {name}")
         return int(value)
     return value

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.imported_metric import Better
 from runner.contract.report import Case
@@ -21,6 +22,7 @@ from runner.importing.units import find_direction
 FORMAT_NAME = "go"
 _RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")
 _CONFIG = re.compile(r"(?P<key>[a-z][^\sA-Z:]*):\s*(?P<value>.*)")
+_MAX_QUOTED_CHARACTERS = 60
 _SETTINGS = ("goos", "goarch", "cpu", "toolchain")
 _TIMES = ("commit-time", "date", "upload-time")
 _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB/s": "throughput"}
@@ -40,23 +42,14 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the results; those of one benchmark under the same configuration are its repetitions (``-count``)."""
-    columns: dict[tuple[object, ...], tuple[Result, list[float]]] = {}
+    repetitions: dict[tuple[object, ...], list[Result]] = {}
     for result in _list_results(source):
         conditions = (result.revision, result.time, tuple(sorted(result.settings.items())))
         key = (result.case.name, result.case.definition, result.metric, result.unit, *conditions)
-        columns.setdefault(key, (result, []))[1].extend(result.values)
+        repetitions.setdefault(key, []).append(result)
     return [
-        Result(
-            first_result.case,
-            first_result.metric,
-            first_result.unit,
-            first_result.better,
-            tuple(values),
-            revision=first_result.revision,
-            time=first_result.time,
-            settings=first_result.settings,
-        )
-        for first_result, values in columns.values()
+        replace(results[0], values=tuple(value for result in results for value in result.values))
+        for results in repetitions.values()
     ]
 
 
@@ -65,15 +58,18 @@ def _list_results(source: Source) -> Iterator[Result]:
     configuration = _Configuration()
     for number, raw_line in enumerate(source.text.splitlines(), start=1):
         line, location = raw_line.rstrip(), f"{source.name}: line {number}"
-        if match := _RESULT.fullmatch(line):
-            yield from _parse_result_line(match, configuration, location)
+        result_match, setting_match = _RESULT.fullmatch(line), _CONFIG.fullmatch(line)
+        if result_match:
+            yield from _parse_result_line(result_match, configuration, location)
         elif line.startswith("Unit "):
-            _, unit, *settings = line.split()[:20] + [""] * (len(line.split()) < 2)
+            unit, *settings = line.split()[1:]
             for setting in settings:
-                if setting in {"better=lower", "better=higher"}:
-                    configuration.directions[unit] = "lower" if setting == "better=lower" else "higher"
-        elif match := _CONFIG.fullmatch(line):
-            configuration.values[match["key"]] = match["value"].strip()
+                if setting == "better=lower":
+                    configuration.directions[unit] = "lower"
+                elif setting == "better=higher":
+                    configuration.directions[unit] = "higher"
+        elif setting_match:
+            configuration.values[setting_match["key"]] = setting_match["value"].strip()
 
 
 def _parse_result_line(match: re.Match[str], configuration: _Configuration, location: str) -> Iterator[Result]:
@@ -86,9 +82,9 @@ def _parse_result_line(match: re.Match[str], configuration: _Configuration, loca
     settings = {f"go.{key}": configuration.values[key] for key in _SETTINGS if configuration.values.get(key)}
     time = parse_time(time_text, location) if time_text else None
     for text, unit in zip(values_and_units[::2], values_and_units[1::2], strict=True):
-        better = (
-            configuration.directions.get(unit) or find_direction(unit) or ("lower" if unit.endswith("/op") else None)
-        )
+        better = configuration.directions.get(unit) or find_direction(unit)
+        if better is None and unit.endswith("/op"):
+            better = "lower"
         value = _parse_number(text, location)
         revision = configuration.values.get("commit", "")
         yield Result(
@@ -98,11 +94,13 @@ def _parse_result_line(match: re.Match[str], configuration: _Configuration, loca
 
 def _parse_case(name: str, package: str) -> Case:
     """Split ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, and the number of processors."""
-    name, has_processors, processors = name.rpartition("-") if re.search(r"-\d+$", name) else (name, "", "")
+    processors = ""
+    if re.search(r"-\d+$", name):
+        name, _, processors = name.rpartition("-")
     function, *further_parts = name.split("/")
     parameters = dict(part.split("=", 1) for part in further_parts if re.match(r"[^=]+=", part))
     parts = [part for part in further_parts if not re.match(r"[^=]+=", part)]
-    if has_processors:
+    if processors:
         parameters["gomaxprocs"] = processors
     prefix = [package.rpartition("/")[2]] if package else []
     identity = "/".join((package, function, *parts))
@@ -116,5 +114,5 @@ def _parse_number(text: str, location: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FaultwatchError(f"{location}: {text[:60]!r} is not a number")
+        raise FaultwatchError(f"{location}: {text[:_MAX_QUOTED_CHARACTERS]!r} is not a number")
     return value

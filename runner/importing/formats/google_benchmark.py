@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat
 from runner.contract.report import Case
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, check_document
+from runner.importing.source import MAX_VALUE, Part, Source, check_document
 from runner.importing.units import NANOSECONDS, find_direction
 
 FORMAT_NAME = "google-benchmark"
@@ -65,24 +65,20 @@ def parse(source: Source) -> list[Result]:
         "settings": {f"google-benchmark.{key}": str(file.context[key]) for key in _SETTINGS if key in file.context},
     }
     return [
-        result
-        for name, group in groups.items()
-        for result in _list_results(name, list(_choose_runs(group)), time, origin)
+        result for name, group in groups.items() for result in _list_results(name, _choose_runs(group), time, origin)
     ]
 
 
-def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tuple[_Entry, dict[str, Any]]]:
+def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> list[tuple[_Entry, dict[str, Any]]]:
     """Return the repetitions of a benchmark; without them, its median or its mean."""
-    entries = list(group)
-    for kind in ("", "median", "mean"):
-        chosen_entries = [
-            pair
-            for pair in entries
-            if (pair[0].aggregate_name == kind and (pair[0].run_type == "aggregate") == bool(kind))
-        ]
-        if chosen_entries:
-            return iter(chosen_entries)
-    return iter(())
+    repetitions: list[tuple[_Entry, dict[str, Any]]] = []
+    aggregates: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
+    for entry, raw_entry in group:
+        if entry.run_type == "aggregate":
+            aggregates.setdefault(entry.aggregate_name, []).append((entry, raw_entry))
+        elif not entry.aggregate_name:
+            repetitions.append((entry, raw_entry))
+    return repetitions or aggregates.get("median") or aggregates.get("mean") or []
 
 
 def _list_results(
@@ -91,12 +87,9 @@ def _list_results(
     """Yield the times of one benchmark and its counters."""
     case = _parse_case(name)
     for metric in ("real_time", "cpu_time"):
-        values = [
-            value * NANOSECONDS.get(entry.time_unit, 1.0)
-            for entry, _ in entries
-            if (value := getattr(entry, metric)) is not None
-        ]
-        if values:
+        measured_entries = [entry for entry, _ in entries if getattr(entry, metric) is not None]
+        if measured_entries:
+            values = [getattr(entry, metric) * NANOSECONDS.get(entry.time_unit, 1.0) for entry in measured_entries]
             yield Result(case, metric, "ns", "lower", tuple(values), time=time, **origin)
     for counter in dict.fromkeys(key for _, raw_entry in entries for key in raw_entry if key not in _STANDARD_FIELDS):
         counts = [float(raw_entry[counter]) for _, raw_entry in entries if _is_number(raw_entry.get(counter))]
@@ -114,7 +107,8 @@ def _parse_case(name: str) -> Case:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**64
+    """Return whether a counter has a value that a report may contain."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_VALUE
 
 
 def _get_counter_unit(counter: str) -> str:

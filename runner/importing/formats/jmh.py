@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, check_document
+from runner.importing.source import MAX_VALUE, Part, Source, check_document
 from runner.importing.units import convert_to_rate, find_direction
 
 FORMAT_NAME = "jmh"
@@ -65,7 +65,7 @@ def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
     name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
     threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
     case = make_case(name, benchmark.params | threads, benchmark.benchmark)
-    settings = {f"jmh.{name}": value for name in _SETTINGS if (value := getattr(benchmark, name))}
+    settings = {f"jmh.{key}": getattr(benchmark, key) for key in _SETTINGS if getattr(benchmark, key)}
     metrics = {benchmark.mode: benchmark.primary_metric} | {
         f"{benchmark.mode} {name.lstrip('·')}": metric
         for name, metric in benchmark.secondary_metrics.items()
@@ -78,6 +78,7 @@ def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
             better = None
         unit, factor = convert_to_rate(metric.score_unit)
         raw_values = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
-        values = tuple(value * factor for value in raw_values if isinstance(value, int | float) and abs(value) < 2**64)
+        numbers = [value for value in raw_values if isinstance(value, int | float) and abs(value) < MAX_VALUE]
+        values = tuple(number * factor for number in numbers)
         if values:
             yield Result(case, title, unit, better, values, settings=settings)

@@ -9,7 +9,7 @@ from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, check_document
+from runner.importing.source import MAX_VALUE, Part, Source, check_document
 
 FORMAT_NAME = "lnt"
 _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
@@ -69,14 +69,16 @@ def parse(source: Source) -> list[Result]:
 
 
 def _read_old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
+    """Return the name of a test, its metric and its values; in the old version, the metric ends the name."""
     name, _, metric = test.name.rpartition(".")
     return name, _SHORT_NAMES.get(metric, metric), _select_numbers(test.data or [])
 
 
 def _select_numbers(values: Any) -> tuple[float, ...]:
+    """Return the numbers that a report may contain, of a value or a list of values."""
     value_list = values if isinstance(values, list) else [values]
     numbers = (value for value in value_list if isinstance(value, int | float) and not isinstance(value, bool))
-    return tuple(value for value in numbers if abs(value) < 2**64)
+    return tuple(value for value in numbers if abs(value) < MAX_VALUE)
 
 
 def _list_results(
@@ -91,7 +93,7 @@ def _list_results(
         if name and metric and not is_status:
             columns.setdefault((name, metric), []).extend(values)
     for (name, metric), column in columns.items():
-        if not column:
+        if not column:  # the test failed
             continue
         yield Result(
             case=make_case(name),

@@ -39,6 +39,7 @@ def read(source: Source, defaults: ImportDefaults, name: str) -> list[ImportedRu
 
 
 def _is_readable(text: str, name: str) -> bool:
+    """Return whether a text is complete output of a load generator."""
     try:
         read_work(text, name)
     except UnreadableWorkError:

@@ -14,6 +14,8 @@ from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json
 
 FORMAT_NAME = "perf-stat"
 _SEPARATORS = ";,|\t@"
+_MAX_OUTPUT_CHARACTERS = 100_000
+"""Characters of the output that a report has room for."""
 _START_LINE = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
@@ -25,7 +27,8 @@ def recognises(source: Source) -> bool:
     try:
         _parse_perf_output(source.text, source.name)
     except FaultwatchError:
-        return any(line.lstrip().startswith('{"counter-value"') for line in event_lines[:1])
+        # Output with -j that is not complete; with -x, any CSV file looks like it.
+        return bool(event_lines) and event_lines[0].lstrip().startswith('{"counter-value"')
     return True
 
 
@@ -44,7 +47,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
             revision=placement.revision,
             case=defaults.case,
             started_at=placement.time,
-            samples=(Sample(readings=result.readings, perf_output=source.text[:100_000]),),
+            samples=(Sample(readings=result.readings, perf_output=source.text[:_MAX_OUTPUT_CHARACTERS]),),
             settings={
                 IMPORT_FORMAT: f"perf stat {format_option}",
                 "counting.scope": "user" if result.user_only else "user+kernel",
@@ -72,6 +75,7 @@ def _parse_perf_output(text: str, name: str) -> tuple[str, PerfResult]:
 
 
 def _list_event_lines(text: str) -> list[str]:
+    """Return the lines that report events: neither empty ones nor comments."""
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
@@ -83,5 +87,6 @@ def _detect_separator(event_lines: list[str]) -> str:
 
 
 def _find_start(text: str) -> datetime | None:
+    """Return the time at which perf began, by the local clock, as UTC; None if the output does not contain it."""
     match = _START_LINE.search(text)
     return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if match else None

@@ -89,6 +89,7 @@ def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
 
 
 def _convert_count(name: str, value: float) -> int | float:
+    """Return the value of a count as a whole number, which pyperf has stored as a float."""
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
@@ -113,14 +114,16 @@ def _read_foreign_run(benchmark: Any, location: str, defaults: ImportDefaults) -
 
 
 def _read_dates(benchmark: Any, location: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
-    """Return when the first and the last worker ended, from the metadata of pyperf."""
-    dates = [
-        parse_time(str(date), location) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))
-    ]
+    """Return when the first and the last worker ended, from the metadata of pyperf.
+
+    If the user passed the time of the run, the dates are that time, and the time after the duration of all workers.
+    """
+    date_texts = [run.get_metadata().get("date") for run in benchmark.get_runs()]
+    dates = [parse_time(str(text), location) for text in date_texts if text]
     if defaults.started_at:
         return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
     if not dates:
-        require_value("", "started-at", location)
+        require_value("", "started-at", location)  # raises
     return min(dates), max(dates)
 
 
