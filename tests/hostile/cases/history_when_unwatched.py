@@ -23,7 +23,7 @@ EARLIER = 12
 
 
 def prepare(arena: Arena) -> None:
-    slower.prepare(arena, slower.chosen(WAYS, HOLES), PROGRAM, build=BUILD, earlier=EARLIER)
+    slower.prepare(arena, slower.chosen(WAYS, HOLES), PROGRAM, build=BUILD, earlier=EARLIER, keep=["execution-*"])
 
 
 def attack(arena: Arena) -> Outcome:
