@@ -107,7 +107,7 @@ def show() -> Page:
             "nightly_run": nightly_run,
             "missed": missed_cases,
             "efficient": any(cell.efficiency is not None for cell in cells),
-            "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
+            "unmeasured": sum(bool(cell.reason) and cell.is_run for cell in cells),
         },
         document=lambda: _build_document(query, nightly_run),
         table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
@@ -249,12 +249,12 @@ def _build_table(grid: NightlyGrid, unit: str) -> Table:
     """Return the grid as a table for CSV: a row for each case and column."""
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
-        (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),
+        (*columns, "flagged", "provisional", "revision", "efficiency", "reason", "missed"),
         (
             (
                 *(row.subject, row.case, column.host, cell.environment or column.environment),
                 *(cell.value, cell.before, cell.since, cell.change, cell.percent, cell.flagged, cell.provisional),
-                *(cell.revision, cell.efficiency, cell.why or None, cell.missed or None),
+                *(cell.revision, cell.efficiency, cell.reason or None, cell.missed or None),
             )
             for row in grid.rows
             for column, cell in zip(grid.columns, row.cells, strict=True)

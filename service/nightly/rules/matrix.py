@@ -112,7 +112,7 @@ class GridCell:
         Whether the only drift between them needs one more run.
     other_commit
         Whether the level is of a different commit than the row: the two cannot be compared.
-    why
+    reason
         Why there is no level; empty if there is one.
     missed
         Why the case was planned for the last nightly run but not measured; empty otherwise.
@@ -130,7 +130,7 @@ class GridCell:
     flagged: bool = False
     provisional: bool = False
     other_commit: bool = False
-    why: str = ""
+    reason: str = ""
     missed: str = ""
     efficiency: Number | None = None
 
@@ -474,7 +474,7 @@ def _build_cell(
     points_with_level = _select_levels(points)
     last_start = max((point.started_at for point in points), default=None)
     if failed_run is not None and (last_start is None or failed_run.started_at > last_start):
-        return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, why=failed_run.reason)
+        return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, reason=failed_run.reason)
     if not points_with_level:
         return _make_empty_cell(points)
     latest_point = _find_newest_point(points_with_level)
@@ -516,7 +516,7 @@ def _is_between(previous_point: RecentPoint | None, point: RecentPoint, latest_p
 def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
     """Return a cell without a level, with the reason."""
     if not points:
-        return GridCell(why="not measured here")
+        return GridCell(reason="not measured here")
     newest_point = _find_newest_point(points)
     reason = (
         f"in quarantine: {newest_point.quarantine}"
@@ -527,5 +527,5 @@ def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
         series_id=newest_point.series_id,
         run_id=newest_point.run_id,
         environment=newest_point.environment,
-        why=reason,
+        reason=reason,
     )

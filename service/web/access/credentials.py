@@ -89,7 +89,8 @@ def count_failure(method: str, reason: str) -> None:
         _require_no_wait(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
     with get_database().writing() as session:
         tokens.record_failed_sign_in(session, find_caller_address(), now)
-        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, {"why": reason[:_MAX_REASON_CHARACTERS]})
+        detail = {"reason": reason[:_MAX_REASON_CHARACTERS]}
+        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, detail)
 
 
 def _require_no_wait(seconds: int) -> None:

@@ -77,7 +77,7 @@ def end() -> ResponseReturnValue:
     except PersonRefused as error:
         # Not counted: the person did sign in, and guesses nothing.
         with get_database().writing() as store:
-            audit_log.record_action(store, AuditAction.SIGN_IN_FAILED, _METHOD, {"why": str(error)})
+            audit_log.record_action(store, AuditAction.SIGN_IN_FAILED, _METHOD, {"reason": str(error)})
         return render_sign_in_page(destination, str(error), HTTPStatus.FORBIDDEN)
     begin_session(_issue_session_token(provider, person), by_provider=True)
     return redirect(destination)

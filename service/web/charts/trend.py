@@ -65,7 +65,7 @@ class FlaggedDot(Dot):
     weight: float
     """By how much the level changed, relatively: labels of large changes come before those of small ones."""
     label: str
-    why: str
+    verdict: str
 
 
 class Gap(AxisPlace):
@@ -314,7 +314,7 @@ def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
         "standing": standing,
         "weight": abs(drift.change) / max(abs(drift.before), abs(drift.after), _SMALLEST_LEVEL),
         "label": size,
-        "why": f"{drift.direction}{decision_clause}: {size}{share}",
+        "verdict": f"{drift.direction}{decision_clause}: {size}{share}",
     }
 
 

@@ -68,7 +68,7 @@ class Measurement:
     title: str
     value: Number | None
     side: MeasuredSide
-    why: str
+    failure: str
     run: str
     proof: bool
 
@@ -323,7 +323,7 @@ def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgr
             title=progress.titles.get(observation.commit, ""),
             value=observation.value,
             side=_choose_side(observation.value, good_level, bad_level, min_difference),
-            why=progress.failures.get(observation.run, "") if observation.run else "",
+            failure=progress.failures.get(observation.run, "") if observation.run else "",
             run=str(observation.run),
             proof=observation.session is not None,
         )
@@ -394,7 +394,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
 
 def _describe_measurement(row: Measurement, unit: str) -> str:
     """Return what the picture says of a measurement on hover: when and where it was made, and its value."""
-    value_text = row.why or "could not be measured"
+    value_text = row.failure or "could not be measured"
     if row.value is not None:
         value_text = numbers.format_quantity(row.value, unit)
     return f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: {value_text}"
@@ -420,7 +420,7 @@ def _build_measurement_table(rows: Iterable[Measurement], unit: str) -> Table:
         (f"value ({unit})", lambda row: row.value),
         "side",
         ("interleaved", lambda row: row.proof),
-        *("why", "run"),
+        *("failure", "run"),
     )
 
 

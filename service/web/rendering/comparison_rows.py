@@ -66,7 +66,7 @@ def build_table(rows: Iterable[ComparedMetric]) -> Table:
     columns = (
         *("subject", "case", "host_base", "host_head", "revision_base", "revision_head", "metric", "unit", "verdict"),
         *("base", "base_low", "base_high", "base_samples", "head", "head_low", "head_high", "head_samples"),
-        *("change", "percent", "rule", "why"),
+        *("change", "percent", "rule", "sentence"),
     )
     return Table(columns, map(_build_cells, rows))
 

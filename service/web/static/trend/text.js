@@ -24,7 +24,7 @@ export function describe(run, unit, { host = "", flag = null, settings = [], poi
     lines.push(`the same in all ${run.n} samples`);
   }
   if (run.change) lines.push(run.change);
-  if (flag) lines.push(flag.why);
+  if (flag) lines.push(flag.verdict);
   const most = pointed ? MOST_POINTED : MOST_SETTINGS;
   lines.push(...settings.slice(0, most));
   if (settings.length > most) lines.push(`and ${settings.length - most} more settings`);

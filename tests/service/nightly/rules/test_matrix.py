@@ -61,7 +61,7 @@ def test_a_change_is_told_from_the_night_before() -> None:
 
 def test_a_count_that_was_taken_over_is_the_level_of_its_commit() -> None:
     (row,) = build_grid([point(100, 24), point(100, revision="newer", quarantine=REUSED)], []).rows
-    assert (row.cells[0].value, row.cells[0].revision, row.cells[0].why) == (100, "newer", "")
+    assert (row.cells[0].value, row.cells[0].revision, row.cells[0].reason) == (100, "newer", "")
 
 
 def test_where_all_was_measured_at_once_it_is_told_from_the_run_before() -> None:
@@ -95,7 +95,7 @@ def test_a_cell_that_did_not_run_says_why() -> None:
         [failed(case="c", case_key="k3"), failed(48)],
     )
     assert [column.host for column in grid.columns] == ["box", "other"]
-    fields = {row.case: [cell.why or cell.value for cell in row.cells] for row in grid.rows}
+    fields = {row.case: [cell.reason or cell.value for cell in row.cells] for row in grid.rows}
     assert fields == {
         "a": ["in quarantine: counts wrong", "not measured here"],
         "b": ["not supported", "not measured here"],
@@ -106,7 +106,7 @@ def test_a_cell_that_did_not_run_says_why() -> None:
 
 def test_a_case_that_never_worked_has_a_row() -> None:
     (row,) = build_grid([], [failed()]).rows
-    assert row.cells[0].why == "build failed: no rule"
+    assert row.cells[0].reason == "build failed: no rule"
 
 
 def test_weak_scaling_is_shown_in_its_cell() -> None:

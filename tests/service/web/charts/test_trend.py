@@ -60,7 +60,7 @@ def test_what_was_not_counted_is_a_gap_with_its_reason() -> None:
 def test_flags_say_their_size_and_no_percent_of_zero() -> None:
     (flag,) = build_chart(made_series.majors(), str)["flags"]
     assert flag["label"] == "+12\xa0faults"
-    assert flag["why"] == "regression: +12\xa0faults"
+    assert flag["verdict"] == "regression: +12\xa0faults"
 
 
 def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> None:
