@@ -299,8 +299,9 @@ class Repository(Struct, frozen=True):
         # In a clone that was made with --no-checkout, the missing files do not count as removed.
         if not Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index").strip()).exists():
             return []
-        lines = self.git("status", "--porcelain", "--no-renames", "--untracked-files=no").splitlines()
-        return [line[3:] for line in lines]  # behind two letters for the state, and a space
+        # Without -z, git quotes paths that are not ASCII.
+        entries = self.git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no").split("\0")
+        return [entry[3:] for entry in entries if entry]  # behind two letters for the state, and a space
 
 
 def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Repository:

@@ -152,16 +152,17 @@ def _explain_missing_packages(
             f"{manager.describe_filling(command)}, and {setting}"
         )
     # The folders of packages are hidden, or empty.
-    unfilled_needs = [
-        need for manager in used_managers for need in _list_unfilled(manager, Path(environment[manager.variable]))
-    ]
+    needs_by_manager = {
+        manager: _list_unfilled(manager, Path(environment[manager.variable])) for manager in used_managers
+    }
+    unfilled_needs = [need for needs in needs_by_manager.values() for need in needs]
     if hidden_needs or unfilled_needs:
         problems = []
         if hidden_needs:
             problems.append(f"it does not show {_join_folders(hidden_needs)}")
         if unfilled_needs:
-            filling = used_managers[0].describe_filling(command)
-            problems.append(f"{_join_folders(unfilled_needs)} is empty: {filling}")
+            first_unfilled = next(manager for manager, needs in needs_by_manager.items() if needs)
+            problems.append(f"{_join_folders(unfilled_needs)} is empty: {first_unfilled.describe_filling(command)}")
         text = f", and {' and '.join(problems)}"
         unshown_needs = [*hidden_needs, *(need for need in unfilled_needs if not _is_shown(str(need.folder), sandbox))]
         if unshown_needs:

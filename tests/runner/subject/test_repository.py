@@ -181,6 +181,14 @@ def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Pat
     assert repository.list_changed_files() == ["file"]
 
 
+def test_a_changed_file_with_a_name_of_any_letters_is_named_as_it_is(
+    history: list[str], git: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "subject" / "größe ü").write_text("new")
+    git("-C", str(tmp_path / "subject"), "add", "größe ü")
+    assert open_repository(str(tmp_path / "subject"), tmp_path).list_changed_files() == ["größe ü"]
+
+
 def test_a_clone_without_a_checkout_is_not_dirty(history: list[str], git: Run, tmp_path: Path) -> None:
     git("clone", "--quiet", "--no-checkout", str(tmp_path / "subject"), str(tmp_path / "clone"))
     repository = open_repository(str(tmp_path / "clone"), tmp_path)

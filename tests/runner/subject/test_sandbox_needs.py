@@ -81,6 +81,16 @@ def test_packages_that_nobody_has_fetched_yet_are_fetched_first(home: Path) -> N
     assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host")
 
 
+def test_of_two_package_managers_the_one_with_the_empty_folder_is_named(home: Path) -> None:
+    (home / "go" / "pkg" / "mod" / "cache" / "download" / "example.org").mkdir(parents=True)
+    pip_folder = f"{home}/.cache/faultwatch/pip"
+    variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod", "PIP_FIND_LINKS": pip_folder}
+    command = ("sh", "-c", "go build && pip install --no-index .")
+    said = describe_sandbox_failure(command, "sh", variables, Sandbox(), home / "tree", LOGS["pip without an index"])
+    assert f"{pip_folder} (PIP_FIND_LINKS) is empty: " in said
+    assert "pip download" in said
+
+
 def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(home: Path) -> None:
     modules = f"{home}/go/pkg/mod"
     log = f"go: could not create module cache: mkdir {home}/go: read-only file system"
