@@ -83,7 +83,10 @@ def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
 
 
 def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
-    """Return whether the last two windows have the same rate of faults, or the last four no lower one on the whole."""
+    """Return whether the rate of faults no longer falls.
+
+    The last two windows have the same rate or next to no faults, or the rates of the last four go up and down.
+    """
     if len(windows) < 2:
         return False
     last_windows = windows[-2:]

@@ -54,7 +54,7 @@ class KeptCopy(Struct, frozen=True):
 
     def is_unchanged(self, tree: Path) -> bool:
         """Return whether a tree is as it was built, or was last restored."""
-        return self.record is not None and _compute_fingerprint(tree, self.record.ignored) == self.record.tree
+        return self.record is not None and _find_fingerprint(tree, self.record.ignored) == self.record.tree
 
     def require_undamaged(self) -> None:
         """Check that nothing has changed the copy.
@@ -64,7 +64,7 @@ class KeptCopy(Struct, frozen=True):
         DamagedBuild
             If it was changed.
         """
-        if self.record and _compute_fingerprint(self.folder, None) != self.record.copy_of_tree:
+        if self.record and _find_fingerprint(self.folder, None) != self.record.copy_of_tree:
             raise DamagedBuild("the copy of its tree is damaged")
 
 
@@ -173,6 +173,8 @@ def _remove_later_files(build_folder: Path) -> BuildRecord:
 def restore_tree(tree: Path) -> None:
     """Restore a tree as it was built, if a program has changed it; leave a tree outside of the cache.
 
+    If a later commit uses the build, its changed files replace those of the build.
+
     Raises
     ------
     DamagedBuild
@@ -182,9 +184,9 @@ def restore_tree(tree: Path) -> None:
     """
     build_folder = tree.parent
     record = read_record(build_folder) if tree.name == TREE_FOLDER else None
-    if record is None or _compute_fingerprint(tree, record.ignored) == record.tree:
+    if record is None or _find_fingerprint(tree, record.ignored) == record.tree:
         return
-    if _compute_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
+    if _find_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
         raise DamagedBuild("the copy of its tree is damaged")
     new_tree = build_folder / f"{TREE_FOLDER}.partial"
     for tree_to_remove in (new_tree, tree):
@@ -193,7 +195,7 @@ def restore_tree(tree: Path) -> None:
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
     _copy_tree(build_folder / COPY_FOLDER / TREE_FOLDER, new_tree)
     if record.later_commit:
-        if _compute_fingerprint(build_folder / _LATER_FILES_FOLDER, None) != record.later_files:
+        if _find_fingerprint(build_folder / _LATER_FILES_FOLDER, None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
         _replace_files(new_tree, build_folder / _LATER_FILES_FOLDER)
     _flush_to_storage(new_tree)
@@ -212,7 +214,7 @@ def _replace_files(tree: Path, source: Path) -> None:
             os.chown(target, state.st_uid, state.st_gid)
 
 
-def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
+def _find_fingerprint(tree: Path, ignored: str | None) -> str | None:
     """Return the fingerprint of a tree; None if it cannot be read."""
     try:
         return compute_fingerprint(tree, ignored)

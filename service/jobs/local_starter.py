@@ -89,7 +89,10 @@ class LocalStarter:
         return f"/api/v1/jobs/{job.id}/log"
 
     def is_waiting(self, job_id: int) -> bool:
-        """Return whether the process of a job lives: then it waits for its turn on the host, as long as it takes."""
+        """Return whether the process of a started job lives: a job that no runner has claimed then waits for its turn.
+
+        It waits for the host as long as it takes.
+        """
         try:
             with self.find_log_file(job_id).open("rb") as stream:
                 # The process of a job holds an exclusive lock on its log.

@@ -99,7 +99,8 @@ def choose_drift_to_order(
     # None stands for an open job without a host: any host may be about to start it.
     busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
-    def is_free(drift: Drift) -> bool:
+    def is_measurable_now(drift: Drift) -> bool:
+        """Return whether the drift's host is idle and can measure its commits, all of which are merged."""
         return (
             not busy_hosts & {None, drift.host}
             and is_idle(further_runs.find_last_seen(drift.host), now, min_idle_time)
@@ -112,7 +113,7 @@ def choose_drift_to_order(
         _list_open_events(session, subject, certainty)
         for certainty in (Certainty.RANGE, Certainty.SINGLE, Certainty.PROVISIONAL)
     )
-    drift = drifts_to_bisect.choose_drift_to_order(events_in_turn, is_free, now)
+    drift = drifts_to_bisect.choose_drift_to_order(events_in_turn, is_measurable_now, now)
     return drift, n_allowed_runs
 
 
@@ -134,7 +135,10 @@ def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
 
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
-    """Yield the open events of a subject whose commit is so certain, the most important first."""
+    """Yield the open events of a subject with this certainty, the most important first.
+
+    Nobody wants a bisect of a snoozed event, and no bisect can explain a change below the floor: both are left out.
+    """
     filter_ = events.EventFilter(
         subject=subject, open=True, still_detected=True, certainty=certainty, below_floor=False, snoozed=False
     )
@@ -143,8 +147,7 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
         # Page by page: the caller mostly takes one of the first events.
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
-            if event.confirmed or certainty is Certainty.PROVISIONAL:
-                yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisects_of_event.get(event.id, ()))
+            yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisects_of_event.get(event.id, ()))
         if len(items) < _EVENTS_PER_QUERY:
             return
 

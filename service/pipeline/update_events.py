@@ -67,19 +67,24 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
         session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.still_detected).distinct())
     )
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
-        if founding_drifts := _find_founding_drifts(session, event):
+        founding_drifts, _ = _read_drifts_of_event(session, event)
+        if founding_drifts:
             event.document = {**event.document, "price": headline.describe_price(founding_drifts)}
             _update_rank(event, founding_drifts)
 
 
-def _find_founding_drifts(session: Session, event: Event) -> list[Drift]:
-    """Return the drifts that made an event; where only those with which it came back are found, these."""
+def _read_drifts_of_event(session: Session, event: Event) -> tuple[list[Drift], list[Drift]]:
+    """Return the drifts that made an event, and those with which it came back.
+
+    If only the latter are found, they are also returned as those that made it.
+    """
     conditions = EventDriftRow.event_id == event.id, EventDriftRow.still_detected
     has_returned = dict(
         session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*conditions)).all()
     )
     drifts = event_drifts.read_drifts(session, sorted(has_returned))
-    return [drift for drift in drifts if not has_returned[drift.id]] or drifts
+    returned_drifts = [drift for drift in drifts if has_returned[drift.id]]
+    return [drift for drift in drifts if not has_returned[drift.id]] or returned_drifts, returned_drifts
 
 
 def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
@@ -98,13 +103,17 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     event = session.get(Event, event_id) if event_id else None
     if event is None or not event.document:
         return
+    founding_drifts, returned_drifts = _read_drifts_of_event(session, event)
+    if not founding_drifts:
+        return
+    # The summary begins anew, so that nothing of an earlier bisect contradicts this one.
     document = narrowing.narrow_event(
-        event.document, bisect_results.map_results_by_event(session, subject).get(event.id)
+        headline.summarise_drifts(founding_drifts, returned_drifts),
+        bisect_results.map_results_by_event(session, subject).get(event.id),
     )
     if document != event.document:
         event.document, event.changed_at = document, now
-        if founding_drifts := _find_founding_drifts(session, event):
-            _update_rank(event, founding_drifts)
+        _update_rank(event, founding_drifts)
 
 
 def _assign_unchanged_drifts(database: Database, subject_id: int, subject_name: str) -> None:

@@ -242,52 +242,36 @@ def compute_beliefs(
     # The same without the waves; from here on, the first axis of the arrays is the number of waves.
     xx, xy, yy, degrees_of_freedom = _subtract_waves(sums, data, membership, after, wave_counts)
 
-    # Logarithm of the Bayes factor of each hypothesis, with a normal prior for the step, or with its known size.
+    # Logarithm of the Bayes factor of each hypothesis and the step that it expects, with a normal prior for the step.
     k = STEP_PRIOR_SIGMA**2 * xx
     shrinkage = k / (1 + k)
     fit = (
         np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > _MIN_SQUARE_SUM) & (yy > 0)).clip(0, 1) * shrinkage
     )
     log_factor = -0.5 * np.log1p(k) - degrees_of_freedom / 2 * np.log1p(-fit)
-    if step_size is not None:
-        # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing. So the
-        # relative change of the squares is kept above −1, by more than rounding errors.
-        log_factor_up, log_factor_down = (
-            -degrees_of_freedom
-            / 2
-            * np.log1p(
-                ((step_size**2 * xx - sign * 2 * step_size * xy) / np.maximum(yy, _SMALLEST_DIVISOR)).clip(-1 + 1e-12)
-            )
-            for sign in (1, -1)
-        )
-        log_factor = np.logaddexp(log_factor_up, log_factor_down) - np.log(2)
-    log_factor[:, list(excluded_indices)] = -np.inf
-
-    # Posterior probabilities of no step (first column) and of each hypothesis, and the evidence of the whole model.
-    prior_each = (1 - no_step_prior) / after_step.shape[1]
-    weights = np.column_stack((np.full(len(wave_counts), np.log(no_step_prior)), np.log(prior_each) + log_factor))
-    largest_weight = weights.max(axis=1, keepdims=True)
-    weights = np.exp(weights - largest_weight)
-    evidence = (largest_weight + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
-    # The likelihood of the model without a step, and for each wave the penalty of the BIC, ½ ln n (G. Schwarz, 1978).
-    evidence -= sums.degrees_of_freedom / 2 * np.log(np.maximum(yy[:, 0], _SMALLEST_DIVISOR))
-    evidence -= np.array(wave_counts) / 2 * np.log(max(2.0, float(n.sum())))
-    weights /= weights.sum(axis=1, keepdims=True)
-
-    # Expected step and its square, levels of the groups, and measurements on both sides of the step.
     step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > _MIN_SQUARE_SUM) * shrinkage
     square = step**2
     if step_size is not None:
-        step, square = step_size * np.tanh((log_factor_up - log_factor_down) / 2), np.full_like(step, step_size**2)
-    noise_variance = (yy * (1 - (weights[:, 1:] * fit).sum(axis=1, keepdims=True)) / degrees_of_freedom).clip(0, None)[
+        log_factor, step = _judge_step_of_known_size(step_size, xx, xy, yy, degrees_of_freedom)
+        square = np.full_like(step, step_size**2)
+    log_factor[:, list(excluded_indices)] = -np.inf
+
+    no_step_probability, probabilities, evidence = _compute_posterior(log_factor, no_step_prior)
+    # The likelihood of the model without a step, and for each wave the penalty of the BIC, ½ ln n (G. Schwarz, 1978).
+    # The penalty stands for the degrees of freedom that the waves take, so those before the waves are used here.
+    evidence -= sums.degrees_of_freedom / 2 * np.log(np.maximum(yy[:, 0], _SMALLEST_DIVISOR))
+    evidence -= np.array(wave_counts) / 2 * np.log(max(2.0, float(n.sum())))
+
+    # The noise, the levels of the groups, and the measurements on both sides of the step.
+    noise_variance = (yy * (1 - (probabilities * fit).sum(axis=1, keepdims=True)) / degrees_of_freedom).clip(0, None)[
         :, 0
     ]
     levels = group_total / group_n
     side_counts = np.stack([n.sum() - n @ after, n @ after])
     return [
         Belief(
-            probabilities=weights[row, 1:],
-            no_step_probability=float(weights[row, 0]),
+            probabilities=probabilities[row],
+            no_step_probability=float(no_step_probability[row]),
             groups=groups,
             no_step_levels=levels,
             levels_before=levels[:, None] - share * step[row],
@@ -300,6 +284,40 @@ def compute_beliefs(
         )
         for row in range(len(wave_counts))
     ]
+
+
+def _judge_step_of_known_size(
+    size: float, xx: Floats, xy: Floats, yy: Floats, degrees_of_freedom: Floats
+) -> tuple[Floats, Floats]:
+    """Return the logarithm of the Bayes factor of each hypothesis, and the step that it expects, in [-size, size].
+
+    The step is as probably up as down before the measurements.
+    """
+    # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing. So the
+    # relative change of the squares is kept above −1, by more than rounding errors.
+    log_factor_up, log_factor_down = (
+        -degrees_of_freedom
+        / 2
+        * np.log1p(((size**2 * xx - sign * 2 * size * xy) / np.maximum(yy, _SMALLEST_DIVISOR)).clip(-1 + 1e-12))
+        for sign in (1, -1)
+    )
+    log_factor = np.logaddexp(log_factor_up, log_factor_down) - np.log(2)
+    return log_factor, size * np.tanh((log_factor_up - log_factor_down) / 2)
+
+
+def _compute_posterior(log_factor: Floats, no_step_prior: float) -> tuple[Floats, Floats, Floats]:
+    """Return the probabilities of no step and of each hypothesis, and the log evidence against the model of no step.
+
+    As arrays (numbers of waves,), (numbers of waves, hypotheses) and (numbers of waves,).
+    """
+    n_rows, n_hypotheses = log_factor.shape
+    prior_each = (1 - no_step_prior) / n_hypotheses
+    weights = np.column_stack((np.full(n_rows, np.log(no_step_prior)), np.log(prior_each) + log_factor))
+    largest_weight = weights.max(axis=1, keepdims=True)
+    weights = np.exp(weights - largest_weight)
+    evidence = (largest_weight + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights[:, 0], weights[:, 1:], evidence
 
 
 def _subtract_waves(

@@ -301,26 +301,31 @@ class NoisySeries:
         return change
 
     def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
-        """Return whether a change among the newest points explains the runs around it better than a wandering host."""
+        """Return whether a change among the newest points explains the runs around it better than a wandering host.
+
+        ``reruns`` are all measurements of the newest point, where it was measured again.
+        """
         size = abs(change.after - change.before)
         if is_jump(size, self.noise):
             return True  # No host wanders that far.
         index = change.index
         start = max(0, index - POINTS_BEFORE)
         runs = self._values[start : self.n]
-        if reruns:  # They are all measurements of the newest point, so they replace it.
+        if reruns:
             runs = np.concatenate([runs[:-1], reruns])
-        other_shapes = [
+        step = Shape(index, index)
+        certain_steps_before = [
             Shape(change_before.position, change_before.position)
             for change_before in self._list_measured_changes(start + 1, index)
             if not change_before.in_doubt
         ]
         margin = wander.compute_margin_over_wander(
-            runs / self.noise.sigma, start, Shape(index, index), self.noise, other_shapes
+            runs / self.noise.sigma, start, step, self.noise, certain_steps_before
         )
-        # Only the runs before the change are counted: find_newest_change has allowed for how few come after it.
-        small_steps = self._list_small_steps(index, start, index)
-        return margin >= find_needed_margin(size, index - start, self.noise, small_steps)
+        small_steps_before = self._list_small_steps(index, start, index)
+        # How few runs come after the change does not raise the margin: find_newest_change has allowed for it.
+        n_runs_before = index - start
+        return margin >= find_needed_margin(size, n_runs_before, self.noise, small_steps_before)
 
     def _get_outlier_distance(self) -> float:
         """Return the distance that outliers of this series reach, computed at the first call."""

@@ -30,7 +30,10 @@ def _count_remapped(facts: Facts) -> int:
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
-    """Return whether windows of a file come and go, and no thread waits for the lock, which would be the cause."""
+    """Return whether files are mapped in windows: piece by piece, and unmapped again.
+
+    If threads wait for the mmap lock, that is the finding instead.
+    """
     return (
         facts.count_calls("munmap") >= MIN_WINDOWS
         and _count_remapped(facts) > 0

@@ -33,27 +33,26 @@ class BisectResult:
 
 
 def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> dict[str, Any]:
-    """Return the description of an event with the commits that a bisect has proven, or that only builds differ.
+    """Return the description of an event with the result of a bisect: proven culprits, or that only builds differ.
 
-    Commits that are not among the candidates of the event explain something else, so they change nothing.
+    Culprits that are not among the candidates of the event explain something else, so they change nothing.
 
     Parameters
     ----------
     document
         As :func:`service.rules.events.headline.summarise_drifts` returns it.
     """
-    narrowed_document = dict(document)
+    summary = dict(document)
     candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
-    narrowed_document.pop("only_builds", None)
     if result is not None and result.only_builds:
-        return narrowed_document | {"only_builds": result.job}
+        return summary | {"only_builds": result.job}
     if result is None or not result.proven:
-        return narrowed_document
+        return summary
     commits = list(dict.fromkeys(commit for culprit in result.culprits for commit in culprit.candidates))
     if not set(commits) <= candidates.keys():
-        return narrowed_document
+        return summary
     culprits = [candidates[commit] for commit in commits]
-    return narrowed_document | {
+    return summary | {
         "blamed": _name_culprits(result.culprits, culprits),
         "culprits": [culprit.model_dump(mode="json") for culprit in culprits],
         "bisect": result.job,

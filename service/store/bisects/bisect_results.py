@@ -93,7 +93,7 @@ def _build_ordered_bisect(row: Job) -> OrderedBisect:
 
 
 def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
-    """Return the result of the newest bisect of each event of a subject, by the event's id."""
+    """Return the result of the newest bisect of each event of a subject that decided something, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     results_by_drift: dict[str, BisectResult] = {}
     for job in session.scalars(query):
@@ -101,14 +101,17 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
         if search is None or not job.question.get("drift"):
             continue
         if isinstance(search.answer, Found):
-            results_by_drift[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
+            result = BisectResult(job.id, search.answer.culprits)
+            if result.proven:
+                results_by_drift[job.question["drift"]] = result
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results_by_drift[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     events_query = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
     subject_events = set(session.scalars(events_query)) if results_by_drift else set()
     events = event_drifts.map_events_by_drift(session, sorted(results_by_drift))
-    return {
-        events[drift_id]: result
-        for drift_id, result in results_by_drift.items()
-        if events.get(drift_id) in subject_events
-    }
+    results_by_event: dict[str, BisectResult] = {}
+    # Several drifts of an event may have been bisected: the newest job is the last.
+    for drift_id, result in sorted(results_by_drift.items(), key=lambda item: item[1].job):
+        if events.get(drift_id) in subject_events:
+            results_by_event[events[drift_id]] = result
+    return results_by_event

@@ -229,6 +229,21 @@ def test_an_event_of_builds_that_differ_by_themselves_is_folded(app: APIFlask, c
     assert len(bisects(client)) == 1
 
 
+def test_a_newer_bisect_replaces_all_that_an_earlier_one_said(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    work(app)
+    (job,) = bisects(client)
+    end(client, job, history.commit(GAP[1]))
+    assert event(client)["culprits"]
+    order = {"question": job["question"], "author": "ann", "backend": "caller"}
+    repeated_job = client.post("/api/v1/jobs", json=order).json
+    refused = NothingToFind(sentence="Not proven: builds of one revision differ as much.", only_builds=True)
+    end_with(client, repeated_job, refused)
+    found = event(client)
+    assert (found["culprits"], found.get("bisect"), found["below_floor"]) == ([], None, True)
+    assert found["blamed"] != history.TITLES[GAP[1]]
+
+
 def test_a_failed_bisect_is_not_ordered_again(app: APIFlask, client: FlaskClient) -> None:
     choose(client, "do")
     work(app)
