@@ -114,7 +114,7 @@ class LiveRecorder:
     def _start(self) -> None:
         """Start perf."""
         buffers = ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
-        descriptor = os.dup(self._file.fileno())
+        descriptor = os.dup(self._file.fileno())  # A copy, because the recorder closes it.
         # With a list of threads, perf would leave out those that they start.
         plan = RecordPlan(
             ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
