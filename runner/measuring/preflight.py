@@ -48,7 +48,7 @@ class Workbench(Struct, frozen=True):
 
 
 def is_sandbox_needed(confined: bool | None, repository: Repository, settings: Settings) -> bool:
-    """Return whether to sandbox code: as requested, else if it was cloned from an address."""
+    """Return whether to sandbox code: as ``confined`` requests; if that is None, only code cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
