@@ -68,9 +68,8 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
         settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
             sizes_by_setting[setting].append(size)
-    if (
-        sizes_by_setting
-    ):  # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
+    # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
+    if sizes_by_setting:
         settings["mthp.shmem_enabled"] = " ".join(
             f"{setting}={','.join(sizes_by_setting[setting])}" for setting in sorted(sizes_by_setting)
         )

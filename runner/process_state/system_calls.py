@@ -63,6 +63,7 @@ def refuse_huge_pages(refusal: int) -> None:
     OSError
         This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
     """
+    # The first bit says that huge pages are refused, the second that advised ones are not.
     _check_result(_load_libc().prctl(_PR_SET_THP_DISABLE, refusal & 1, refusal & 2, 0, 0))
 
 
