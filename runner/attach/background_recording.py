@@ -188,7 +188,10 @@ class LiveRecording:
         return addresses, sampled_addresses, stacks, switches
 
     def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> TimedRecording:
-        """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened."""
+        """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened.
+
+        ``end`` is a monotonic time.
+        """
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         started_at, before = time.monotonic(), self._read_figures()

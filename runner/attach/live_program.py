@@ -227,6 +227,7 @@ def _find_static_allocator(file: Path) -> str:
     """Return the allocator that a program contains; empty for none, and for a file that cannot be searched."""
     try:
         with open_regular(file) as stream:
+            # An empty file cannot be mapped, and a larger one takes too long.
             if not 0 < os.fstat(stream.fileno()).st_size <= _MAX_PROGRAM_BYTES:
                 return ""
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:

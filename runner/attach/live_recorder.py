@@ -69,7 +69,7 @@ class LiveRecorder:
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             assert self._recorder is not None
             try:
-                self._recorder.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+                self._recorder.send_command("disable")  # perf starts disabled; the answer shows that it has attached.
             except AttachError:
                 self._end_process()
                 if attempt == _MAX_ATTEMPTS or not self._list_threads():

@@ -169,7 +169,8 @@ def observe_processes(
                         cost = _compute_share(recording.cost_seconds, current_figures.cpu - first_figures.cpu)
                         own_seconds = _read_own_seconds() - own_seconds_before
                         elapsed = now - start_time
-                        show(LiveLine(elapsed, last_interval, cost, own_seconds / (processors * elapsed)))
+                        own_share = own_seconds / (processors * elapsed)
+                        show(LiveLine(elapsed, last_interval, cost, own_share))
                         last_figures, last_time = current_figures, now
                         all_waits, waits = all_waits.add(waits), Waits()
                 if not processes.list_living():
@@ -190,8 +191,8 @@ def observe_processes(
         Observation(program, host, interval, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
-        _compute_share(recording.cost_seconds, interval.used_figures.cpu),
-        own_seconds / (processors * max(_MIN_ELAPSED_SECONDS, end_time - start_time)),
+        cost=_compute_share(recording.cost_seconds, interval.used_figures.cpu),
+        own_share=own_seconds / (processors * max(_MIN_ELAPSED_SECONDS, end_time - start_time)),
     )
 
 

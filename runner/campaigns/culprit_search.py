@@ -95,6 +95,13 @@ class CulpritSearcher(Struct, frozen=True):
     ) -> Search:
         """Search the commits after ``good`` for those that moved a metric; the last of ``revisions`` is the bad one.
 
+        Parameters
+        ----------
+        min_difference
+            The smallest change of the metric, in its unit, that is searched for.
+        prove
+            Whether to measure each suspect interleaved with its parent.
+
         Raises
         ------
         FaultwatchError
@@ -226,7 +233,10 @@ def _restrict_to_metric(
 
 
 def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:
-    """Update the durations of a build and a measurement, from which the service plans the search."""
+    """Return the durations of the last build and measurement, from which the service plans the search.
+
+    A commit that was not built, or failed, says nothing about them.
+    """
     build = report.build
     if build is None or report.failure:
         return pace

@@ -16,7 +16,7 @@ def read_settings(tree: Tree, directory: Path) -> SettingValues:
         fields, source_fields = mount.split(" "), source.split(" ")
         if len(fields) < 5 or len(source_fields) < 3:
             continue
-        # The kernel writes spaces and the like as octal numbers.
+        # Field 2 is the device, field 4 the mount point, in which spaces and the like are octal numbers.
         mount_point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         is_inside = os.path.commonpath((mount_point, directory)) == mount_point
         # Of several mounts, the innermost holds the directory; on the same point, a later one hides an earlier one.

@@ -50,7 +50,10 @@ def list_needed(file: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
-    """Return the names of the libraries that an ELF file needs; none if it cannot be read."""
+    """Return the names of the libraries that an ELF file needs; none if it cannot be read.
+
+    The time and the size of the file are a part of the key of the cache.
+    """
     try:
         with open_regular(file) as stream:
 

@@ -50,8 +50,11 @@ def _read_swap(tree: Tree) -> str | None:
     """Return the kinds of swap areas, such as ``zram`` or ``partition``."""
     if tree.read_text("proc/swaps") is None:
         return None
-    areas = (line.split() for line in tree.read_lines("proc/swaps")[1:])
-    kinds = {"zram" if "/zram" in area[0] else area[1] for area in areas if len(area) > 1}
+    kinds = set()
+    for line in tree.read_lines("proc/swaps")[1:]:  # Below the headings: "/dev/zram0 partition 4194300 0 100".
+        fields = line.split()
+        if len(fields) > 1:
+            kinds.add("zram" if "/zram" in fields[0] else fields[1])
     return " ".join(sorted(kinds)) or "none"
 
 

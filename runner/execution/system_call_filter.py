@@ -136,6 +136,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
                 _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
             for name, index in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
+                    # The mode is the argument after the flags, and counts only if these create a file.
                     creates_file = Argument(index, _MASKED_EQUAL, flag, flag)
                     _add_denial(
                         seccomp, context, name, errno.EPERM, creates_file, Argument(index + 1, _MASKED_EQUAL, bit, bit)

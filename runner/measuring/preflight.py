@@ -85,6 +85,7 @@ def prepare_bench(
     from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def prepare_counting() -> "Scope":
+        """Return the scope of counting; meanwhile, let caches fill that the first session needs."""
         scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Remembers the digests of the libraries.

@@ -55,8 +55,8 @@ class MemoryGroup:
         Parameters
         ----------
         at_once
-            Have the kernel hurry, see :mod:`runner.process_state.grace_period`. Not for who may be stopped meanwhile,
-            as what builds ahead: the kernel would go on hurrying.
+            Have the kernel hurry, see :mod:`runner.process_state.grace_period`. False for a process that may be stopped
+            meanwhile, as those that build ahead are: the kernel would hurry until it continues.
 
         Raises
         ------

@@ -29,6 +29,7 @@ class NodePolicy(Struct, frozen=True):
 def get_memory_policy() -> NodePolicy:
     """Return the NUMA memory policy of this thread."""
     mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MAX_NODES // 8)
+    # Without an address and without flags, the kernel returns the policy of the thread.
     _check_result(_load_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MAX_NODES), None, 0))
     return NodePolicy(mode.value, nodes.raw)
 

@@ -275,7 +275,7 @@ class Collector(Struct):
     def _build_stack_profile(
         self, kind: StackKind, weighted_stacks: WeightedStacks, period: int, file: Path, total: int
     ) -> StackProfile:
-        """Return folded stacks as a profile of one kind."""
+        """Return folded stacks as a profile of one kind, and remember the kind if nearly all stacks lack callers."""
         if has_no_callers(weighted_stacks):
             self.without_callers.append(kind)
         return self.frame_table.build_stack_profile(

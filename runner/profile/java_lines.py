@@ -84,6 +84,7 @@ def find_jfr(files: Iterable[Path]) -> Path | None:
 
 def print_allocations(jfr: Path, recording: Path, sandbox_prefix: Sequence[str]) -> str:
     """Return the allocations in a recording as text; empty if it cannot be read."""
+    # -J passes an option to the JVM of the tool: it prints numbers in the language of the user otherwise.
     command = [
         *(*sandbox_prefix, str(jfr), "-J-Xmx512m", "-J-Duser.language=en", "-J-Duser.country=US", "print"),
         *("--stack-depth", str(_MAX_FRAMES), "--events", "jdk.ObjectAllocationSample", str(recording)),
