@@ -28,6 +28,10 @@ from runner.system.tree import Tree
 
 _POLL_SECONDS = 0.05
 """Seconds between two checks of the number of recorded faults."""
+_MAX_SAMPLED_RECORDS_FACTOR = 2
+"""The recording of sampled faults ends once it has this many times as many records as that of each fault may have."""
+_MIN_CPU_SECONDS = 0.001
+"""The CPU time of a process that hardly ran while it was counted: it can work later, and has to have a budget then."""
 _MIN_SECONDS = 0.02
 """A shorter time is not recorded."""
 
@@ -149,8 +153,9 @@ class LiveRecording:
             self.recordings.addresses = self._record_addresses(addresses, end, budget.max_faults)
         if sampled_addresses and not self.stop.is_set():
             end = min(time.monotonic() + budget.sampled_seconds, deadline)
+            max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
             self.recordings.sampled_recording = self._record_addresses(
-                sampled_addresses, end, 2 * budget.max_faults * budget.sampled_period, budget.sampled_period
+                sampled_addresses, end, max_faults, budget.sampled_period
             )
         if not self.stop.is_set():
             self._record_stacks(stacks, switches, budget, deadline)
@@ -183,7 +188,10 @@ class LiveRecording:
         return addresses, sampled_addresses, stacks, switches
 
     def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> TimedRecording:
-        """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened."""
+        """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened.
+
+        ``end`` is a monotonic time.
+        """
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         started_at, before = time.monotonic(), self._read_figures()
@@ -235,9 +243,9 @@ class LiveRecording:
     def _finish_recorder(
         self, recorder: LiveRecorder, started_at: float, before: Figures, compute_cost: Callable[[Figures], float]
     ) -> TimedRecording:
-        """End one perf, and add up what it cost."""
+        """End one perf, and add what it cost, as ``compute_cost`` estimates from what the processes used meanwhile."""
         after, seconds = self._read_figures(), time.monotonic() - started_at
-        with suppress(AttachError):
+        with suppress(AttachError):  # What was recorded before the processes ended can still be read.
             recorder.finish()
         used_figures = _subtract_figures(after, before)
         self.cost_seconds += compute_cost(used_figures)
@@ -245,8 +253,10 @@ class LiveRecording:
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
+    """Return what was used per second between two readings."""
     used_figures = _subtract_figures(after, before)
-    return Rates(used_figures.faults / seconds, used_figures.switches / seconds, max(used_figures.cpu, 0.001) / seconds)
+    cpu_seconds = max(used_figures.cpu, _MIN_CPU_SECONDS)
+    return Rates(used_figures.faults / seconds, used_figures.switches / seconds, cpu_seconds / seconds)
 
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:

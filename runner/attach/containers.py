@@ -45,4 +45,6 @@ def _ask_for_process(engine: str, name: str) -> int | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     text = result.stdout.strip()
-    return int(text) if not result.returncode and text.isdecimal() and int(text) else None
+    if result.returncode or not text.isdecimal():
+        return None
+    return int(text) or None  # 0 is that of a container that does not run.

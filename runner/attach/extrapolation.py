@@ -25,7 +25,12 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
         },
         n_faults,
     )
-    kinds = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
+    faults_by_kind = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
+    scaled_kinds: tuple[FaultKind, ...] = ()
+    if faults_by_kind:  # Empty if all kinds have no faults.
+        scaled_kinds = tuple(
+            kind.model_copy(update={"faults": faults_by_kind[index]}) for index, kind in enumerate(anatomy.kinds)
+        )
     return anatomy.model_copy(
         update={
             "counted": n_faults,
@@ -39,9 +44,7 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
             "by_touch": divide_by_weights(anatomy.by_touch, n_faults),
             "by_access": divide_by_weights(anatomy.by_access, n_faults),
             **_scale_major_faults(anatomy, factor),
-            "kinds": tuple(
-                kind.model_copy(update={"faults": kinds[index]}) for index, kind in enumerate(anatomy.kinds) if kinds
-            ),
+            "kinds": scaled_kinds,
             "sites": tuple(
                 site.model_copy(update={"faults": faults_by_site[index]}) for index, site in enumerate(anatomy.sites)
             ),
@@ -67,6 +70,7 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
             Touch.AFTER_FORK: complete_touches[Touch.AFTER_FORK] + complete_touches[Touch.AGAIN],
             Touch.AGAIN: 0,
         }
+    # If the short recording has none of these touches, those of the long one stay first touches.
     touch_shares = divide_by_weights(complete_touches, first_touches) or {Touch.FIRST: first_touches}
     for touch, faults in touch_shares.items():
         if faults:
@@ -86,7 +90,7 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
             "sites": tuple(sites),
             "pages": round(complete_anatomy.pages * factor) if complete_anatomy.counted else sampled_anatomy.pages,
             "shared_pages": round(complete_anatomy.shared_pages * factor),
-            "period": 1,
+            "period": 1,  # Like a recording of each fault, it knows all kinds of touches.
             **_scale_major_faults(complete_anatomy, factor),
         }
     )

@@ -57,7 +57,12 @@ def make_file_view(program: LiveProgram) -> FileView:
         return FileView(sandbox_prefix, partial(find_source_lines, sandbox_prefix=sandbox_prefix))
     if os.geteuid() != 0 or not Path(program.root).exists():
         # Names of this host's files of the same path would be wrong.
-        return FileView(sandbox_prefix, lambda _module, _offsets: {}, ("--symfs", "/nonexistent", *_KERNEL_NAMES), True)
+        return FileView(
+            sandbox_prefix,
+            find_lines=lambda _module, _offsets: {},
+            options=("--symfs", "/nonexistent", *_KERNEL_NAMES),
+            are_files_missing=True,
+        )
     copy_command = (
         "unshare",
         "--mount",

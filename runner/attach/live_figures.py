@@ -15,6 +15,8 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _START_FIELD = 19
 """The index of the start time among the fields of ``stat`` after the name."""
+_FIGURE_FIELDS = 21
+"""How many fields of ``stat`` are read after the name and the state: the resident pages are the last of them."""
 _STABLE_SECONDS = 2.0
 """The age from which on a thread is taken for one that stays."""
 _MAX_THREADS = 256
@@ -126,12 +128,13 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
     for pid in pids:
         fields = (tree.read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
         try:
-            numbers = [int(field) for field in fields[1:22]]
+            numbers = [int(field) for field in fields[1 : _FIGURE_FIELDS + 1]]
         except ValueError:
             continue
-        if len(numbers) < 21:
-            continue
-        # Index i is field i + 4 of proc(5). Each count of a process is followed by that of its ended children.
+        if len(numbers) < _FIGURE_FIELDS:
+            continue  # It has ended.
+        # Index i is field i + 4 of proc(5): 6 and 8 are the minor and major faults of the process, 10 and 11 its user
+        # and system time, 16 its threads, 20 its resident pages; 7, 9, 12 and 13 are those of its ended children.
         minor += numbers[6] + numbers[7]
         major += numbers[8] + numbers[9]
         user += numbers[10] + numbers[12]

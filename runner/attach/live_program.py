@@ -35,6 +35,7 @@ _VARIABLES = re.compile(
 )
 """The variables of a process that are looked at: those by which allocators and runtimes are set. No others are read."""
 _MAX_MAPS_BYTES = 64 << 20
+_MAX_ENVIRON_BYTES = 1 << 20
 _MAX_PROGRAM_BYTES = 512 << 20
 _MAP_NAME_FIELD = 5
 _INACCESSIBLE = re.compile(
@@ -110,16 +111,15 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
     modules = list_modules(tree.read_text(f"{folder}/maps", _MAX_MAPS_BYTES) or "")
     root = f"{folder}/root" if _has_own_files(process.pid) else "/"
     outside_file = Path(root, file.lstrip("/")) if file else None
-    runtime = detect_runtime(
-        file, modules, is_go=bool(outside_file and (sections := read_sections(outside_file)) and sections.is_go)
-    )
+    sections = read_sections(outside_file) if outside_file else None
+    runtime = detect_runtime(file, modules, is_go=sections is not None and sections.is_go)
     return LiveProgram(
         process=process,
         file=file,
         modules=modules,
         allocator=detect_allocator(modules, runtime, _find_static_allocator(outside_file) if outside_file else ""),
         runtime=runtime,
-        variables=select_variables(tree.read_text(f"{folder}/environ", 1 << 20) or ""),
+        variables=select_variables(tree.read_text(f"{folder}/environ", _MAX_ENVIRON_BYTES) or ""),
         root=root,
         is_replaced=is_replaced(link),
         started_at=read_start_time(process.pid),
@@ -185,7 +185,7 @@ def select_variables(environ: str) -> dict[str, str]:
 
 
 def identify_program(program: LiveProgram) -> str:
-    """Return 40 hexadecimal digits that identify the version of a program: a digest of its file."""
+    """Return 40 hexadecimal digits that identify a version of a program: a digest of its file, or else of its name."""
     digest = hashlib.sha1(usedforsecurity=False)
     try:
         with open_regular(program.get_outside_path(program.file)) as stream:
@@ -204,7 +204,10 @@ def read_modification_time(program: LiveProgram) -> datetime:
 
 
 def _has_own_files(pid: int) -> bool:
-    """Return whether a process sees different files than this one: another root, or another file as its program."""
+    """Return whether a process sees different files than this one: another root, or another file as its program.
+
+    If this user may not know, the files are taken for those of this host.
+    """
     try:
         roots = [Path(f"/proc/{process}/root").stat() for process in ("self", pid)]
         program = Path(f"/proc/{pid}/exe")
@@ -221,9 +224,10 @@ def is_replaced(link: str) -> bool:
 
 
 def _find_static_allocator(file: Path) -> str:
-    """Return the allocator that a program contains; empty for none."""
+    """Return the allocator that a program contains; empty for none, and for a file that cannot be searched."""
     try:
         with open_regular(file) as stream:
+            # An empty file cannot be mapped, and a larger one takes too long.
             if not 0 < os.fstat(stream.fileno()).st_size <= _MAX_PROGRAM_BYTES:
                 return ""
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:

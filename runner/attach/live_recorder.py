@@ -69,7 +69,7 @@ class LiveRecorder:
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             assert self._recorder is not None
             try:
-                self._recorder.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+                self._recorder.send_command("disable")  # perf starts disabled; the answer shows that it has attached.
             except AttachError:
                 self._end_process()
                 if attempt == _MAX_ATTEMPTS or not self._list_threads():
@@ -114,7 +114,7 @@ class LiveRecorder:
     def _start(self) -> None:
         """Start perf."""
         buffers = ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
-        descriptor = os.dup(self._file.fileno())
+        descriptor = os.dup(self._file.fileno())  # A copy, because the recorder closes it.
         # With a list of threads, perf would leave out those that they start.
         plan = RecordPlan(
             ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")

@@ -79,7 +79,9 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
             commands.append(f"{name}={value}")
     if tunables:
         present_tunables = program.variables.get("GLIBC_TUNABLES")
-        variables["GLIBC_TUNABLES"] = ":".join([*([present_tunables] if present_tunables else []), *tunables])
+        if present_tunables:
+            tunables.insert(0, present_tunables)  # The variable holds all tunables, so the present ones stay in it.
+        variables["GLIBC_TUNABLES"] = ":".join(tunables)
     if variables:
         commands.insert(0, _describe_variables(variables, program))
     return "; ".join(commands)

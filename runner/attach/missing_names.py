@@ -64,6 +64,7 @@ def compute_unknown_shares(profile: Profile) -> dict[str, float]:
     for stacks in (profile.faults, profile.on_cpu):
         weights: Counter[str] = Counter()
         for stack in stacks.stacks if stacks else ():
+            # A set, because a stack counts once for a file however often it passes through it.
             for module in {modules[index] for index in stack.frames if index in modules}:
                 weights[module] += stack.weight
         for module, weight in weights.items():
@@ -78,10 +79,14 @@ def _name_module(module: str) -> str:
 
 
 def find_debug_package(path: str) -> str:
-    """Return the command that installs the names of a file's functions, by the package that has the file."""
+    """Return the command that installs the names of a file's functions, by the package that has the file.
+
+    Empty if no package has it.
+    """
+    # Where /lib is a link to /usr/lib, a package may list its files under either name.
     for candidate in (path, path.removeprefix("/usr")):
         package = _run_query("dpkg-query", "-S", candidate).partition(":")[0]
-        if package and " " not in package:
+        if package and " " not in package:  # Spaces separate several packages, and are in messages.
             return f"`apt install {package}-dbgsym`, from Debian's or Ubuntu's archive of debug symbols"
     package = _run_query("rpm", "-qf", "--queryformat", "%{NAME}", path)
     return f"`dnf debuginfo-install {package}`" if package and " " not in package else ""

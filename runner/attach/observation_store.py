@@ -68,11 +68,11 @@ def load_observation(folder: Path, name: str) -> StoredObservation:
         There is no such observation, several match, or it cannot be read.
     """
     names = list_observations(folder)
-    matching = (
-        [name]
-        if name in names
-        else [known_name for known_name in names if _ID.fullmatch(name) and known_name.startswith(name)]
-    )
+    matching: list[str] = []
+    if name in names:
+        matching = [name]
+    elif _ID.fullmatch(name):
+        matching = [stored_name for stored_name in names if stored_name.startswith(name)]
     if len(matching) != 1:
         newest = ", ".join(names[-5:]) or "none yet"
         raise FaultwatchError(f"{len(matching) or 'no'} observations are named {name!r}", f"stored are: {newest}")

@@ -31,6 +31,8 @@ from runner.system.tree import Tree
 
 _POLL_SECONDS = 0.1
 """Seconds between two samples of whether threads wait."""
+_MIN_ELAPSED_SECONDS = 0.001
+"""The shortest observation, by which shares are divided."""
 _OWN_USAGES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
@@ -63,7 +65,10 @@ class ObservedProcesses:
         self._pids: Sequence[int] = choice.pids
 
     def refresh(self) -> None:
-        """Look for processes that were started meanwhile."""
+        """Look for processes that were started meanwhile, and leave out those that have ended.
+
+        Start times recognise a reused pid. This process itself is never observed.
+        """
         table = read_process_table(self._tree)
         living_roots = [
             pid for pid in self._start_ticks if pid in table and table[pid].start_ticks == self._start_ticks[pid]
@@ -117,6 +122,14 @@ def observe_processes(
 
     Parameters
     ----------
+    host
+        The name of this host.
+    seconds
+        How long to observe.
+    max_overhead
+        The largest share of their CPU time that recording may cost the processes.
+    permissions
+        What this user can record.
     show
         Called every second with what it showed.
     """
@@ -137,7 +150,9 @@ def observe_processes(
         permissions=permissions,
     )
     first_figures = last_figures = read_now()
-    last_time, waits, all_waits, reason = start_time, Waits(), Waits(), ""
+    last_time = start_time
+    waits = all_waits = Waits()  # Those since the last line, and those of all lines.
+    reason, have_ended = "", False
     own_seconds_before = _read_own_seconds()
     try:
         with catch_interrupt() as interrupted:
@@ -153,18 +168,18 @@ def observe_processes(
                         last_interval = compute_interval(last_figures, current_figures, now - last_time, waits)
                         cost = _compute_share(recording.cost_seconds, current_figures.cpu - first_figures.cpu)
                         own_seconds = _read_own_seconds() - own_seconds_before
-                        show(
-                            LiveLine(
-                                now - start_time, last_interval, cost, own_seconds / (processors * (now - start_time))
-                            )
-                        )
-                        last_figures, last_time, all_waits, waits = current_figures, now, all_waits.add(waits), Waits()
+                        elapsed = now - start_time
+                        own_share = own_seconds / (processors * elapsed)
+                        show(LiveLine(elapsed, last_interval, cost, own_share))
+                        last_figures, last_time = current_figures, now
+                        all_waits, waits = all_waits.add(waits), Waits()
                 if not processes.list_living():
-                    reason = "the process ended"
+                    reason, have_ended = "the process ended", True
                 elif interrupted():
                     reason = "stopped by Ctrl-C"
             end_time, finished_at = time.monotonic(), datetime.now(UTC)
-            current_figures = read_now() if not reason.startswith("the process") else last_figures
+            # Processes that have ended have no figures any more.
+            current_figures = last_figures if have_ended else read_now()
             recordings = recording.finish()
     except BaseException:
         recording.close()
@@ -176,8 +191,8 @@ def observe_processes(
         Observation(program, host, interval, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
-        _compute_share(recording.cost_seconds, interval.used_figures.cpu),
-        own_seconds / (processors * max(0.001, end_time - start_time)),
+        cost=_compute_share(recording.cost_seconds, interval.used_figures.cpu),
+        own_share=own_seconds / (processors * max(_MIN_ELAPSED_SECONDS, end_time - start_time)),
     )
 
 

@@ -112,6 +112,7 @@ class ProfileBuilder(Struct):
             faults=faults,
             on_cpu=on_cpu,
             off_cpu=off_cpu,
+            # At least 1: faults were recorded, even if the figures that were read around them show none.
             anatomy=scale_anatomy(anatomy, max(used_figures.faults, 1)) if anatomy else None,
             census=census,
             remarks=tuple(remark[:1000] for remark in (*self.recordings.problems, *self.remarks)[:100]),
@@ -147,6 +148,7 @@ class ProfileBuilder(Struct):
             period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True
         )
         anatomy_builder.add_events(chain(timed_recording.guards, self._read_events(timed_recording, *fields)))
+        # Without a count to fill up: the recorded faults are scaled later.
         anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
         return anatomy.model_copy(update={"sites": sites}), anatomy_builder.build_census()

@@ -103,6 +103,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
         No process belongs to such a unit, or the units of several users have this name.
     """
     name = unit if _UNIT_SUFFIX.search(unit) else f"{unit}.service"
+    # The paths of the groups, cut off after the name of the unit: processes may be in groups below it.
     groups = {
         process.group[: process.group.index(f"/{name}") + len(name) + 1]
         for process in table.values()

@@ -76,11 +76,17 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
 
     Parameters
     ----------
+    rates
+        What the process used in a second while it was only counted.
+    seconds
+        How long the recording lasts.
     max_overhead
         The largest share of its CPU time that recording may cost the process.
     """
     seconds_per_stack = SECONDS_PER_STACK[call_graph]
+    # The CPU time that each kind of record may cost the process.
     budgets = {name: share * max_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
+    # First each fault with its address, then only some of them.
     max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
     address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _compute_seconds(max_faults, rates.faults))
     sampled_seconds = _MAX_ADDRESS_SHARE * seconds - address_seconds
@@ -88,13 +94,14 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
         sampled_seconds = 0.0
     sampled_faults = min(_MAX_SAMPLED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
     stack_seconds = seconds - address_seconds - sampled_seconds
-    # Up to a number of stacks that says enough, and as many as the budget allows.
+    # Then stacks: up to a number that says enough, and as many as the budget allows.
     faults, switches = rates.faults * stack_seconds, rates.switches * stack_seconds
     max_stacks = MAX_STACKS[call_graph]
     clock_seconds = max(
         seconds_per_stack / (_BUDGET_SHARES["clock"] * max_overhead) if max_overhead else math.inf,
         rates.cpu * stack_seconds / max_stacks,
     )
+    # Half of the budget of switches is for their own records, the other half for the stacks of some of them.
     switch_seconds = min(stack_seconds, _compute_seconds(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))
     recorded_switches = switches * switch_seconds / stack_seconds if stack_seconds else 0.0
     return RecordingBudget(

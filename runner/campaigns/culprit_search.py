@@ -95,6 +95,13 @@ class CulpritSearcher(Struct, frozen=True):
     ) -> Search:
         """Search the commits after ``good`` for those that moved a metric; the last of ``revisions`` is the bad one.
 
+        Parameters
+        ----------
+        min_difference
+            The smallest change of the metric, in its unit, that is searched for.
+        prove
+            Whether to measure each suspect interleaved with its parent.
+
         Raises
         ------
         FaultwatchError
@@ -121,17 +128,16 @@ class CulpritSearcher(Struct, frozen=True):
         def get_revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.get_revision(commit)
 
-        unused_runs, previous_runs = 0, -1
+        unused_runs = 0
+        previous_runs = -1  # Fewer than the first answer can have.
         with BuildAhead(
             self.builder, self.repository, self.workload, (), self.build_jobs, start_at_once=True
         ) as builds:
             while True:
                 # Ask what to measure next, and give up if the answers ignore the measurements.
                 state = self.service.search(request)
-                unused_runs, previous_runs = (
-                    (unused_runs + 1 if state.stored_runs <= previous_runs else 0),
-                    state.stored_runs,
-                )
+                unused_runs = unused_runs + 1 if state.stored_runs <= previous_runs else 0
+                previous_runs = state.stored_runs
                 if unused_runs == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
@@ -213,24 +219,13 @@ def _restrict_to_metric(
 
     def decide_by_metric(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)
-        is_undecided = any(
-            metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
-            for metric_verdict in comparison.metrics
-        )
-        needs_other_build = any(
-            verdict.metric == metric and verdict.needs_other_build for verdict in comparison.metrics
-        )
-        needs_other_place = any(
-            verdict.metric == metric and verdict.needs_other_place for verdict in comparison.metrics
-        )
-        needs_cache_renewal = any(
-            verdict.metric == metric and verdict.needs_cache_renewal for verdict in comparison.metrics
-        )
+        verdicts = [verdict for verdict in comparison.metrics if verdict.metric == metric]
+        is_undecided = any(verdict.verdict is Verdict.NEEDS_MORE_RUNS for verdict in verdicts)
         update = {
             "remaining_pairs": comparison.remaining_pairs if is_undecided else 0,
-            "needs_other_builds": needs_other_build,
-            "needs_other_place": needs_other_place,
-            "needs_cache_renewal": needs_cache_renewal,
+            "needs_other_builds": any(verdict.needs_other_build for verdict in verdicts),
+            "needs_other_place": any(verdict.needs_other_place for verdict in verdicts),
+            "needs_cache_renewal": any(verdict.needs_cache_renewal for verdict in verdicts),
         }
         return comparison.model_copy(update=update)
 
@@ -238,7 +233,10 @@ def _restrict_to_metric(
 
 
 def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:
-    """Update the durations of a build and a measurement, from which the service plans the search."""
+    """Return the durations of the last build and measurement, from which the service plans the search.
+
+    A commit that was not built, or failed, says nothing about them.
+    """
     build = report.build
     if build is None or report.failure:
         return pace

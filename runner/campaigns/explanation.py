@@ -63,10 +63,11 @@ def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
 
     Faults come before other metrics, because a profile explains them.
     """
+    verdicts = result.comparison.metrics if result.comparison else ()
     worse_verdicts = [
         verdict
-        for verdict in (result.comparison.metrics if result.comparison else ())
-        if verdict.over_budget and None not in (verdict.base.level, verdict.head.level)
+        for verdict in verdicts
+        if verdict.over_budget and verdict.base.level is not None and verdict.head.level is not None
     ]
     return max(
         worse_verdicts, key=lambda verdict: ("faults" in verdict.metric, compute_relative_change(verdict)), default=None
@@ -151,7 +152,10 @@ def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     if remedied_head.workload.server or base is None or head is None or base == head:
         return True
     values = remedied_head.report_measured([remedied_head.execute()]).values(verdict.metric)
-    return not values or (head - values[0]) / (head - base) >= MIN_WON_BACK / 2
+    if not values:
+        return True
+    won_back_share = (head - values[0]) / (head - base)
+    return won_back_share >= MIN_WON_BACK / 2  # Half, because a single execution can be off.
 
 
 def _decide_on_metric(

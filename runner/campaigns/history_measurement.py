@@ -131,7 +131,7 @@ class HistoryMeasurement(Struct, frozen=True):
         )
         summary = HistorySummary(revisions=len(revisions), n_stored=n_stored)
         levels_by_case: dict[str, Mapping[str, Number]] = {}
-        executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1
+        executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         finished_runs: set[tuple[str, str]] = set()
 
         # Before the reports: the service looks for the former commit of a change as soon as it finds the change.
@@ -148,9 +148,12 @@ class HistoryMeasurement(Struct, frozen=True):
                 observer.on_report(report, executions_per_run - executions)
                 finished_runs.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
-                    summary.n_reused += report.reused is not None
-                    summary.n_measured += report.reused is None
-                    summary.contradicted_reports += [report] if has_contradicting_counts(report) else []
+                    if report.reused is None:
+                        summary.n_measured += 1
+                    else:
+                        summary.n_reused += 1
+                    if has_contradicting_counts(report):
+                        summary.contradicted_reports.append(report)
                     levels_by_case[report.case.name] = compute_levels(report.samples)
                 else:
                     summary.failed_reports.append(report)
@@ -160,14 +163,13 @@ class HistoryMeasurement(Struct, frozen=True):
             # A refused run stays missing, so the service would order it again and again.
             if not planned_runs or outbox.waiting or outbox.refused:
                 break
-            # The new runs may leave the service in doubt: an outlier, or two causes at once.
-            finished_count = len(finished_runs)
+            # Without new runs, the service would order the same again.
+            if not finished_runs:
+                break
             finished_runs.clear()
-            planned_runs = (
-                [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT]
-                if finished_count
-                else []
-            )
+            # The new runs may leave the service in doubt: an outlier, or two causes at once.
+            next_runs, _ = self._plan_runs(revisions)
+            planned_runs = [run for run in next_runs if run.reason in REASONS_IN_DOUBT]
             if planned_runs:
                 measure_planned(planned_runs, 0)
         return self._send_and_summarise(summary, outbox)
@@ -184,7 +186,7 @@ class HistoryMeasurement(Struct, frozen=True):
     def measure_again(self, revision: Revision, cases: Sequence[Case], observer: HistoryObserver) -> HistorySummary:
         """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
-        executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1
+        executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         planned_runs = [PlannedRun(revision=revision.commit, case=case) for case in cases]
         observer.on_plan(planned_runs, 0, len(planned_runs) * executions_per_run)
         for report, executions in self._measure_all(planned_runs, (revision,), {}, observer):
@@ -228,11 +230,13 @@ class HistoryMeasurement(Struct, frozen=True):
                     previous_run = reused_runs.pop(run.case.name, None)
                     if report.reused:
                         reused_runs[run.case.name] = revision, run, report
-                    elif previous_run and _differs_from_reused(report, previous_run[2]):
-                        doubted_runs.append(previous_run)
+                    elif previous_run:
+                        earlier_revision, earlier_run, reused_report = previous_run
+                        if _differs_from_reused(report, reused_report):
+                            doubted_runs.append((earlier_revision, earlier_run))
                 # A count that differs is blamed on its commit, so the revision before it must be measured, not reused.
-                for earlier_revision, run, _ in doubted_runs:
-                    rerun = run.model_copy(update={"reason": Reason.RERUN})
+                for earlier_revision, earlier_run in doubted_runs:
+                    rerun = earlier_run.model_copy(update={"reason": Reason.RERUN})
                     for _, report, executions in self._measure_revision(
                         earlier_revision, builds, [rerun], observer, None
                     ):

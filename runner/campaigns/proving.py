@@ -126,6 +126,7 @@ class Prover(Struct):
         while True:
             answer = list_nominations()
             for power in answer.powers:
+                # An estimate, until a comparison was measured. A power that names no number of pairs needs the most.
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
             ready = (nomination for nomination in open_nominations if self._has_time(nomination.case.name))
@@ -177,16 +178,14 @@ class Prover(Struct):
             return
         # Take a commit near the middle; if it does not build, take one of its neighbours.
         middle_index = len(commits_between) // 2
-        nearest_indices = sorted(range(len(commits_between)), key=lambda index: abs(index - middle_index))[
-            :MAX_MIDDLE_ATTEMPTS
-        ]
+        indices = sorted(range(len(commits_between)), key=lambda index: abs(index - middle_index))
         min_percent = _choose_min_percent_of_part(whole_comparison, metric)
-        older_halves = (
-            (commits_between[index], self._compare(case, base, commits_between[index], min_percent))
-            for index in nearest_indices
-        )
-        middle, older_half = next(((commit, verdict) for commit, verdict in older_halves if verdict), ("", None))
-        if older_half is None:
+        for index in indices[:MAX_MIDDLE_ATTEMPTS]:
+            middle = commits_between[index]
+            older_half = self._compare(case, base, middle, min_percent)
+            if older_half is not None:
+                break
+        else:
             return
         # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
@@ -236,9 +235,12 @@ class Prover(Struct):
     def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
         """Count a verdict in the summary, and show it."""
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
-        self.summary.n_proven += verdict is Verdict.CHANGED
-        self.summary.n_refuted += verdict is Verdict.SAME
-        self.summary.n_undecided += verdict is Verdict.NEEDS_MORE_RUNS
+        if verdict is Verdict.CHANGED:
+            self.summary.n_proven += 1
+        elif verdict is Verdict.SAME:
+            self.summary.n_refuted += 1
+        else:
+            self.summary.n_undecided += 1
         self.observer.on_proof(base, head, verdict, pairs)
 
 
@@ -246,7 +248,8 @@ def _choose_min_percent(nomination: Nomination) -> float | None:
     """Return the smallest change worth proving for a nomination, in percent of its base.
 
     A likely change is refuted by pairs that exclude half of it. If no change is likely, the smallest one is searched
-    that a few runs cannot show. The smaller the change, the more pairs it takes to exclude it.
+    that a few runs cannot show. The smaller the change, the more pairs it takes to exclude it. None for a likely change
+    of unknown size: the smallest one that pairs can show.
     """
     if not nomination.likely:
         return UNLIKELY_PERCENT
@@ -256,11 +259,11 @@ def _choose_min_percent(nomination: Nomination) -> float | None:
 def _choose_min_percent_of_part(whole_comparison: Comparison | None, metric: str) -> float | None:
     """Return the smallest change worth proving in a part of a range, in percent: a share of the change of the whole.
 
-    So a second, smaller change in the range is found as well.
+    So a second, smaller change in the range is found as well. None if the change of the whole is unknown in percent.
     """
     verdicts: Iterable[MetricVerdict] = whole_comparison.metrics if whole_comparison else ()
     percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
-    return min(DEFAULT_RISE_PERCENT / 2, MAX_UNEXPLAINED_SHARE * abs(percent)) if percent else None
+    return min(UNLIKELY_PERCENT, MAX_UNEXPLAINED_SHARE * abs(percent)) if percent else None
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

@@ -111,9 +111,11 @@ class ConfiguredCase(Struct, frozen=True):
 
 
 def convert_to_same_type(previous_value: Parameter, value: str) -> Parameter:
-    """Convert a parameter given as text to the type of its previous value."""
+    """Convert a parameter given as text to the type of its previous value; it stays a text if that is impossible."""
+    if isinstance(previous_value, bool):
+        return value == "true"
     try:
-        return value == "true" if isinstance(previous_value, bool) else type(previous_value)(value)
+        return type(previous_value)(value)
     except ValueError:
         return value
 
@@ -167,13 +169,15 @@ class SettingSearcher(Struct, frozen=True):
             settings=tuple(settings),
             min_difference=min_difference,
         )
-        while isinstance((state := self.service.search_settings(request)).answer, MeasureSettings):
+        while True:
+            state = self.service.search_settings(request)
+            if not isinstance(state.answer, MeasureSettings):
+                return state
             report = self._measure(settings, state.answer.changed).model_copy(update={"experimental": True})
             outbox.post_now(report)
             if report.canary and not report.canary.holds:
                 raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")
             observe(state, report)
-        return state
 
     def _measure(self, settings: Iterable[SettingChange], changed_settings: Iterable[str]) -> Report:
         """Measure the revision with some of the settings at their values after, and the others as before."""

@@ -70,10 +70,10 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
     if omission_reasons:  # a kind that this host lacks may have been touched nevertheless
         first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in omission_reasons])
     joint_count = _retry_count(first_faults, count_kinds)
-    single_kinds = (
-        [] if joint_count.holds else [_retry_count(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
-    )
-    return Canary(counts=(joint_count, *single_kinds), left_out=omission_reasons)
+    single_counts = []
+    if not joint_count.holds:
+        single_counts = [_retry_count(count_kinds([kind]), count_kinds) for kind in joint_count.kinds]
+    return Canary(counts=(joint_count, *single_counts), left_out=omission_reasons)
 
 
 def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
@@ -109,9 +109,11 @@ def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
         raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
     expected_counts: dict[str, int] = {}
     omission_reasons: dict[str, str] = {}
-    for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in result.output.splitlines()):
+    for line in result.output.splitlines():
+        # "anonymous 1009", or "huge - no huge pages" for a kind that this host lacks.
+        kind, faults, *reason = line.split(" ", 2)
         if faults == "-":
-            omission_reasons[kind] = reason
+            omission_reasons[kind] = reason[0] if reason else ""
         else:
             expected_counts[kind] = int(faults)
     return CanaryFaults(expected_counts, reading.value, omission_reasons)

@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping
 from runner.ci.system import CiJob, CiSystem, FileLocation, find_marked_file
 
 _FILE = ".gitlab-ci.yml"
+_MAX_NUMBER_DIGITS = 9
+"""The most digits of a merge request's number."""
 
 
 def _read_job(environment: Mapping[str, str]) -> CiJob | None:
@@ -13,7 +15,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     repository = environment.get("CI_MERGE_REQUEST_PROJECT_PATH") or environment.get("CI_PROJECT_PATH")
     if environment.get("GITLAB_CI") != "true":
         return None
-    if not number.isdecimal() or len(number) > 9:
+    if not number.isdecimal() or len(number) > _MAX_NUMBER_DIGITS:
         return CiJob()  # a job of a branch
     return CiJob("gitlab", repository, int(number), log_url=environment.get("CI_JOB_URL", ""))
 

@@ -12,6 +12,8 @@ from runner.system.regular_file import identify_file, read_regular
 
 MAX_BYTES = 1 << 30
 """Size of the largest file whose content is compared."""
+_DIGITS = 16
+"""Hexadecimal digits that are kept of a SHA-256."""
 
 
 def hash_file(path: Path) -> str:
@@ -48,10 +50,16 @@ def _hash_regular_file(path: Path, folder: bytes) -> str:
 
 @lru_cache(maxsize=16_384)
 def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
-    """Return the digest of a file's content, in which the path of its own folder does not count."""
+    """Return the digest of a file's content, in which the path of ``folder`` does not count.
+
+    ``folder`` is empty for a file that was not built here. The identity is a part of the cache's key, and changes with
+    the content.
+    """
     content = read_regular(path, MAX_BYTES, may_be_link=False)  # an untrusted program may have exchanged it meanwhile
+    if not folder:
+        return hashlib.sha256(content).hexdigest()[:_DIGITS]
     digest = hashlib.sha256()
-    for part in content.split(folder) if folder else [content]:
+    for part in content.split(folder):
         digest.update(part)
-        digest.update(b"%d" % len(part) if folder else b"")
-    return digest.hexdigest()[:16]
+        digest.update(b"%d" % len(part))  # The position of the folder's path, in place of the path.
+    return digest.hexdigest()[:_DIGITS]

@@ -25,6 +25,8 @@ CHECKOUT_TIME = 1_577_836_800
 """The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
 """The prefixes of the extended attributes that are compared. Others are labels of the host, by path."""
+_BLOCK_BYTES = 512
+"""The unit of ``st_blocks``, whatever the file system's blocks are."""
 _MAX_LINKS = 40
 """The largest number of links in one path, as in the kernel."""
 _VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
@@ -111,9 +113,8 @@ def move_lookups(lookups: Lookups, tree: Path, other_tree: Path) -> Lookups:
         return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
     entries = frozenset((kind, move_path(path)) for kind, path in lookups.entries)
-    made_paths, changed_paths = (
-        frozenset(map(move_path, paths)) for paths in (lookups.made_paths, lookups.changed_paths)
-    )
+    made_paths = frozenset(map(move_path, lookups.made_paths))
+    changed_paths = frozenset(map(move_path, lookups.changed_paths))
     return Lookups(entries, made_paths, changed_paths, lookups.untraced_reason)
 
 
@@ -149,12 +150,13 @@ class _AnswerReader:
     def _resolve_path(self, path: str, *, follow: bool, link_count: int = 0) -> str | None:
         """Return the path without links; None if it does not exist."""
         folder, _, name = path.rstrip("/").rpartition("/")
-        if name in {"", ".", ".."}:
-            real_folder_path = self._resolve_folder(folder or "/", link_count) if name else "/"
-            return real_folder_path.rpartition("/")[0] or "/" if name == ".." and real_folder_path else real_folder_path
+        if not name:
+            return "/"
         real_folder = self._resolve_folder(folder or "/", link_count)
-        if real_folder is None:
-            return None
+        if real_folder is None or name == ".":
+            return real_folder
+        if name == "..":
+            return real_folder.rpartition("/")[0] or "/"
         real_path = f"{real_folder.rstrip('/')}/{name}"
         state = self._read_status(real_path)
         if state is None:
@@ -165,12 +167,16 @@ class _AnswerReader:
         return real_path
 
     def _resolve_folder(self, path: str, link_count: int) -> str | None:
+        """Return the path of a folder without links, from the cache if it was asked for before."""
         if path not in self._real_paths:
             self._real_paths[path] = self._resolve_path(path, follow=True, link_count=link_count)
         return self._real_paths[path]
 
     def _follow_link(self, real_path: str, link_count: int) -> str | None:
-        """Record that a path is a symbolic link, and return the path that it leads to; None after too many links."""
+        """Record that a path is a symbolic link, and return the path that it leads to.
+
+        None after too many links, or if the link or what it leads to is not there.
+        """
         self.answer("l", real_path)
         if link_count >= _MAX_LINKS:
             return None
@@ -216,8 +222,8 @@ class _AnswerReader:
         sandbox = self._program_tree.sandbox
         if sandbox is None:
             return True
-        visible = (*_VISIBLE_FOLDERS, *(folder for folder in sandbox.readable_folders))
-        return any(real_path == folder or real_path.startswith(f"{folder}/") for folder in visible)
+        visible_folders = (*_VISIBLE_FOLDERS, *sandbox.readable_folders)
+        return any(real_path == folder or real_path.startswith(f"{folder}/") for folder in visible_folders)
 
     def _make_relative(self, real_path: str) -> str:
         return real_path[len(self._tree) + 1 :]
@@ -253,7 +259,7 @@ class _AnswerReader:
 
     def _build_answer(self, state: os.stat_result) -> Answer:
         """Return the status of a file without what differs from tree to tree, such as the inode number."""
-        has_holes = state.st_blocks * 512 < state.st_size
+        has_holes = state.st_blocks * _BLOCK_BYTES < state.st_size
         size = (state.st_size, has_holes, state.st_nlink)
         times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
         return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
@@ -270,11 +276,8 @@ class _AnswerReader:
 
     def _normalize_time(self, time_ns: int) -> object:
         """Return a time, or ``built`` for any time since the build began."""
-        return (
-            "built"
-            if self._program_tree.began_at and self._program_tree.began_at <= time_ns <= self._now_ns
-            else time_ns
-        )
+        began_at = self._program_tree.began_at
+        return "built" if began_at and began_at <= time_ns <= self._now_ns else time_ns
 
     def _normalize_access_time(self, time_ns: int) -> object:
         """Return an access time in the future as it is, and any other as ``past``, because each read changes it."""

@@ -54,11 +54,9 @@ class LookupTracer:
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self
-            options = (
-                self._start_mode,
-                "after" if self._is_counted else "before",
-                str(MAX_TRACED_CALLS * self._is_counted),
-            )
+            filter_moment = "after" if self._is_counted else "before"
+            max_calls = MAX_TRACED_CALLS if self._is_counted else 0  # 0 is no limit.
+            options = (self._start_mode, filter_moment, str(max_calls))
             self._prefix = [str(program), str(descriptor), str(self._lookups_file), *options]
             self.inherited_descriptors = (descriptor,)
             self._stack = stack.pop_all()

@@ -10,6 +10,10 @@ from runner.execution.system_call_filter import Argument, add_rule, export_filte
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
+_BINARY_TREE = 2
+"""The shape of a filter in which a call is found in few steps."""
+_ACTION_MASK = 15
+"""The bits of a call's code that contain its action."""
 _NO_ARGUMENT = 7
 """The position of an argument that a call does not have."""
 
@@ -123,9 +127,9 @@ def _build_filter(includes_open_files: bool) -> bytes:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
         # Programs of another architecture have other call numbers: each call stops, and the program is not traced.
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
-        seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
+        seccomp.seccomp_attr_set(context, _OPTIMIZE, _BINARY_TREE)
         for name, code in FOLLOWED_CALLS.items():
-            if code & 15 == Action.DESCRIPTOR and not includes_open_files:
+            if code & _ACTION_MASK == Action.DESCRIPTOR and not includes_open_files:
                 continue
             add_rule(seccomp, context, name, _TRACE | code)
         add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from runner.dependencies.lookup_answers_in_tree import Answer, ProgramTree, answer_lookups
@@ -28,17 +28,25 @@ MAX_NAMED_DIFFERENCES = 10
 
 def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
     """Return the first differences between two trees, as clauses; empty if a tree is too large."""
-    base_answers, head_answers = (
-        answer_lookups(program_tree, Lookups(frozenset(_list_questions(program_tree)))).tree_answers
-        for program_tree in (base, head)
-    )
-    clauses: dict[str, list[str]] = {}
-    for kind, path in sorted(base_answers.keys() | head_answers.keys(), key=lambda question: question[::-1]):
+    base_answers, head_answers = _answer_all_questions(base), _answer_all_questions(head)
+    respects_by_path: dict[str, list[str]] = {}
+    for kind, path in sorted(
+        base_answers.keys() | head_answers.keys(), key=lambda question: (question[1], question[0])
+    ):
         base_answer, head_answer = base_answers.get((kind, path)), head_answers.get((kind, path))
         if base_answer != head_answer:
-            clauses.setdefault(path, []).extend(_describe_difference(kind, base_answer, head_answer))
-    sentences = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
-    return [line.encode(errors="backslashreplace").decode()[:1000] for line in sentences[:MAX_NAMED_DIFFERENCES]]
+            respects_by_path.setdefault(path, []).extend(_describe_difference(kind, base_answer, head_answer))
+    clauses = [
+        f"{path}: {', '.join(dict.fromkeys(respects))}" for path, respects in respects_by_path.items() if respects
+    ]
+    # Names of files need not be text.
+    return [clause.encode(errors="backslashreplace").decode()[:1000] for clause in clauses[:MAX_NAMED_DIFFERENCES]]
+
+
+def _answer_all_questions(program_tree: ProgramTree) -> Mapping[tuple[str, str], Answer]:
+    """Return the answers to the questions about each file of a tree, by kind and path."""
+    questions = frozenset(_list_questions(program_tree))
+    return answer_lookups(program_tree, Lookups(questions)).tree_answers
 
 
 def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
@@ -57,7 +65,9 @@ def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
 def _describe_difference(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
     """Return in which respects two answers to one question differ."""
     if base is None or head is None:
-        return ["only in head" if base is None else "only in base"] if kind == "l" else []
+        if kind != "l":
+            return []  # The question where the file leads says already that one side lacks it.
+        return ["only in head" if base is None else "only in base"]
     if kind == "c":
         return ["content"] if base[1:] != head[1:] else []
     if kind == "x":

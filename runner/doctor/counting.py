@@ -15,6 +15,8 @@ Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
 
 PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
+_FORBIDDEN_LEVEL = 3
+"""From this level on, Debian's and Ubuntu's kernels forbid perf to ordinary users."""
 ALLOW_COMMAND = "sudo sysctl -w kernel.perf_event_paranoid=1"
 INSTALL_HINT = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
 
@@ -82,7 +84,7 @@ def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
             is_missing=True,
         )
     level = host.tree.read_integer(PARANOID_SETTING)
-    if level is not None and level >= 3 and not host.is_root:
+    if level is not None and level >= _FORBIDDEN_LEVEL and not host.is_root:
         return CountingResult(
             what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW_COMMAND
         )

@@ -162,7 +162,7 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
     """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
     file = get_undo_file(host)
     if file.exists():
-        read_record(file)
+        read_record(file)  # Raises if it is damaged: then nothing may be fixed.
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

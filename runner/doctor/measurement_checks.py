@@ -39,6 +39,7 @@ def check_events(host: HostProbe) -> CheckResult:
     answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return make_unknown("perf cannot count all standard events at once", "each run records which events it lacks")
+    # The lines of events have a count, a unit, the event, and more; others are messages.
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
     missing_events = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
     counted_events = len(STANDARD_EVENTS) - len(missing_events)

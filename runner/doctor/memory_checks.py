@@ -10,6 +10,10 @@ from runner.system.tree import Tree
 
 _THP_FOLDER = "sys/kernel/mm/transparent_hugepage"
 _MIB = 1 << 20
+_MAX_PRESSURE_PERCENT = 1.0
+"""The largest percentage of the time for which some program may wait for memory."""
+_MIN_AVAILABLE_SHARE = 0.1
+"""The share of the memory that has to be available, so that the page cache keeps what was read."""
 _DAMON_FOLDER = "sys/kernel/mm/damon/admin/kdamonds"
 
 
@@ -29,15 +33,13 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
     ]
     if not sizes_always_used and setting != "always":
         return make_ok(setting)
+    host_remedy = f"write never to all files with the name enabled below /{_THP_FOLDER}"
+    if setting == "always":
+        host_remedy = f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
     return make_warning(
         f"every program gets huge pages ({', '.join(sizes_always_used) or 'all sizes'}): "
         "counts depend on memory fragmentation",
-        'set huge_pages = "never" in [run] of the workload file; or for the whole host: '
-        + (
-            f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
-            if setting == "always"
-            else f"write never to all files with the name enabled below /{_THP_FOLDER}"
-        ),
+        f'set huge_pages = "never" in [run] of the workload file; or for the whole host: {host_remedy}',
     )
 
 
@@ -80,14 +82,18 @@ def _list_damon_actions(tree: Tree) -> str | None:
     actions = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
         enabled = tree.read_text(f"sys/module/{module}/parameters/enabled")
-        actions += [] if enabled is None else [action if enabled == "Y" else "none"]
+        if enabled is not None:
+            actions.append(action if enabled == "Y" else "none")
     for daemon in _list_numbered_folders(tree, _DAMON_FOLDER):
         actions.append("none")
         if tree.read_text(f"{daemon}/state") == "on":
             contexts = _list_numbered_folders(tree, f"{daemon}/contexts")
             schemes = (scheme for context in contexts for scheme in _list_numbered_folders(tree, f"{context}/schemes"))
             actions += [tree.read_text(f"{scheme}/action") or "none" for scheme in schemes]
-    return " ".join(sorted({*actions} - {"none", "stat"})) or "none" if actions else None
+    if not actions:
+        return None
+    harmful_actions = sorted({*actions} - {"none", "stat"})  # "stat" only counts accesses.
+    return " ".join(harmful_actions) or "none"
 
 
 def _list_numbered_folders(tree: Tree, folder: str) -> Iterator[str]:
@@ -104,9 +110,9 @@ def check_memory(host: HostProbe) -> CheckResult:
         return make_unknown("this host does not show how much memory is free")
     swapped_bytes = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
-    if _read_pressure(host) > 1:
+    if _read_pressure(host) > _MAX_PRESSURE_PERCENT:
         return make_warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
-    if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
+    if sizes["MemAvailable"] < _MIN_AVAILABLE_SHARE * sizes["MemTotal"]:
         return make_warning(
             f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"
         )

@@ -21,6 +21,8 @@ NOT_FOUND_STATUS = 127
 """Exit status of a missing program, as in shells."""
 _NOT_EXECUTABLE_STATUS = 126
 """Exit status of a file that this user may not execute, as in shells."""
+_TIMED_OUT_STATUS = -1
+"""Stands for the exit status of a program that was killed at the time limit."""
 _TIMEOUT_SECONDS = 20.0
 """Seconds after which a program is killed."""
 
@@ -43,7 +45,8 @@ def run_tool(command: Sequence[str]) -> ProgramOutput:
         return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
         return ProgramOutput(_NOT_EXECUTABLE_STATUS, str(error))
-    return ProgramOutput(-1 if result.status is None else result.status, result.output or result.problem)
+    status = _TIMED_OUT_STATUS if result.status is None else result.status
+    return ProgramOutput(status, result.output or result.problem)
 
 
 def get_free_bytes(folder: Path) -> int | None:
@@ -52,11 +55,9 @@ def get_free_bytes(folder: Path) -> int | None:
         existing_folder = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
     except PermissionError:
         return None
-    return (
-        shutil.disk_usage(existing_folder).free
-        if existing_folder.is_dir() and os.access(existing_folder, os.W_OK | os.X_OK)
-        else None
-    )
+    if not existing_folder.is_dir() or not os.access(existing_folder, os.W_OK | os.X_OK):
+        return None
+    return shutil.disk_usage(existing_folder).free
 
 
 class HostProbe(Struct, frozen=True):

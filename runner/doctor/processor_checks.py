@@ -83,6 +83,6 @@ def check_load(host: HostProbe) -> CheckResult:
     except (IndexError, ValueError):
         return make_unknown("this host does not show its load")
     finding = f"{load:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
-    if cpus and load > cpus / 2:
+    if cpus and load > cpus / 2:  # More than half of the processors are busy on average.
         return make_warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
     return make_ok(finding)

@@ -13,6 +13,10 @@ _ALLOCATORS = {"jemalloc": "libjemalloc2", "tcmalloc": "libtcmalloc-minimal4", "
 _OLDEST_GIT = (2, 31)
 """Older ones know no settings in variables, without which they obey those of a repository."""
 _GIB = 1 << 30
+_MIN_FREE_BYTES = _GIB / 10
+"""With less, not even one revision of a small project builds."""
+_SUFFICIENT_FREE_BYTES = 2 * _GIB
+"""With less, the builds of a history may not fit."""
 
 
 def check_compilers(host: HostProbe) -> CheckResult:
@@ -79,9 +83,9 @@ def check_disk(host: HostProbe) -> CheckResult:
     if free_bytes is None:
         return make_problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
     finding = f"{free_bytes / _GIB:.1f} GiB free in {host.home}"
-    if free_bytes < _GIB / 10:
+    if free_bytes < _MIN_FREE_BYTES:
         return make_problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
-    if free_bytes < 2 * _GIB:
+    if free_bytes < _SUFFICIENT_FREE_BYTES:
         return make_warning(
             f"{finding}: builds of many revisions may not fit",
             "free some space, or set FAULTWATCH_HOME to a folder on another disk",

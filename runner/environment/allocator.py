@@ -36,7 +36,10 @@ def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> st
         family = next((allocator for allocator in ALLOCATORS if allocator in name.lower()), None)
         if family is None:
             continue
-        file = tree.path(entry) if "/" in entry else next(libraries.find_libraries(tree, name, library_folders), None)
+        if "/" in entry:
+            file: Path | None = tree.path(entry)
+        else:
+            file = next(libraries.find_libraries(tree, name, library_folders), None)
         digits = libraries.hash_library(file) if file else None
         return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {IS_MISSING})"
     return libc

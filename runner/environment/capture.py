@@ -20,6 +20,8 @@ from runner.system.tree import SettingValues, Tree
 _MAX_NAME_CHARACTERS = 100
 _MAX_VALUE_CHARACTERS = 4000
 """Characters that the contract allows in a value; a longer one is cut, and its hash is appended."""
+_SUFFIX_CHARACTERS = 100
+"""The room for the length and the hash of a value that was cut."""
 
 
 def capture_environment(
@@ -84,8 +86,8 @@ def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
 
 
 def _shorten_value(value: str) -> str:
-    """Return a value, with the end replaced by a digest if it is long."""
+    """Return a value, with the end replaced by its length and a digest if it is long."""
     if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]
-    return f"{value[: _MAX_VALUE_CHARACTERS - 100]}… ({len(value)} characters, sha256 {digest})"
+    return f"{value[: _MAX_VALUE_CHARACTERS - _SUFFIX_CHARACTERS]}… ({len(value)} characters, sha256 {digest})"

@@ -17,7 +17,8 @@ def read_settings(tree: Tree) -> SettingValues:
     """
     groups: dict[str, str] = {}
     for line in tree.read_lines("proc/self/cgroup"):
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        _, _, controllers_and_path = line.partition(":")
+        controllers, _, path = controllers_and_path.partition(":")
         groups.update(dict.fromkeys(controllers.split(","), path))
     if "memory" in groups:
         return _read_version_1(tree, groups)
@@ -64,7 +65,7 @@ def _list_levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
 
 
 def _find_tightest(limits: Iterator[str | None]) -> str:
-    """Return the lowest of some limits."""
+    """Return the lowest of some limits; ``max`` if there is none."""
     numbers = [int(limit) for limit in limits if limit and limit.isdecimal()]
     return str(min(numbers)) if numbers and min(numbers) < _NO_LIMIT else "max"
 

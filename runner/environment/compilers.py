@@ -10,15 +10,21 @@ from runner.system.tree import SettingValues
 
 TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}
 """The default tools of a build: role → command."""
+_TIMEOUT_SECONDS = 10.0
+"""Seconds within which a tool must print its version."""
 
 
 def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
-    """Return the first line of each tool's ``--version``; a missing tool is left out."""
-    programs = {role: _find_program(command) for role, command in (TOOLS if tools is None else tools).items()}
+    """Return the first line of each tool's ``--version``; a missing tool is left out.
+
+    ``tools`` are the commands by role, by default the usual ones.
+    """
+    tools = TOOLS if tools is None else tools
+    programs = {role: _find_program(command) for role, command in tools.items()}
     for program in programs.values():
         if program:
             _start_version_query(program)  # All at once, because each takes some milliseconds.
-    return {f"compiler.{role}": program and _read_first_line(program) for role, program in programs.items()}
+    return {f"compiler.{role}": _read_first_line(program) if program else None for role, program in programs.items()}
 
 
 def read_version(command: str) -> str | None:
@@ -60,7 +66,7 @@ def _read_first_line(program: str) -> str | None:
     if not process:
         return None
     try:
-        output, _ = process.communicate(timeout=10)
+        output, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

@@ -60,13 +60,13 @@ def _read_model(tree: Tree) -> SettingValues:
         f"{key} {fields[f'CPU {key}']}" for key in ("implementer", "part", "variant") if f"CPU {key}" in fields
     )
     model = fields.get("model name") or fields.get("cpu") or fields.get("uarch") or arm_model
-    features = fields.get("flags") or fields.get("Features")
-    digest = hashlib.sha256(" ".join(sorted(features.split())).encode()).hexdigest()[:12] if features else None
+    features = sorted((fields.get("flags") or fields.get("Features") or "").split())
+    digest = hashlib.sha256(" ".join(features).encode()).hexdigest()[:12]
     return {
         "cpu.model": model or None,
         "cpu.microcode": fields.get("microcode"),
         # Compilers and libraries choose code by them, and a virtual machine can hide some of its processor.
-        "cpu.features": digest and f"{len(features.split()) if features else 0}, sha256 {digest}",
+        "cpu.features": f"{len(features)}, sha256 {digest}" if features else None,
     }
 
 

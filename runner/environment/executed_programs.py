@@ -53,7 +53,8 @@ def find_executed_programs(
     is_program
         Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
     """
-    tools = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
+    assignments = (f"{name}={value}" for name, value in environment.items())
+    tools = (tool for assignment in assignments for tool in _find_named_tools(assignment))
     return {*_list_command_programs(list(command), is_program, in_shell=False), *tools}
 
 
@@ -63,7 +64,10 @@ def find_script_programs(script: str, is_program: Callable[[str], bool]) -> set[
 
 
 def _list_command_programs(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
-    """Yield the programs of one command, whose words are without quotes."""
+    """Yield the programs of one command, whose words are without quotes.
+
+    ``in_shell`` says whether a shell executes it, whose own commands are no programs.
+    """
     index = 0
     while index < len(words):
         word = words[index]
@@ -86,15 +90,13 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
                     yield _get_program_name(program)
         if name not in _WRAPPERS:
             return
-        remaining_indexes = iter(range(index, len(words)))
-        index = next(
-            (word_index for word_index in remaining_indexes if is_program(_get_program_name(words[word_index]))),
-            len(words),
-        )
+        # Skip the options of the wrapper: continue with the first of its arguments that is a program.
+        while index < len(words) and not is_program(_get_program_name(words[index])):
+            index += 1
 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the programs of a shell's script."""
+    """Yield the programs of a shell by its arguments: those of its script (``-c``), or the file that it executes."""
     remaining_arguments = iter(arguments)
     for word in remaining_arguments:
         if not word.startswith("-"):
@@ -114,8 +116,9 @@ def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Ite
             words = []
         elif token.lastgroup == "word":
             words.append(re.sub(r"['\"]|\\(?=.)", "", token[0], flags=re.DOTALL))
-        for substitution in _SUBSTITUTION.finditer(token[0]) if not token[0].startswith("'") else ():
-            yield from _list_script_programs(substitution[1] or substitution[2] or "", is_program)
+        if not token[0].startswith("'"):  # Within single quotes, nothing is substituted.
+            for substitution in _SUBSTITUTION.finditer(token[0]):
+                yield from _list_script_programs(substitution[1] or substitution[2] or "", is_program)
     yield from _list_command_programs(words, is_program, in_shell=True)
 
 

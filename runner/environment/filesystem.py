@@ -9,23 +9,24 @@ from runner.system.tree import SettingValues, Tree
 
 def read_settings(tree: Tree, directory: Path) -> SettingValues:
     """Return the type of the file system of a directory, and its readahead size."""
-    best_match: tuple[int, SettingValues] = (-1, {})
+    longest_mount_point = ""
+    settings: SettingValues = {}
     for line in tree.read_lines("proc/self/mountinfo"):
         mount, _, source = line.partition(" - ")
         fields, source_fields = mount.split(" "), source.split(" ")
         if len(fields) < 5 or len(source_fields) < 3:
             continue
+        # Field 2 is the device, field 4 the mount point, in which spaces and the like are octal numbers.
         mount_point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         is_inside = os.path.commonpath((mount_point, directory)) == mount_point
-        if is_inside and len(mount_point) >= best_match[0]:  # a later mount hides an earlier one on the same point
-            best_match = (
-                len(mount_point),
-                {
-                    "filesystem.type": _describe_type(source_fields[0], source_fields[2]),
-                    "filesystem.read_ahead_kb": tree.read_text(f"sys/class/bdi/{fields[2]}/read_ahead_kb"),
-                },
-            )
-    return best_match[1]
+        # Of several mounts, the innermost holds the directory; on the same point, a later one hides an earlier one.
+        if is_inside and len(mount_point) >= len(longest_mount_point):
+            longest_mount_point = mount_point
+            settings = {
+                "filesystem.type": _describe_type(source_fields[0], source_fields[2]),
+                "filesystem.read_ahead_kb": tree.read_text(f"sys/class/bdi/{fields[2]}/read_ahead_kb"),
+            }
+    return settings
 
 
 def _describe_type(name: str, options: str) -> str:

@@ -40,6 +40,7 @@ def hash_library(path: Path) -> str | None:
 
 @lru_cache(maxsize=512)
 def _hash_content(path: Path, _modified: int, _size: int) -> str:
+    """Return the beginning of a file's digest; its time and size are a part of the key of the cache."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 

@@ -16,6 +16,8 @@ _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRINGS = 1, 5
 _MAX_TABLE_BYTES = 1 << 16
 """Bytes of one table that are read."""
+_MAX_NAME_BYTES = 256
+"""Bytes that are read of a library's name."""
 _MAX_LIBRARIES = 500
 ReadBytes = Callable[[int, int], bytes]
 """Reads some bytes at an offset of a file."""
@@ -48,7 +50,10 @@ def list_needed(file: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
-    """Return the names of the libraries that an ELF file needs; none if it cannot be read."""
+    """Return the names of the libraries that an ELF file needs; none if it cannot be read.
+
+    The time and the size of the file are a part of the key of the cache.
+    """
     try:
         with open_regular(file) as stream:
 
@@ -63,22 +68,27 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
 
 def _parse_names(read_bytes: ReadBytes) -> Iterator[str]:
     """Yield the interpreter and the needed libraries from the headers of an ELF file."""
-    magic, elf_class, byte_order, *_, table_offset, _, _, _, segment_size, segment_count, _, _, _ = _HEADER.unpack(
+    magic, elf_class, byte_order, *_, segments_offset, _, _, _, segment_size, segment_count, _, _, _ = _HEADER.unpack(
         read_bytes(0, _HEADER.size)
     )
     if magic != b"\x7fELF" or (elf_class, byte_order) != (2, 1) or segment_size != _SEGMENT.size:
-        return
-    segments = list(_SEGMENT.iter_unpack(read_bytes(table_offset, segment_size * segment_count)))
+        return  # Not a little-endian 64-bit ELF file.
+    segments = list(_SEGMENT.iter_unpack(read_bytes(segments_offset, segment_size * segment_count)))
     for kind, _, offset, _, _, length, _, _ in segments:
         if kind == _INTERPRETER:
             yield PurePosixPath(read_bytes(offset, length).rstrip(b"\0").decode()).name
-    dynamic = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
-    if dynamic is None:
-        return
-    entries = list(_DYNAMIC_ENTRY.iter_unpack(read_bytes(dynamic[2], dynamic[5])))
-    address = next((value for tag, value in entries if tag == _STRINGS), 0)
+    dynamic_segment = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
+    if dynamic_segment is None:
+        return  # A static program.
+    _, _, dynamic_offset, _, _, dynamic_length, _, _ = dynamic_segment
+    entries = list(_DYNAMIC_ENTRY.iter_unpack(read_bytes(dynamic_offset, dynamic_length)))
+    # The entries name the address of the string table, and the place of each needed name in it. The segment that is
+    # loaded at this address says where the table is in the file.
+    table_address = next((value for tag, value in entries if tag == _STRINGS), 0)
+    name_places = [value for tag, value in entries if tag == _NEEDED]
     for kind, _, offset, start, _, length, _, _ in segments:
-        if kind == _LOAD and start <= address < start + length:
-            for name_offset in (value for tag, value in entries if tag == _NEEDED):
-                yield read_bytes(offset + address - start + name_offset, 256).partition(b"\0")[0].decode()
+        if kind == _LOAD and start <= table_address < start + length:
+            table_offset = offset + table_address - start
+            for name_place in name_places:
+                yield read_bytes(table_offset + name_place, _MAX_NAME_BYTES).partition(b"\0")[0].decode()
             return

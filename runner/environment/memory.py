@@ -50,8 +50,11 @@ def _read_swap(tree: Tree) -> str | None:
     """Return the kinds of swap areas, such as ``zram`` or ``partition``."""
     if tree.read_text("proc/swaps") is None:
         return None
-    areas = (line.split() for line in tree.read_lines("proc/swaps")[1:])
-    kinds = {"zram" if "/zram" in area[0] else area[1] for area in areas if len(area) > 1}
+    kinds = set()
+    for line in tree.read_lines("proc/swaps")[1:]:  # Below the headings: "/dev/zram0 partition 4194300 0 100".
+        fields = line.split()
+        if len(fields) > 1:
+            kinds.add("zram" if "/zram" in fields[0] else fields[1])
     return " ".join(sorted(kinds)) or "none"
 
 
@@ -68,9 +71,8 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
         settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
             sizes_by_setting[setting].append(size)
-    if (
-        sizes_by_setting
-    ):  # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
+    # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
+    if sizes_by_setting:
         settings["mthp.shmem_enabled"] = " ".join(
             f"{setting}={','.join(sizes_by_setting[setting])}" for setting in sorted(sizes_by_setting)
         )

@@ -31,6 +31,8 @@ RUNTIMES = ("dotnet", "java", "node", "perl", "php", "python3", "ruby")
 _SCRIPT_SUFFIXES = (".sh", ".bash")
 _SHELL_LINE = re.compile(r"#! */(?:usr/)?bin/(?:env +)?(?:ba|da|k|z|a)?sh\b")
 _MAX_SETTINGS_BYTES = 1 << 16
+_MAX_NAME_CHARACTERS = 200
+"""The longest name of a setting that the contract allows."""
 _PRELOAD_FILE = "etc/ld.so.preload"
 
 
@@ -54,7 +56,7 @@ def read_build_settings(
     names = sorted({*TOOLS, *needs, *executed})
     return {
         **{f"compiler.{role}": _describe_compiler(name, path) for role, name in compilers.TOOLS.items()},
-        **{f"tool.{name}"[:200]: _describe_tool(name, path) for name in names},
+        **{f"tool.{name}"[:_MAX_NAME_CHARACTERS]: _describe_tool(name, path) for name in names},
     }
 
 
@@ -75,7 +77,11 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
     further_programs = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
     return {
         "program": _identify_program(file) if file else None,
-        **{f"program.{name}"[:200]: _identify_program(file) for name, file in sorted(further_programs.items()) if file},
+        **{
+            f"program.{name}"[:_MAX_NAME_CHARACTERS]: _identify_program(file)
+            for name, file in sorted(further_programs.items())
+            if file
+        },
         **read_library_settings(tree, needed_libraries),
     }
 
@@ -87,8 +93,10 @@ def _find_further_programs(command: Sequence[str], path: str, own_folder: Path |
         return _find_program(word, path) is not None
 
     names = find_executed_programs(command, {}, is_program)
-    for script in _read_own_scripts(command, own_folder) if own_folder else ():
-        names |= find_script_programs(script, is_program)
+    if own_folder:
+        for script in _read_own_scripts(command, own_folder):
+            names |= find_script_programs(script, is_program)
+    # A script of the revision may start any runtime, and is not read.
     scripts = {name for name in names if "/" in name and name.endswith(_SCRIPT_SUFFIXES)}
     if any(own_folder is None or not Path(script).is_relative_to(own_folder) for script in scripts):
         names |= set(RUNTIMES)
@@ -112,7 +120,7 @@ def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> S
     loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed_libraries))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
-        **{f"library.{name}"[:200]: _describe_library(file) for name, file in loaded.items()},
+        **{f"library.{name}"[:_MAX_NAME_CHARACTERS]: _describe_library(file) for name, file in loaded.items()},
     }
 
 
@@ -121,9 +129,9 @@ def _describe_compiler(name: str, path: str) -> str | None:
     file = _find_program(name, path)
     if file is None:
         return None
-    return (
-        compilers.read_version(name) if file == _find_program(name, BASE_VARIABLES["PATH"]) else _identify_program(file)
-    )
+    if file == _find_program(name, BASE_VARIABLES["PATH"]):
+        return compilers.read_version(name)
+    return _identify_program(file)  # It may be untrusted, so it is not executed.
 
 
 def _describe_tool(name: str, path: str) -> str | None:
@@ -131,10 +139,12 @@ def _describe_tool(name: str, path: str) -> str | None:
     file = _find_program(name, path)
     if file is None:
         return None
+    if name == "go":
+        version = _read_go_version(file)
+        if version:
+            return f"{_identify_program(file)}, {version}"
+    # rustup installs all of Rust's tools as hard or symbolic links to itself.
     proxy = file.resolve().with_name("rustup")
-    if name == "go" and (version := _read_go_version(file)):
-        return f"{_identify_program(file)}, {version}"
-    # All of Rust's tools are then hard or symbolic links to the same program.
     is_proxy = proxy.exists() and proxy.samefile(file)
     return _identify_rustup_program(proxy, name) if is_proxy else _identify_program(file)
 
@@ -157,10 +167,10 @@ def _identify_rustup_program(proxy: Path, name: str) -> str | None:
     except (OSError, ValueError):
         return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
-    is_valid_name = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
-    return (
-        _identify_program(rustup_home / "toolchains" / toolchain / "bin" / name) if is_valid_name else None
-    ) or _identify_program(proxy)
+    identity = None
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain):  # Anything else could be a path to other files.
+        identity = _identify_program(rustup_home / "toolchains" / toolchain / "bin" / name)
+    return identity or _identify_program(proxy)
 
 
 def _find_program(name: str, path: str) -> Path | None:

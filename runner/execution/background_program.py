@@ -59,12 +59,14 @@ class BackgroundProgram:
         bool
             Whether the condition holds.
         """
-        while not (is_fulfilled := condition()) and not self.has_ended and time.monotonic() < deadline:
+        while not condition():
+            if self.has_ended or time.monotonic() >= deadline:
+                return condition()  # It may hold since a moment ago.
             try:
                 self._serve_companions(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
             except EndPrograms:
                 self._ended_by_companion = True
-        return is_fulfilled or condition()
+        return True
 
     def end(self, timeout: float = 0) -> ProgramResult:
         """End the program and all that it has started, and return how it ended.
@@ -90,6 +92,13 @@ class BackgroundProgram:
         self._selector.close()
 
     def _serve_companions(self, seconds: float) -> None:
+        """Read the streams and companions that have something within some seconds; drop those with nothing to come.
+
+        Raises
+        ------
+        EndPrograms
+            A companion wants the program to be ended.
+        """
         for key, _ in self._selector.select(seconds):
             if not key.data():
                 self._selector.unregister(key.fileobj)

@@ -48,7 +48,9 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
         # Compile under another name first: two runners may compile it at once.
         with make_scratch_folder(cache) as scratch:
             output = scratch / source.stem
-            problem = _run_compiler(source, output, options) and _run_compiler(source, output, ())
+            problem = _run_compiler(source, output, options)
+            if problem:
+                problem = _run_compiler(source, output, ())
             if problem:
                 raise CompilationError(problem)
             output.chmod(0o755)
@@ -77,9 +79,7 @@ def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
         return f"there is no C compiler (cc) for {source.name}"
     except subprocess.TimeoutExpired:
         return f"{source.name} does not compile: cc did not finish within {_TIMEOUT_SECONDS:g} s"
+    if not result.returncode:
+        return ""
     output = result.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
-    return (
-        f"{source.name} does not compile: cc ended with exit code {result.returncode}: {output[0]}"
-        if result.returncode
-        else ""
-    )
+    return f"{source.name} does not compile: cc ended with exit code {result.returncode}: {output[0]}"

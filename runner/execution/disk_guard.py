@@ -23,6 +23,8 @@ MIN_FREE_FILES = 10_000
 """Files that can still be made; half of what there was before the program, if that is less."""
 MAX_FILES = 1_000_000
 """The largest number of files that a program may make."""
+_BLOCK_BYTES = 512
+"""The unit of ``st_blocks``, whatever the file system's blocks are."""
 _CHECK_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
@@ -110,7 +112,10 @@ class FreeResources(Struct, frozen=True):
 
 
 def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
-    """Return which resource of the host has run short, as the second half of a sentence; empty if none has."""
+    """Return which resource of the host has run short, as the second half of a sentence; empty if none has.
+
+    On a host that had little from the start, a part of that is enough.
+    """
     if at_end.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
         return "left too little free space on the disk"
     if at_end.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
@@ -126,7 +131,7 @@ def _read_available_memory() -> int:
     """Return the available memory in bytes; 0 if the kernel does not show it."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
+            return int(line.split()[1]) * 1024  # The kernel prints KiB.
     return 0
 
 
@@ -136,7 +141,7 @@ def count_used_bytes(tree: Path) -> int | None:
     try:
         for entry in walk_tree(tree):
             with suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
+                total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
     except TreeTooLarge:
         return None
     return total

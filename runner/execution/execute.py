@@ -20,6 +20,8 @@ MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
 
+_READ_BYTES = 65_536
+"""Bytes that are read of a stream at once: as many as a pipe holds."""
 _ROUND_SECONDS = 0.2
 """How often to look whether a program has reached its deadline, which moves while its clock stands still."""
 
@@ -191,11 +193,12 @@ class RunningProgram(Struct):
 
     def read(self, stream: IO[bytes]) -> bool:
         """Read the available output; return whether more can come."""
-        data = os.read(stream.fileno(), 65_536)
+        data = os.read(stream.fileno(), _READ_BYTES)
         tail = self.tails[stream]
         tail.extend(data)
         del tail[:-MAX_OUTPUT_BYTES]
-        self.open_streams -= not data
+        if not data:
+            self.open_streams -= 1
         return bool(data)
 
     def close(self) -> None:
@@ -244,8 +247,12 @@ def _collect_output(
             if all(program.process.has_ended() for program in running_programs) and not selector.select(0):
                 break
             for key, _ in selector.select(min(_ROUND_SECONDS, max(0.0, deadline - read_clock()))):
+                # What was registered reads the stream or serves the companion, and returns whether more can come.
                 if not key.data():
                     selector.unregister(key.fileobj)
     for program in running_programs:
-        while not program.process.has_ended() and (seconds_left := deadline - read_clock()) > 0:
+        while not program.process.has_ended():
+            seconds_left = deadline - read_clock()
+            if seconds_left <= 0:
+                break
             program.process.wait(min(_ROUND_SECONDS, seconds_left))

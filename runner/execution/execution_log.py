@@ -19,8 +19,8 @@ def log_command(words: Sequence[str | Path], directory: Path | None = None, rema
         Anything else about how it is executed.
     """
     if EXECUTION_LOG.isEnabledFor(logging.INFO):
-        location = [f"in {directory}"] if directory else []
-        details = ", ".join([*location, *([remark] if remark else [])])
+        location = f"in {directory}" if directory else ""
+        details = ", ".join(filter(None, [location, remark]))
         EXECUTION_LOG.info("+ %s%s", shlex.join(map(str, words)), f"  ({details})" if details else "")
 
 

@@ -18,7 +18,10 @@ from runner.execution.resource_limits import get_program_limits
 
 CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
+_MAX_MESSAGE_BYTES = 1000
+"""The largest part of a message of the launcher that is read."""
 _QUERY_PERSONALITY = 0xFFFFFFFF
+"""The argument with which the system call returns the personality and does not change it."""
 _MAX_LAUNCHER_ROUNDS = 2
 """How many times the launcher asks before it starts the program. The first time only serves to touch its pages."""
 GO_ON = b"g"
@@ -135,6 +138,12 @@ class Launch:
 
         Parameters
         ----------
+        launcher
+            The file of the launcher.
+        path, command
+            The file of the program, and its command line.
+        variables
+            The environment variables of the program.
         confinement
             The limits of the program; None if it is not confined.
         copies
@@ -155,8 +164,8 @@ class Launch:
         )
         environment = [f"{name}={value}" for name, value in variables.items()]
         resource_limits = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
-        sockets = str(self._launcher_end.fileno()), str(orders_descriptor)
-        fixed_words = [launcher, *sockets, str(personality), resource_limits, *map(str, confinement_numbers)]
+        channels = str(self._launcher_end.fileno()), str(orders_descriptor)
+        fixed_words = [launcher, *channels, str(personality), resource_limits, *map(str, confinement_numbers)]
         mounts = [word for file, copy in copies.items() for word in (str(copy), file)]
         return [*fixed_words, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
 
@@ -179,14 +188,15 @@ class Launch:
         # The launcher has its own copy now. While this copy is open, the end of the launcher would go unnoticed.
         self._launcher_end.close()
         try:
-            message, control, _, _ = self._channel.recvmsg(1000, socket.CMSG_SPACE(CREDENTIALS.size))
+            message, control, _, _ = self._channel.recvmsg(_MAX_MESSAGE_BYTES, socket.CMSG_SPACE(CREDENTIALS.size))
         except BlockingIOError:
             return True
         except OSError:
             return False
         fields = message.decode(errors="replace").split()
         if fields[:1] == ["ready"] and self._started_at == 0 and not self._is_finishing:
-            self._handle_ready(CREDENTIALS.unpack(control[0][2])[0], fields[1:])
+            program, _, _ = CREDENTIALS.unpack(control[0][2])  # The sender is the process that becomes the program.
+            self._handle_ready(program, fields[1:])
         elif fields[:1] == ["ended"]:
             self._handle_account(fields[1:])
         elif fields[:1] == ["outlived"]:
@@ -194,7 +204,7 @@ class Launch:
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
         elif fields[:1] == ["refused"]:
             self.refusal = " ".join(fields[1:])
-        if not message and self._started_at == 0:
+        if not message and self._started_at == 0:  # The launcher has ended before it started the program.
             self._start.cancel()
         return bool(message)
 
@@ -211,7 +221,7 @@ class Launch:
         """
         self._is_finishing = True
         while self.serve(0) and self.ending is None and self._has_unread_messages():
-            pass
+            pass  # ``serve`` reads one message; its argument is not used.
 
     def describe_outlived(self) -> str:
         """Return which processes of the program kept running, as the second half of a sentence; empty if none did."""
@@ -261,6 +271,7 @@ class Launch:
         if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
             self.ending, self.refusal = None, _PROTOCOL_ERROR
             return
+        # The launcher sends microseconds of CPU time, KiB of memory, and nanoseconds of the monotonic clock.
         status, user, system, max_rss, end, faults = numbers
         self.ending = Ending(
             status=os.waitstatus_to_exitcode(status),

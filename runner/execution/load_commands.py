@@ -23,6 +23,10 @@ _MAX_ORDER_BYTES = 190_000
 """Bytes of a command with its variables; ``launcher.c`` has room for a little more."""
 _MAX_KILL_SECONDS = 5
 """How long to wait for the end of a command that is killed."""
+_LAST_OUTPUT_SECONDS = 0.2
+"""How long to wait for the end of the output, which another process that the command has started can keep open."""
+_READ_BYTES = 65_536
+"""Bytes that are read of a stream at once: as many as a pipe holds."""
 
 
 class CommandResult(Struct, frozen=True):
@@ -127,7 +131,10 @@ class LoadCommands:
                 if not has_ended:
                     self._kill_command(program)
                 # What it printed last is read by now, or in the next rounds.
-                program.wait_until(lambda: all(stream.is_at_end for stream in streams.outputs), time.monotonic() + 0.2)
+                program.wait_until(
+                    lambda: all(stream.is_at_end for stream in streams.outputs),
+                    time.monotonic() + _LAST_OUTPUT_SECONDS,
+                )
             finally:
                 for stream in streams.companions:
                     program.remove_companion(stream)
@@ -182,7 +189,8 @@ class _OutputStream:
         return self._reader
 
     def serve(self, _pid: int) -> bool:
-        data = os.read(self._reader, 65_536)
+        """Keep what was written; return whether more can come."""
+        data = os.read(self._reader, _READ_BYTES)
         self._tail += data
         del self._tail[:-MAX_OUTPUT_BYTES]
         self.is_at_end = not data
@@ -205,9 +213,11 @@ class _Seal:
         return self._runner_end.fileno()
 
     def serve(self, _pid: int) -> bool:
+        """Seal the process that sent the message, which becomes the command, and let it go on; nothing else comes."""
         message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
-            self._seal(CREDENTIALS.unpack(control[0][2])[0])
+            command, _, _ = CREDENTIALS.unpack(control[0][2])
+            self._seal(command)
             self._runner_end.send(GO_ON)
         return False
 

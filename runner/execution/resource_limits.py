@@ -34,9 +34,18 @@ def format_limits() -> str:
 
 def _clamp_limit(number: int, soft: int, hard: int) -> tuple[int, int]:
     """Return the soft and the hard limit, lowered to what this process may set."""
-    own_hard = resource.getrlimit(number)[1]
-    new_hard = hard if own_hard == UNLIMITED else own_hard if hard == UNLIMITED else min(hard, own_hard)
-    return (new_hard if soft == UNLIMITED else soft if new_hard == UNLIMITED else min(soft, new_hard)), new_hard
+    _, own_hard = resource.getrlimit(number)
+    new_hard = _choose_lower(hard, own_hard)
+    return _choose_lower(soft, new_hard), new_hard
+
+
+def _choose_lower(limit: int, other_limit: int) -> int:
+    """Return the lower of two limits. ``UNLIMITED`` is the highest, although it may be a negative number."""
+    if limit == UNLIMITED:
+        return other_limit
+    if other_limit == UNLIMITED:
+        return limit
+    return min(limit, other_limit)
 
 
 def _format_limit(value: int) -> str:

@@ -76,8 +76,13 @@ class Sandbox(Struct, frozen=True):
     @property
     def confinement(self) -> Confinement:
         """The limits for the launcher to set."""
-        limits = MAX_TASKS // self.sandbox_count, MAX_FILE_BYTES, self.memory // self.sandbox_count
-        return Confinement(*limits, self.user, self.group)
+        return Confinement(
+            processes=MAX_TASKS // self.sandbox_count,
+            file_bytes=MAX_FILE_BYTES,
+            data_bytes=self.memory // self.sandbox_count,
+            user=self.user,
+            group=self.group,
+        )
 
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system and, for a link, its target."""
@@ -212,7 +217,7 @@ def _hide_kernel_folder() -> Iterator[str]:
 def list_parent_options(path: Path) -> Iterator[str]:
     """Yield the options that create the folders above a path, empty but passable for another user."""
     for folder in reversed(path.parents[:-1]):
-        if folder.parts[1] != "usr":
+        if folder.parts[1] != "usr":  # /usr is shown as it is, read-only.
             yield from ("--perms", "0755", "--dir", str(folder))
 
 

@@ -1,10 +1,7 @@
 """Starts programs so that all their descendants end with them, and with the runner, however the runner ends.
 
-A small C program
-(``supervisor.c``) starts the
-program and adopts all orphaned
-processes, even those in other
-sessions. A socket connects it with the runner. The kernel closes that when the runner is killed.
+A small C program (``supervisor.c``) starts the program and adopts all orphaned processes, even those in other sessions.
+A socket connects it with the runner. The kernel closes that when the runner is killed.
 """
 
 import os
@@ -111,6 +108,7 @@ class SupervisedProcess:
         """
         has_ended = self.has_ended()
         message = self._read_last_message() if has_ended else []
+        # A supervisor whose channel is closed kills what is left, and ends.
         if self._channel:
             self._channel.close()
             self._channel = None
@@ -122,9 +120,9 @@ class SupervisedProcess:
         match message:
             case ["ended", status]:
                 self.status = os.waitstatus_to_exitcode(int(status))
-            case ["failed", error_number]:
+            case ["failed", error_number]:  # Behind the supervisor and its channel, word 2 is the program.
                 raise OSError(int(error_number), os.strerror(int(error_number)), self._popen.args[2])  # type: ignore[index]
-            case _ if has_ended:
+            case _ if has_ended:  # The process was the program itself, or the supervisor was killed.
                 self.status = code
 
     def _read_last_message(self) -> list[str]:

@@ -65,7 +65,8 @@ _MAX_ADDRESS_FAMILY = 16
 # Constants of libseccomp's seccomp.h: actions, an attribute of a filter, and operators.
 _ALLOW = 0x7FFF0000
 _ERROR = 0x00050000
-_OPTIMIZE = 8
+_OPTIMIZE, _BINARY_TREE = 8, 2
+"""The attribute for the shape of the filter, and its value for a tree, in which a call is found in few steps."""
 _GREATER, _MASKED_EQUAL = 6, 7
 OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
 """The 32-bit architecture whose programs a 64-bit kernel runs too: i386, and 32-bit Arm."""
@@ -125,7 +126,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
         if other_architecture := OTHER_ARCHITECTURES.get(platform.machine()):
             # Otherwise a program for it is killed at its first system call.
             seccomp.seccomp_arch_add(context, other_architecture)
-        seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
+        seccomp.seccomp_attr_set(context, _OPTIMIZE, _BINARY_TREE)
         for name in (name for names in DENIED_CALLS.values() for name in names):
             _add_denial(seccomp, context, name, errno.EPERM)
         for name in _NOT_IMPLEMENTED_CALLS:
@@ -135,6 +136,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
                 _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
             for name, index in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
+                    # The mode is the argument after the flags, and counts only if these create a file.
                     creates_file = Argument(index, _MASKED_EQUAL, flag, flag)
                     _add_denial(
                         seccomp, context, name, errno.EPERM, creates_file, Argument(index + 1, _MASKED_EQUAL, bit, bit)

@@ -12,7 +12,7 @@ def wait_for_child(process: subprocess.Popen[bytes], seconds: float) -> bool:
         try:
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
-            poller.poll(max(0.0, 1000 * seconds))
+            poller.poll(max(0.0, 1000 * seconds))  # milliseconds
         finally:
             os.close(descriptor)
     return process.poll() is not None

@@ -42,13 +42,13 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
         suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, 0, other_findings, None))
     # Totals.
     tests = suite.findall("testcase")
-    counts = {"tests": len(tests)} | {
-        plural: sum(test.find(name) is not None for test in tests)
-        for plural, name in (("failures", "failure"), ("errors", "error"))
+    totals = {
+        "tests": str(len(tests)),
+        "failures": _count_results(tests, "failure"),
+        "errors": _count_results(tests, "error"),
     }
-    n_skipped = sum(test.find("skipped") is not None for test in tests)
-    suites = ET.Element("testsuites", {name: str(count) for name, count in counts.items()}, name="faultwatch")
-    suite.attrib |= {name: str(count) for name, count in (counts | {"skipped": n_skipped}).items()}
+    suites = ET.Element("testsuites", totals, name="faultwatch")
+    suite.attrib |= totals | {"skipped": _count_results(tests, "skipped")}
     suite.set("time", _format_seconds(sum(map(_compute_seconds, report.cases))))
     if report.cases:
         suite.set("timestamp", report.cases[0].head.started_at.strftime("%Y-%m-%dT%H:%M:%S"))
@@ -56,6 +56,11 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
     suites.append(suite)
     ET.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
+
+
+def _count_results(tests: Sequence[ET.Element], kind: str) -> str:
+    """Return how many tests have a result of a kind, as the text of an attribute."""
+    return str(sum(test.find(kind) is not None for test in tests))
 
 
 def _build_test(

@@ -37,6 +37,8 @@ _MAX_COMMAND_CHARACTERS = 200
 """The largest number of characters of a command that are shown."""
 _LOOK_SECONDS = 0.1
 """The pause between two checks of who measures, while this command builds."""
+_SHORT_LOOK_SECONDS = 0.025
+"""The same while others are to have their turn: a turn that begins and ends between two checks is not seen."""
 _HANDOVER_SECONDS = 0.3
 """How long nobody must have held the lock before a command that gave way measures again."""
 
@@ -120,7 +122,10 @@ class HostTurn:
 
     def give_way(self) -> None:
         """Let the processes that wait measure first. Does nothing if nobody waits, or the turn has not begun."""
-        waiting_processes = set(_read_locks(self._descriptor)[1]) if self._descriptor is not None else set()
+        if self._descriptor is None:
+            return
+        _, waiting_list = _read_locks(self._descriptor)
+        waiting_processes = set(waiting_list)
         if not waiting_processes:
             return
         log_step("lets %d other commands measure first", len(waiting_processes))
@@ -135,7 +140,7 @@ class HostTurn:
                 last_used_at = time.monotonic()
                 if waiting_processes <= served_processes and holder.process not in waiting_processes:
                     break
-            time.sleep(_LOOK_SECONDS / 4)
+            time.sleep(_SHORT_LOOK_SECONDS)
         self._acquire(self._print_message)
 
     @contextmanager
@@ -161,7 +166,7 @@ class HostTurn:
             target=self._stop_while_others_measure, args=(context_has_ended, other_children, clock), daemon=True
         )
         stopping_thread.start()
-        is_interrupted = True
+        is_interrupted = True  # By Ctrl-C or the like, which is no Exception.
         try:
             yield
             is_interrupted = False
@@ -242,11 +247,9 @@ def _describe_line(holder: Holder | None, waiting_processes: Sequence[int]) -> s
     """Return for whom a process waits that comes last."""
     holder_text = holder.describe() if holder else "a process that is not visible from here"
     other_count = len(waiting_processes)
-    return (
-        f"{holder_text}; {other_count} more {'waits' if other_count == 1 else 'wait'} before this one"
-        if other_count
-        else holder_text
-    )
+    if not other_count:
+        return holder_text
+    return f"{holder_text}; {other_count} more {'waits' if other_count == 1 else 'wait'} before this one"
 
 
 def _get_user(process: int) -> str:

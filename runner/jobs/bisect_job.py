@@ -12,6 +12,9 @@ from runner.contract.report import Outcome, Report
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
+_RUNS_PER_PROOF = 2
+"""The runs of a culprit and of its parent."""
+
 
 def run(job: ClaimedJob) -> JobResult:
     """Search, and return the culprits."""
@@ -53,16 +56,12 @@ def _describe_state(search: Search) -> str:
                 culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS
             ]
             unproven_culprits = [culprit for culprit in culprits if culprit not in proven_culprits]
-            sentences = (
-                [f"{_join_names(proven_culprits)} {'moves' if len(proven_culprits) == 1 else 'move'} the metric."]
-                if proven_culprits
-                else []
-            )
-            sentences += (
-                [f"{_join_names(unproven_culprits)} may move the metric, but no proof confirms it."]
-                if unproven_culprits
-                else []
-            )
+            sentences = []
+            if proven_culprits:
+                verb = "moves" if len(proven_culprits) == 1 else "move"
+                sentences.append(f"{_join_names(proven_culprits)} {verb} the metric.")
+            if unproven_culprits:
+                sentences.append(f"{_join_names(unproven_culprits)} may move the metric, but no proof confirms it.")
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
@@ -107,15 +106,16 @@ class _ProgressReporter:
     def on_proof_start(self, state: Search) -> None:
         """Announce the two runs of a proof, and report it as progress."""
         assert isinstance(state.answer, Prove)
-        self._job.announce_runs(2)
+        self._job.announce_runs(_RUNS_PER_PROOF)
         self._job.report_progress(
-            f"{state.answer.commit[:10]} and its parent are being measured interleaved.", 2 * state.answer.culprits_left
+            f"{state.answer.commit[:10]} and its parent are being measured interleaved.",
+            _RUNS_PER_PROOF * state.answer.culprits_left,
         )
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         assert isinstance(state.answer, Prove)
         text = "; ".join(_describe_run(report, self._metric) for report in reports)
-        self._job.report_measured(text, 2 * (state.answer.culprits_left - 1))
+        self._job.report_measured(text, _RUNS_PER_PROOF * (state.answer.culprits_left - 1))
 
 
 class _SearchObservers:

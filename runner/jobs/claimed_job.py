@@ -51,6 +51,8 @@ class ClaimedJob(Struct):
     def announce_runs(self, runs: int = 1) -> None:
         """Call before measuring: checks whether the job was paused or stopped.
 
+        ``runs`` is how many runs follow. Their time is divided by it, so it counts as at least 1.
+
         Raises
         ------
         JobStopped

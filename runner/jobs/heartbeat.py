@@ -71,7 +71,10 @@ class Heartbeat:
             self._print_message(sentence)
 
     def count_run(self, document: Report | Profile) -> None:
-        """Count a run just before it is sent, so that a killed runner leaves no run uncounted."""
+        """Count a run just before it is sent, so that a killed runner leaves no run uncounted.
+
+        Profiles, and runs of another subject or case, do not belong to the job's budget.
+        """
         question = self.job.question
         if not isinstance(document, Report) or document.subject != question.subject:
             return

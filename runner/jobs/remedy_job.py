@@ -48,12 +48,11 @@ def run(job: ClaimedJob) -> JobResult:
     result = compare_interleaved(present_trial, changed_trial, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_experimental(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
-    # Report a side that failed, or what the remedy changes.
-    failed_sides = [side for side in (result.base, result.head) if side.failure]
-    # A side that failed comes first: the other one was skipped for it.
-    for side in sorted(failed_sides, key=lambda side: side.outcome is Outcome.SKIPPED):
-        assert side.failure is not None
-        raise FaultwatchError(side.failure.explained)
+    # Report a side that failed, or what the remedy changes. A skipped side comes last: it was skipped for the other.
+    sides = sorted((result.base, result.head), key=lambda side: side.outcome is Outcome.SKIPPED)
+    failure = next((side.failure for side in sides if side.failure), None)
+    if failure is not None:
+        raise FaultwatchError(failure.explained)
     medians = compute_medians(result)
     sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in medians.items())
     settings = ", ".join(

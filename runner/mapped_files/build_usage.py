@@ -23,10 +23,11 @@ def list_doubts(tree: Path, own_files: Iterable[Path], system_files: Iterable[Pa
         yield "the program mapped and read no file of the build, so its count says nothing about the revision"
     foreign_libraries = {_strip_version(path.name): path for path in system_files if ".so" in path.name}
     built_libraries: dict[str, str] = {}
-    with suppress(TreeTooLarge):
-        for entry in walk_tree(tree) if foreign_libraries.keys() - own_stems else ():
-            if ".so" in entry.name:
-                built_libraries.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
+    if foreign_libraries.keys() - own_stems:  # Otherwise the walk through the tree is saved.
+        with suppress(TreeTooLarge):
+            for entry in walk_tree(tree):
+                if ".so" in entry.name:
+                    built_libraries.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign_libraries.keys() & built_libraries.keys() - own_stems):
         yield f"the program loaded {foreign_libraries[stem]} instead of {built_libraries[stem]}, which was built"
 

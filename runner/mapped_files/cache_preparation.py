@@ -45,7 +45,8 @@ class ResidencyLock:
 
     def __init__(self, descriptor: int) -> None:
         self._stack = ExitStack()
-        self._stack.enter_context(FileMapping(descriptor)).lock()
+        mapping = self._stack.enter_context(FileMapping(descriptor))
+        mapping.lock()  # If this user may not lock memory, the kernel can evict the pages at any time.
         weakref.finalize(self, self._stack.close)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
-from runner.mapped_files.residency import FileMapping
+from runner.mapped_files.residency import RESIDENT_BIT, FileMapping
 
 _PAGEMAP, _KPAGEFLAGS = "/proc/self/pagemap", "/proc/kpageflags"
+_ENTRY_BYTES = 8
+"""Bytes of an entry in either file, of which there is one for each page."""
 _FRAME_MASK = (1 << 55) - 1
 _UNPREPARED_FLAGS = 1 << 15 | 1 << 16 | 1 << 9
 """KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL: a page of a large folio. KPF_RECLAIM: on a page that is not under writeback,
@@ -42,10 +44,12 @@ def _has_prepared_folios(descriptor: int) -> bool | None:
     """Return whether each page of a file is a folio by itself; None if the kernel does not show that."""
     try:
         with FileMapping(descriptor) as mapping:
-            if not all(state & 1 for state in mapping.read_residency()):
+            if not all(state & RESIDENT_BIT for state in mapping.read_residency()):
                 return False
             frames = _read_page_frames(mapping)
-        return None if frames is None else not any(flags & _UNPREPARED_FLAGS for flags in _read_page_flags(frames))
+        if frames is None:
+            return None
+        return not any(flags & _UNPREPARED_FLAGS for flags in _read_page_flags(frames))
     except OSError:
         return None
 
@@ -57,15 +61,16 @@ def _read_page_frames(mapping: FileMapping) -> list[int] | None:
     if not mapping.populate_page_table():
         return None
     with _open_file(_PAGEMAP) as pagemap:
-        entries = array("Q", os.pread(pagemap, 8 * mapping.pages, 8 * mapping.first_page))
+        entries = array("Q", os.pread(pagemap, _ENTRY_BYTES * mapping.pages, _ENTRY_BYTES * mapping.first_page))
     frames = [entry & _FRAME_MASK for entry in entries]
     return frames if all(frames) else None  # Users other than root read zeros.
 
 
 def _read_page_flags(frames: list[int]) -> Iterator[int]:
+    """Yield the kernel's flags of some page frames, reading those of consecutive frames at once."""
     with _open_file(_KPAGEFLAGS) as kpageflags:
         for first_frame, frame_count in _find_consecutive(frames):
-            yield from array("Q", os.pread(kpageflags, 8 * frame_count, 8 * first_frame))
+            yield from array("Q", os.pread(kpageflags, _ENTRY_BYTES * frame_count, _ENTRY_BYTES * first_frame))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ can give a program such a view, and so can a sandbox.
 import hashlib
 import os
 import shutil
+import stat
 import subprocess
 from functools import lru_cache
 from pathlib import Path
@@ -27,8 +28,9 @@ class PrivateCopies:
         """Return the copy of a file's current content, stored if it is new; None if the file cannot be copied."""
         try:
             state = file.stat()
-            if state.st_size > MAX_BYTES or state.st_mode & 0o6000:
-                return None  # The kernel lets nobody count a set-user-ID program.
+            # The kernel lets nobody count a program that changes its user or group.
+            if state.st_size > MAX_BYTES or state.st_mode & (stat.S_ISUID | stat.S_ISGID):
+                return None
             content = file.read_bytes()
             copy = self._folder / hashlib.sha256(content).hexdigest()
             # A copy of another size was damaged, as by a power cut.

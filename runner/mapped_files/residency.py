@@ -10,6 +10,8 @@ from typing import Self
 _PROT_READ, _MAP_SHARED = 1, 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _MADV_RANDOM, _MADV_POPULATE_READ = 1, 22
+RESIDENT_BIT = 1
+"""The bit of a page's state, as mincore returns it, that says whether the page is resident."""
 _CHUNK_BYTES = 1 << 17
 """Bytes per read. The size does not affect the folios: without readahead the kernel reads each page by itself."""
 
@@ -38,7 +40,7 @@ def read_back(descriptor: int) -> tuple[int, int]:
 def measure_residency(descriptor: int) -> tuple[int, int]:
     """Return how many pages of an open file are resident, and how many it has."""
     with FileMapping(descriptor) as mapping:
-        return sum(state & 1 for state in mapping.read_residency()), mapping.pages
+        return sum(state & RESIDENT_BIT for state in mapping.read_residency()), mapping.pages
 
 
 class FileMapping:

@@ -25,6 +25,8 @@ from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
 
+_MAX_NAMED_FILES = 3
+"""The largest number of files that a remark names."""
 _NO_COPY_REASON = "and a private copy of the file requires root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
 
@@ -81,6 +83,15 @@ class TrialFiles:
         *,
         began: int = 0,
     ) -> None:
+        """Begin without any prepared file.
+
+        Parameters
+        ----------
+        untouched
+            Files whose state in the page cache must stay as it is, such as those that a cold case evicts.
+        began
+            When the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
+        """
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
         self.lookups = make_untraced("it was not executed")
@@ -92,15 +103,16 @@ class TrialFiles:
         self._known = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched}  # for example a link to itself
+        # Not Path.resolve(), which raises for a link to itself.
+        self._untouched_files = {Path(os.path.realpath(path)) for path in untouched}
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
     def prepare_expected(self, program: Path) -> None:
         """Prepare the program itself and the files that the case mapped when it was watched before.
 
-        If it maps no others now, all are prepared during the first watched execution, which need not be repeated for
-        them.
+        If the first watched execution maps no other files, all of them were prepared during it, and it need not be
+        repeated.
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
@@ -124,13 +136,15 @@ class TrialFiles:
         """
         self.faults = faults
         self.lookups = self.lookups.combine(lookups) if self._has_lookups else lookups
-        self._has_lookups, self._answered = True, None
-        has_changed = False
-        for file in faults.files if faults else ():
-            if self._is_input(file, began_at):
-                has_changed |= self._prepare_file(file.path)
+        self._has_lookups = True
+        self._answered = None
+        had_unprepared_file = False
+        mapped_files = faults.files if faults else ()
+        for file in mapped_files:
+            if self._is_input(file, began_at) and self._prepare_file(file.path):
+                had_unprepared_file = True
         self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
-        return has_changed
+        return had_unprepared_file
 
     def prepare_restored(self, files: Iterable[Path]) -> None:
         """Prepare files that were put back to their built state, so that each execution finds them alike."""
@@ -184,6 +198,7 @@ class TrialFiles:
             self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations
         )
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
+        # Only known answers are remembered, because only these can be compared with those of another build.
         self._known.answered.pop(self._case, None)
         if own_bytes:
             self._known.answered[self._case] = self.answered
@@ -236,6 +251,7 @@ class TrialFiles:
             return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
+        # In a sandbox, the path can lead to another file than the program's. A file that changed since is its product.
         return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began_at
 
     def _is_shown(self, path: Path) -> bool:
@@ -254,20 +270,26 @@ class TrialFiles:
         """Prepare one file; return whether it was unprepared before."""
         if Path(path).resolve() in self._untouched_files:
             return False
-        shared_copy = self._known.shared.get(path)
-        if shared_copy and shared_copy[0] == _identify_path(path):
-            preparation = self._known.preparer.prepare(shared_copy[1])
-            if preparation.cache is CacheState.PREPARED:
-                preparation = replace(preparation, cache=CacheState.COPY)
-            mounted_before = self.copies.get(path) == shared_copy[1]
-            self.copies[path] = shared_copy[1]
-            self._preparations[path] = preparation
-            return preparation.changed or not mounted_before
+        shared_file = self._known.shared.get(path)
+        if shared_file:
+            identity, copy = shared_file
+            if identity == _identify_path(path):  # The file has not changed since it was copied.
+                return self._prepare_known_copy(path, copy)
         preparation = self._known.preparer.prepare(Path(path))
         if preparation.cache is CacheState.UNPREPARED:
             preparation = self._prepare_private_copy(path, preparation)
         self._preparations[path] = preparation
         return preparation.changed
+
+    def _prepare_known_copy(self, path: str, copy: Path) -> bool:
+        """Prepare the copy of a file that other programs map; return whether it was unprepared, or not mounted yet."""
+        preparation = self._known.preparer.prepare(copy)
+        if preparation.cache is CacheState.PREPARED:
+            preparation = replace(preparation, cache=CacheState.COPY)
+        was_mounted = self.copies.get(path) == copy
+        self.copies[path] = copy
+        self._preparations[path] = preparation
+        return preparation.changed or not was_mounted
 
     def _prepare_private_copy(self, path: str, failed_preparation: Preparation) -> Preparation:
         """Prepare a private copy of a file whose own pages cannot be prepared, to mount it over the file."""
@@ -319,8 +341,9 @@ class TrialFiles:
 
 
 def _list_files(paths: Sequence[str]) -> str:
-    remainder = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return f"{', '.join(paths[:3])}{remainder}"
+    """Return the first of some paths, and how many more there are."""
+    remainder = f" and {len(paths) - _MAX_NAMED_FILES} more" if len(paths) > _MAX_NAMED_FILES else ""
+    return f"{', '.join(paths[:_MAX_NAMED_FILES])}{remainder}"
 
 
 def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:

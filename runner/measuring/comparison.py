@@ -31,6 +31,10 @@ from runner.workload import Workload
 Decide = Callable[[ComparisonRequest], Comparison]
 BuildFurtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 BuildBaseInHeadFolder = Callable[[], AbstractContextManager[Trial]]
+FIRST_PAIRS_OF_COUNTS = 2
+"""Pairs before the first question to the service if only exact counts are judged: two show whether they repeat."""
+FIRST_PAIRS_OF_NOISY_METRICS = 16
+"""The same if noisy metrics are judged: fewer show nothing about them."""
 FIRST_PAIRS_OF_PROOF = 16
 """Pairs of a proof before the first question to the service: fewer prove nothing."""
 SAMPLES_PER_FURTHER_BUILD = 5
@@ -59,7 +63,8 @@ class Pairs(Struct, frozen=True):
         if pair_count is not None:
             return cls(pair_count, pair_count)
         has_noisy_metrics = bool(workload.metrics.judging.requested)
-        min_pairs = max(workload.workload.samples, 16 if has_noisy_metrics else 2)
+        first_pairs = FIRST_PAIRS_OF_NOISY_METRICS if has_noisy_metrics else FIRST_PAIRS_OF_COUNTS
+        min_pairs = max(workload.workload.samples, first_pairs)
         return cls(min_pairs, max(min_pairs, workload.workload.max_samples or MAX_PAIRS))
 
     @classmethod
@@ -193,6 +198,7 @@ def sample_interleaved(
             for number in range(len(samples[base]), target_pairs):
                 if number >= pairs.min_pairs and _is_over(deadline):
                     break
+                # Alternately, so that a steady drift of the host affects both sides equally.
                 order = (base, head) if number % 2 == 0 else (head, base)
                 for position, (executed_trial, sample) in enumerate(_execute_pair(order)):
                     samples[executed_trial].append(sample.model_copy(update={"place": 2 * number + position}))
@@ -302,7 +308,15 @@ def _compare_in_other_place(
     judging: Judging,
     progress: Callable[[], None],
 ) -> ComparisonResult:
-    """Measure base in the place of head, if the service asks for it."""
+    """Measure base in the place of head, if the service asks for it, and let the service decide again.
+
+    If that fails, the result stays as it was.
+
+    Parameters
+    ----------
+    program_trees
+        What the programs of base and of head asked about their trees, which shows where the trees differ.
+    """
     if not result.comparison or not result.comparison.needs_other_place:
         return result
     differences = find_tree_differences(*program_trees)
@@ -317,8 +331,8 @@ def _compare_in_other_place(
             report = trial.report_measured(samples)
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return result
-    counts = (name for name in report.metrics if metric(name).kind is Kind.COUNT)
-    counted = {name: values for name in counts if (values := report.values(name))}
+    values_by_count = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
+    counted = {name: values for name, values in values_by_count.items() if values}
     other_place = OtherPlace(counted=counted, differences=tuple(differences))
     base = result.base.model_copy(update={"other_place": other_place})
     request = _make_request(base, result.head, judging, n_cases=n_cases, max_pairs=result.max_pairs)
@@ -334,7 +348,10 @@ def compare_other_builds(
     judging: Judging,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
-    """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`."""
+    """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`.
+
+    If there are none, or one cannot be measured, the last decision stands.
+    """
     number = 0
     while result.comparison and result.comparison.needs_other_builds:
         number += 1
@@ -430,12 +447,12 @@ def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> R
 def raise_priority() -> Iterator[None]:
     """Give this process priority over the host's other processes within the context, if this user may."""
     scheduling = RoundRobin()
-    applied = False
+    is_raised = False
     with suppress(OSError):
         scheduling.apply()
-        applied = True
+        is_raised = True
     try:
         yield
     finally:
-        if applied:
+        if is_raised:
             scheduling.undo()

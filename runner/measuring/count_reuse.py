@@ -86,8 +86,9 @@ class CountReuse:
 
         A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` successive measured runs agree;
         an earlier measurement contradicted the reused counts; it is the one in twenty by which the host is checked; the
-        environment has changed; or one untraced execution of it has other counts. The latter happens if a program looks
-        up other files while it is traced, or if the answers to its lookups do not contain all that it depends on.
+        environment has changed; or one untraced execution of it fails, or has other counts. It has other counts if a
+        program looks up other files while it is traced, or if the answers to its lookups do not contain all that it
+        depends on.
         """
         name = source.case.name
         if self._newest_runs[name].agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
@@ -102,8 +103,9 @@ class CountReuse:
             readings = trial.execute_untraced().readings
         except (ExecutionFailure, FaultwatchError):
             return None
-        if any(name not in readings or readings[name].value != count for name, count in expected_counts.items()):
-            return None
+        for counted, expected_count in expected_counts.items():
+            if counted not in readings or readings[counted].value != expected_count:
+                return None
         return trial.report_reused(source, expected_counts)
 
     def attach_check(self, report: Report, source: Report) -> Report:
@@ -134,14 +136,13 @@ class CountReuse:
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name
-        previous_run, answered_lookups = self._newest_runs.pop(name, None), self._bench.known_files.answered.get(name)
+        previous_run = self._newest_runs.pop(name, None)
+        answered_lookups = self._bench.known_files.answered.get(name)
         if self._can_reuse and answered_lookups and _are_counts_certain(report):
-            previous_agreeing_runs = (
-                previous_run.agreeing_runs
-                if previous_run and _collect_exact_counts(previous_run.report) == _collect_exact_counts(report)
-                else 0
-            )
-            self._newest_runs[name] = _ReusableRun(report, answered_lookups, previous_agreeing_runs + 1)
+            agreeing_runs = 1
+            if previous_run and _collect_exact_counts(previous_run.report) == _collect_exact_counts(report):
+                agreeing_runs += previous_run.agreeing_runs
+            self._newest_runs[name] = _ReusableRun(report, answered_lookups, agreeing_runs)
 
 
 def is_checked(commit: str, case: Case) -> bool:

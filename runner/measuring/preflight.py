@@ -48,7 +48,7 @@ class Workbench(Struct, frozen=True):
 
 
 def is_sandbox_needed(confined: bool | None, repository: Repository, settings: Settings) -> bool:
-    """Return whether to sandbox code: as requested, else if it was cloned from an address."""
+    """Return whether to sandbox code: as ``confined`` requests; if that is None, only code cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
@@ -85,6 +85,7 @@ def prepare_bench(
     from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def prepare_counting() -> "Scope":
+        """Return the scope of counting; meanwhile, let caches fill that the first session needs."""
         scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Remembers the digests of the libraries.

@@ -6,6 +6,8 @@ from statistics import fmean
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Reading, Sample, Status
 
+_MAX_OUTPUT_CHARACTERS = 100_000
+"""The longest output of perf that a sample can hold."""
 _STATUSES_WORST_FIRST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
 
 
@@ -25,7 +27,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
     texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, 1))
     return Sample(
         readings=combined_readings | dict(group_readings),
-        perf_output="\n".join(texts)[:100_000],
+        perf_output="\n".join(texts)[:_MAX_OUTPUT_CHARACTERS],
         processes=tuple(sample.readings for sample in samples),
     )
 

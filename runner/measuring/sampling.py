@@ -99,16 +99,11 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Mark the values that differ from the other samples of their metric; nothing is dropped."""
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     ordinary_ranges = {name: _find_ordinary_range(name, _list_values(samples, name)) for name in names}
-    return tuple(
-        sample.model_copy(
-            update={
-                "readings": {
-                    name: _mark_outliers(reading, ordinary_ranges[name]) for name, reading in sample.readings.items()
-                }
-            }
-        )
-        for sample in samples
-    )
+    marked_samples = []
+    for sample in samples:
+        readings = {name: _mark_reading(reading, ordinary_ranges[name]) for name, reading in sample.readings.items()}
+        marked_samples.append(sample.model_copy(update={"readings": readings}))
+    return tuple(marked_samples)
 
 
 def compute_levels(samples: Sequence[Sample]) -> dict[str, Number]:
@@ -117,7 +112,8 @@ def compute_levels(samples: Sequence[Sample]) -> dict[str, Number]:
     return {name: majority[0] for name, majority in majorities.items() if majority}
 
 
-def _mark_outliers(reading: Reading, ordinary_range: tuple[Number, Number] | None) -> Reading:
+def _mark_reading(reading: Reading, ordinary_range: tuple[Number, Number] | None) -> Reading:
+    """Return a reading, marked as an outlier if it lies outside of a range; None is an unknown range."""
     if reading.value is None or ordinary_range is None or ordinary_range[0] <= reading.value <= ordinary_range[1]:
         return reading
     return reading.model_copy(update={"outlier": True})
@@ -127,13 +123,15 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
     """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
     if metric(name).exact:
         majority = find_majority(values)
-        return (majority[0], majority[0]) if majority and majority[1] >= 2 else None
+        if majority is None:
+            return None
+        count, n_samples = majority
+        return (count, count) if n_samples >= 2 else None  # A single sample shows no level.
     center = compute_median(values)
     if center is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
         return None
-    max_distance = (
-        MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (compute_median([abs(value - center) for value in values]) or 0)
-    )
+    median_deviation = compute_median([abs(value - center) for value in values]) or 0
+    max_distance = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * median_deviation
     return (center - max_distance, center + max_distance) if max_distance else None
 
 
@@ -154,6 +152,7 @@ def _is_precise(values: Sequence[Number], percent: float) -> bool:
     if median_bounds is None:
         return not values
     low, high = median_bounds
+    # The middle of the bounds is (low + high) / 2, so this asks whether both lie within ``percent`` of it.
     return high - low <= percent / 100 * abs(low + high)
 
 

@@ -98,14 +98,16 @@ class Bench(Struct, frozen=True):
         """Return the environment in which a case is measured now."""
         bound = bind_case(workload, case)
         state = self.make_process_state(bound)
-        search_paths = get_build_path(workload), state.environment["PATH"]
-        # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
-        build, run = (self.sandbox.select_visible_path(path) for path in search_paths) if self.sandbox else search_paths
+        build_path, run_path = get_build_path(workload), state.environment["PATH"]
+        if self.sandbox:
+            # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
+            build_path = self.sandbox.select_visible_path(build_path)
+            run_path = self.sandbox.select_visible_path(run_path)
         files: SettingValues = {
             **read_build_settings(
-                workload.build.command or (), workload.build.needs, build, workload.build.environment
+                workload.build.command or (), workload.build.needs, build_path, workload.build.environment
             ),
-            **read_run_settings(Tree(), bound.command, run, bound.own_folder),
+            **read_run_settings(Tree(), bound.command, run_path, bound.own_folder),
         }
         settings = {**self.capture(state).settings, **files}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
@@ -113,17 +115,23 @@ class Bench(Struct, frozen=True):
     def make_process_state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
         limit = compute_memory_limit(case.memory_limit, self.sandbox.memory if self.sandbox else None)
+        cpus = self.cpus
+        if case.is_server:
+            cpus, _ = split_processors(self._available_cpus)
         return ProcessState(
             variables={**case.variables, **self.variables},
             huge_pages=case.huge_pages,
-            cpus=split_processors(self._available_cpus)[0] if case.is_server else self.cpus,
+            cpus=cpus,
             memory_limit=limit,
             page_cache=describe_page_cache(self.sandbox),
         )
 
     def choose_load_cpus(self, case: BoundCase) -> frozenset[int]:
         """Return the processors of the load generator of a server; empty for a program."""
-        return split_processors(self._available_cpus)[1] if case.is_server else frozenset()
+        if not case.is_server:
+            return frozenset()
+        _, load_cpus = split_processors(self._available_cpus)
+        return load_cpus
 
     @property
     def _available_cpus(self) -> frozenset[int]:
@@ -156,9 +164,10 @@ class Trial:
         self._case = bind_case(workload, subject.case)
         if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
-        self._state, self._load_cpus = bench.make_process_state(self._case), bench.choose_load_cpus(self._case)
+        self._state = bench.make_process_state(self._case)
+        self._load_cpus = bench.choose_load_cpus(self._case)
         self._cold_files = tuple(tree / name for name in self._case.cold_files)
-        self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
+        self._sandbox = bench.sandbox.add_readable(self._case.own_folder) if bench.sandbox else None
         untouched_files = (*self._cold_files, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched_files, began=read_build_start(tree)
@@ -177,6 +186,7 @@ class Trial:
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
         actual = self._environment.settings.get(HugePages.setting)
         match self._case.huge_pages:
+            # "never" can be set for a process everywhere, and "host" is what the host has.
             case "madvise" | "always" as policy if actual != policy:
                 return f"huge pages are {actual} here, not {policy}: {HugePages(policy).remedy}"
         library = describe_missing_library(self._case.allocator)
@@ -258,9 +268,10 @@ class Trial:
             faults, lookups = self._trace_execution()
             if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
-            is_repeatable = not self._leaves_files(lookups)
-            is_repeatable &= not self._files.prepare_mapped(faults, lookups, began_at_ns)
-            if is_repeatable or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
+            leaves_files = self._leaves_files(lookups)
+            had_unprepared_files = self._files.prepare_mapped(faults, lookups, began_at_ns)
+            needs_repetition = leaves_files or had_unprepared_files
+            if not needs_repetition or time.monotonic() - started_at > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
@@ -499,10 +510,15 @@ class Trial:
         session: uuid.UUID | None = None,
     ) -> Report:
         """Return a report of the trial with everything that is known about its session."""
-        caveat = (self.workload.workload.caveat,) if samples and self.workload.workload.caveat else ()
-        files_remarks = self._files.list_remarks() if samples else ()
-        if samples and (changes := self._restorer.describe(self._files.lookups.missed_paths)):
-            files_remarks = (changes[:1000], *files_remarks)
+        # Without samples, only the host has remarks: what the workload and the files say is about counts.
+        caveats: tuple[str, ...] = ()
+        files_remarks: tuple[str, ...] = ()
+        if samples:
+            caveats = (self.workload.workload.caveat,) if self.workload.workload.caveat else ()
+            files_remarks = self._files.list_remarks()
+            changes = self._restorer.describe(self._files.lookups.missed_paths)
+            if changes:
+                files_remarks = (changes[:1000], *files_remarks)
         was_built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),
@@ -522,7 +538,7 @@ class Trial:
             session=session,
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
-            remarks=(*caveat, *self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
+            remarks=(*caveats, *self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.build_program_files() if samples else None,
             cache_renewed=self._was_renewed and bool(samples),
             judging=self.workload.metrics.judging,

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from statistics import median
 
-from runner.contract.report import Reading, Report, Sample
+from runner.contract.base import Parameter
+from runner.contract.report import Case, Reading, Report, Sample
 from runner.workload import Workload
 from runner.workload.bound_case import get_process_count
 
@@ -32,15 +33,16 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
 
 def _is_single_process_run(other_report: Report, report: Report, workload: Workload) -> bool:
     """Return whether a run is that of one process at the same commit and otherwise the same point."""
+    # The parameters that determine the number of processes: their values may differ.
     process_parameters = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
-    shared_parameters = {
-        name: value for name, value in other_report.case.parameters.items() if name not in process_parameters
-    }
+
+    def select_other_parameters(case: Case) -> dict[str, Parameter]:
+        return {name: value for name, value in case.parameters.items() if name not in process_parameters}
+
     return (
         get_process_count(workload, other_report.case) == 1
         and other_report.revision.commit == report.revision.commit
-        and shared_parameters
-        == {name: value for name, value in report.case.parameters.items() if name not in process_parameters}
+        and select_other_parameters(other_report.case) == select_other_parameters(report.case)
     )
 
 

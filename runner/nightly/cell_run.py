@@ -47,7 +47,7 @@ def run_cell(
         }
     )
     digest = _report_cell(service, nightly_run, measured_cell)
-    for attempt in range(2, retries + 2):
+    for attempt in range(2, retries + 2):  # The first attempt was the measurement above.
         failed_cases = _select_failed_cases(digest, measured_cell)
         if not failed_cases:
             break
@@ -75,6 +75,7 @@ def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> Night
 
 
 def _select_failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case, ...]:
+    """Return the cases of a cell that are to be measured again, by their states in the digest."""
     states = {case.name: case.state for case in _find_cell_digest(digest, cell).cases}
     return tuple(case for case in cell.cases if states.get(case.name) in RETRIED_STATES)
 

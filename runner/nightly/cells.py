@@ -83,10 +83,11 @@ def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry
 
 def format_case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
     """Return the choices of cases of an entry, in the form of --set."""
-    return tuple(
-        f"{name}={','.join(str(value) for value in (values if isinstance(values, tuple) else (values,)))}"
-        for name, values in entry.set.items()
-    )
+    choices = []
+    for name, value_or_values in entry.set.items():
+        values = value_or_values if isinstance(value_or_values, tuple) else (value_or_values,)
+        choices.append(f"{name}={','.join(map(str, values))}")
+    return tuple(choices)
 
 
 def apply_configuration(

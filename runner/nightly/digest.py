@@ -14,12 +14,11 @@ def list_gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
     """Yield each incomplete cell with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:
-            yield (
-                cell,
-                "the host has not reported" if cell.host in digest.absent_hosts else "the host has not run it yet",
-            )
+            is_absent = cell.host in digest.absent_hosts
+            yield cell, "the host has not reported" if is_absent else "the host has not run it yet"
         elif cell.problem:
             yield cell, cell.problem
         for case in cell.cases:
             if case.state is not CaseState.MEASURED:
-                yield cell, f"{case.name}: {case.state}" + (f": {case.reason}" if case.reason else "")
+                reason_clause = f": {case.reason}" if case.reason else ""
+                yield cell, f"{case.name}: {case.state}{reason_clause}"

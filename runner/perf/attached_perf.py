@@ -45,6 +45,8 @@ class ControlledPerf:
 
         Parameters
         ----------
+        arguments
+            The subcommand of perf and its options.
         are_threads
             Whether ``processes`` are the numbers of threads: perf then attaches to these and to those that they start,
             not to the other threads of their processes.
@@ -61,17 +63,9 @@ class ControlledPerf:
             self._stderr = self._keep_descriptor(os.memfd_create("perf-stderr"))
             control, self._to_perf = map(self._keep_descriptor, os.pipe())
             self._from_perf, ack = map(self._keep_descriptor, os.pipe())
-            command = [
-                *(*prefix, get_perf_program(), *arguments),
-                *(
-                    "-D",
-                    "-1",
-                    "--control",
-                    f"fd:{control},{ack}",
-                    "-t" if are_threads else "-p",
-                    ",".join(map(str, processes)),
-                ),
-            ]
+            command = [*prefix, get_perf_program(), *arguments]
+            command += ["-D", "-1", "--control", f"fd:{control},{ack}"]  # -D -1 starts with disabled counters.
+            command += ["-t" if are_threads else "-p", ",".join(map(str, processes))]
             log_command(command)
             self._perf = subprocess.Popen(
                 command,
@@ -110,6 +104,7 @@ class ControlledPerf:
                 chunk = os.read(self._from_perf, 16)
                 if not chunk:
                     lines = (text.strip() for text in _read_text(self._stderr).split("\n"))
+                    # The first line that says something: perf may print "Error:" and an empty line above it.
                     line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += chunk
@@ -121,7 +116,7 @@ class ControlledPerf:
             self._perf.send_signal(signal.SIGINT)
 
     def end(self, timeout: float = 5) -> None:
-        """Tell perf to write its results, and wait for it to end."""
+        """Tell perf to write its results, and wait for it to end; after ``timeout`` seconds, kill it."""
         self.stop()
         if not wait_for_child(self._perf, timeout):
             self._perf.kill()
@@ -177,13 +172,10 @@ class AttachedPerf(ControlledPerf):
         text = self.read_output()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
+        # Attached counters are enabled one after the other, while the program may run.
         result = parse_csv(text, SEPARATOR, requested_events=self._events, started_together=False)
-        unsupported_readings = {
-            name: Reading(status=Status.NOT_SUPPORTED, reason=_KERNEL_ONLY_REASON) for name in _KERNEL_ONLY_EVENTS
-        }
-        return result.readings | {
-            name: unsupported_readings[name] for name in _KERNEL_ONLY_EVENTS & result.in_user_space
-        }
+        unsupported_reading = Reading(status=Status.NOT_SUPPORTED, reason=_KERNEL_ONLY_REASON)
+        return result.readings | dict.fromkeys(_KERNEL_ONLY_EVENTS & result.in_user_space, unsupported_reading)
 
 
 def _read_text(file: int) -> str:

@@ -12,6 +12,8 @@ from runner.perf.private_tracefs import build_tracefs_prefix
 
 _MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
+_FINISH_SECONDS = 30.0
+"""Seconds within which perf must have written the rest of a recording."""
 _BUFFER_PAGES = 8192
 """Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
 
@@ -77,19 +79,9 @@ class Recorder(ControlledPerf):
         before_execution: Callable[[], None] | None = None,
         are_threads: bool = False,
     ) -> None:
-        # Without build ids and their cache, for which perf would read each binary again when it ends.
-        command = (
-            "record",
-            "-q",
-            "-N",
-            "-B",
-            "--max-size",
-            _MAX_RECORDING_SIZE,
-            *_list_buffer_options(),
-            *plan.options,
-            "-o",
-            str(plan.output),
-        )
+        # -N and -B: without build ids and their cache, for which perf would read each binary again when it ends.
+        command = ["record", "-q", "-N", "-B", "--max-size", _MAX_RECORDING_SIZE]
+        command += [*_list_buffer_options(), *plan.options, "-o", str(plan.output)]
         super().__init__(
             command,
             processes,
@@ -101,7 +93,7 @@ class Recorder(ControlledPerf):
 
     def finish(self) -> None:
         """Tell perf to write its recording, and wait for it."""
-        self.end(timeout=30)
+        self.end(timeout=_FINISH_SECONDS)
 
 
 def _list_buffer_options() -> tuple[str, ...]:

@@ -83,7 +83,7 @@ class CountedProgram:
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = pad_variables(variables, order.command)
-        # A sandbox mounts the copies itself, because inside of it nobody may.
+        # A sandbox mounts the copies itself, because the launcher, which runs inside of it, may not mount anything.
         copies = {} if order.sandbox else order.copies
         command = self.launch.build_command_line(
             str(binary),
@@ -102,8 +102,8 @@ class CountedProgram:
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
             inherited_descriptors += order.recording.follower.inherited_descriptors
-        parts = self.launch, self._region, self._guard, order.load_commands
-        companions: list[Companion] = [part for part in parts if part]
+        possible_companions = (self.launch, self._region, self._guard, order.load_commands)
+        companions: list[Companion] = [companion for companion in possible_companions if companion]
         return Program(command, BASE_VARIABLES, companions, inherited_descriptors)
 
     def read_readings(self) -> tuple[dict[str, Reading], str]:
@@ -134,8 +134,13 @@ class CountedProgram:
         }
         return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
 
-    def conclude(self, program_result: ProgramResult) -> str:
+    def conclude(self, launcher_result: ProgramResult) -> str:
         """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
+
+        Parameters
+        ----------
+        launcher_result
+            How the launcher ended. How the program ended, the launcher itself has reported (``self.launch.ending``).
 
         Raises
         ------
@@ -147,17 +152,22 @@ class CountedProgram:
             self._perf.stop()  # Without waiting: perf takes a while to end.
         if self._guard and self._guard.problem:
             return self._guard.problem
-        if self.launch.program is None and program_result.status is not None:
-            reason = self.launch.refusal or program_result.error.strip().rpartition("\n")[2] or program_result.problem
+        # The launcher ended by itself, before it had started a program.
+        if self.launch.program is None and launcher_result.status is not None:
+            last_error_line = launcher_result.error.strip().rpartition("\n")[2]
+            reason = self.launch.refusal or last_error_line or launcher_result.problem
             raise FaultwatchError(f"the program cannot be started: {reason}", "run `faultwatch doctor`")
         ending = self.launch.ending
         if self.launch.refusal:
             return f"could not be executed: {self.launch.refusal}"
-        if program_result.status is None or ending is None:
-            return program_result.problem or "vanished"
-        if not ending.status and (outlived := self.launch.describe_outlived()):
-            return outlived
-        return ProgramResult(ending.status, "", "", program_result.seconds, program_result.deadline).problem
+        if launcher_result.status is None or ending is None:
+            return launcher_result.problem or "vanished"
+        if not ending.status:
+            outlived = self.launch.describe_outlived()
+            if outlived:
+                return outlived
+        # Only the status decides here, so the result has no output.
+        return ProgramResult(ending.status, "", "", launcher_result.seconds, launcher_result.deadline).problem
 
     def make_program_result(self, launcher_result: ProgramResult) -> ProgramResult:
         """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
@@ -185,10 +195,13 @@ class CountedProgram:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             self._watch.wait()
+            # A region or a load begins later, and has recorders attached when it does.
             is_recorded_later = self._region or self._order.load_commands
-            for perf in (self._perf, *([] if is_recorded_later else self.attach_recorders([pid]))):
+            recorders = [] if is_recorded_later else self.attach_recorders([pid])
+            for perf in (self._perf, *recorders):
                 perf.send_command("enable")
-            for tracer in self._order.recording.tracers if self._order.recording else ():
+            tracers = self._order.recording.tracers if self._order.recording else ()
+            for tracer in tracers:
                 tracer.attach([pid])
                 self._stack.callback(tracer.close)
         except AttachError as error:
@@ -198,7 +211,8 @@ class CountedProgram:
 
     def attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
         """Attach recorders to these processes, and return them; none records yet."""
-        for plan in self._order.recording.plans if self._order.recording else ():
+        plans = self._order.recording.plans if self._order.recording else ()
+        for plan in plans:
             self._recorders.append(Recorder(plan, processes))
             self._stack.callback(self._recorders[-1].close)
         return self._recorders

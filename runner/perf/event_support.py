@@ -23,6 +23,7 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     """
     unasked_events = [event for event in events if event not in _is_known]
     if unasked_events:
+        # One by one only if perf refuses them together, because each question starts perf.
         all_known = _is_accepted(unasked_events)
         _is_known.update({event: all_known or _is_accepted([event]) for event in unasked_events})
     supported = tuple(event for event in events if _is_known[event])

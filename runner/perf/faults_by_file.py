@@ -111,7 +111,9 @@ class FaultsByFileRecorder:
 
 
 def parse_faults_by_file(output: bytes) -> FaultsByFile:
-    """Parse the output of ``faults_by_file``.
+    """Parse the output of ``faults_by_file``: its counts, the names of hidden programs, then the files.
+
+    A NUL ends each of these entries, because names can contain anything else.
 
     Raises
     ------

@@ -59,7 +59,7 @@ class LostProgramsWatch:
             self._watch.stdout.readline()  # "ready", or end of file if it failed.
 
     def read_result(self) -> LostPrograms:
-        """Stop the watch; return the programs that were lost."""
+        """Stop the watch; return the programs that were lost, incomplete if it never began or does not end in time."""
         if self._watch is None:
             return LostPrograms()
         try:

@@ -37,6 +37,8 @@ REGION_PREFIX = "region:"
 _ACK = b"ack\n"
 _MAX_COMMAND_BYTES = 100
 """Largest number of bytes of a command."""
+_READ_BYTES = 4096
+"""Bytes of the pipe that are read at once."""
 
 
 class Region:
@@ -86,15 +88,16 @@ class Region:
         return self._commands
 
     def serve(self, pid: int) -> bool:
-        """Execute the received commands, and acknowledge each."""
-        self._pending += os.read(self._commands, 4096)
+        """Execute the received commands, and acknowledge each; return True, because more can come at any time."""
+        self._pending += os.read(self._commands, _READ_BYTES)
         while b"\n" in self._pending:
             line, _, self._pending = self._pending.partition(b"\n")
             if self._problem:
                 pass  # The program continues without region counts; its other readings are still valid.
             elif line in {b"enable", b"disable"}:
                 try:
-                    for perf in (self._attach(pid), *self._recorders):
+                    region_perf = self._attach(pid)  # Attaches the recorders as well.
+                    for perf in (region_perf, *self._recorders):
                         perf.send_command(line.decode())
                 except (AttachError, OSError) as error:
                     self._problem = str(error)

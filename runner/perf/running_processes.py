@@ -66,7 +66,7 @@ def _attach_to(
     """
     perf = AttachedPerf(processes, events, filters)
     try:
-        perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+        perf.send_command("disable")  # perf starts disabled; the answer shows that it has attached.
     except AttachError as error:
         perf.close()
         # A process has ended, or a thread of one.

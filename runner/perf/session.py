@@ -116,10 +116,16 @@ def count_processes(
 
     Parameters
     ----------
+    directory
+        The folder in which the program starts.
+    state
+        The process state in which it starts: its variables, its memory limit, and more.
+    processes
+        How many of it are started at once.
     events
         Events to count in addition to the standard ones.
     timeout
-        Seconds.
+        Seconds after which they are killed.
     region
         Also count the region that each program opens, in addition to the whole program.
     sandbox
@@ -160,16 +166,17 @@ def count_processes(
                 yield counted_programs[-1].create_program()
 
         with state.apply() as group:
-            result = _execute_programs(create_programs(group), directory, timeout, processes)
-            for program, program_result in zip(counted_programs, result, strict=True):
-                problem = program.conclude(program_result)
-                raise_on_failure(command, problem, program.make_program_result(program_result), group)
+            launcher_results = _execute_programs(create_programs(group), directory, timeout, processes)
+            for program, launcher_result in zip(counted_programs, launcher_results, strict=True):
+                problem = program.conclude(launcher_result)
+                raise_on_failure(command, problem, program.make_program_result(launcher_result), group)
+            # What the account of the group has to contain at least: the kernel may not have added it up yet.
             min_faults = sum(program.launch.ending.faults for program in counted_programs if program.launch.ending)
             group_readings = read_memory_readings(group.folder, min_faults)
             kernel_faults = max(min_faults, count_group_faults(group.folder))
         executions = [
-            _make_execution(program, program_result, unknown_events)
-            for program, program_result in zip(counted_programs, result, strict=True)
+            _make_execution(program, launcher_result, unknown_events)
+            for program, launcher_result in zip(counted_programs, launcher_results, strict=True)
         ]
         lost = combine_losses([program.lost for program in counted_programs])
         if problem := explain_miscount(_sum_faults(executions), kernel_faults, lost):
@@ -193,17 +200,22 @@ def _execute_programs(
 
 
 def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
-    """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
+    """Limit the tasks of all sandboxes of a case together: by their control group, or else by equal shares.
+
+    Return the sandbox with which each of them starts; None without a sandbox.
+    """
     if sandbox is None or group.limit_processes(MAX_TASKS):
         return sandbox
     return replace(sandbox, sandbox_count=processes)
 
 
-def _make_execution(program: CountedProgram, program_result: ProgramResult, unknown_events: Sequence[str]) -> Execution:
-    readings, text = program.read_readings()
-    return Execution(
-        Sample(readings=readings | make_unsupported_readings(unknown_events), perf_output=text), program_result.output
-    )
+def _make_execution(
+    program: CountedProgram, launcher_result: ProgramResult, unknown_events: Sequence[str]
+) -> Execution:
+    """Return the sample of a program that succeeded, and its output, which the launcher's streams have received."""
+    readings, perf_output = program.read_readings()
+    sample = Sample(readings=readings | make_unsupported_readings(unknown_events), perf_output=perf_output)
+    return Execution(sample, launcher_result.output)
 
 
 def _sum_faults(executions: Sequence[Execution]) -> int | float:

@@ -17,6 +17,10 @@ _NOTE_FILE = f"{_NOTE_FOLDER}/rcu_expedited"
 """Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
 _MAX_WAIT_SECONDS = 0.1
 """Others need the switch for a hundredth of that."""
+_POLL_SECONDS = 0.001
+"""Seconds between two attempts to lock the switch."""
+_MAX_VALUE_BYTES = 16
+"""The largest part of the switch's value that is read: it is a number."""
 
 
 @contextmanager
@@ -33,7 +37,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
         return
     try:
         _restore_value(switch, tree)
-        previous_value = os.pread(switch, 16, 0)
+        previous_value = os.pread(switch, _MAX_VALUE_BYTES, 0)
         if not _save_note(previous_value, tree):
             yield
             return
@@ -72,7 +76,7 @@ def _lock_switch(tree: Tree) -> int | None:
         if time.monotonic() > deadline:
             os.close(switch)
             return None
-        time.sleep(0.001)
+        time.sleep(_POLL_SECONDS)
 
 
 def _save_note(previous_value: bytes, tree: Tree) -> bool:

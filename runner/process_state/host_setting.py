@@ -12,6 +12,8 @@ from runner.system.tree import Tree
 
 MAX_WAIT_SECONDS = 300.0
 """Seconds to wait for another session that needs a different value: it holds the setting for one execution."""
+_POLL_SECONDS = 0.02
+"""Seconds between two attempts to lock the setting."""
 _GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
 
 
@@ -49,7 +51,7 @@ class HostSetting:
         try:
             self._acquire_lock(fcntl.LOCK_SH)
             if self.read_value() == value:
-                return
+                return  # Others that need this value can hold it at the same time.
             if not os.access(file, os.W_OK):
                 raise PermissionError(f"{file} is not writable")
             self._acquire_lock(fcntl.LOCK_EX)
@@ -78,13 +80,17 @@ class HostSetting:
                 os.close(descriptor)
 
     def _acquire_lock(self, operation: int) -> None:
-        """Lock the setting, and wait for sessions that use another value of it."""
+        """Lock the setting, and wait for sessions that use another value of it.
+
+        ``operation`` is that of ``flock``: shared or exclusive.
+        """
+        assert self._lock_descriptor is not None
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
-                fcntl.flock(self._lock_descriptor or -1, operation | fcntl.LOCK_NB)
+                fcntl.flock(self._lock_descriptor, operation | fcntl.LOCK_NB)
                 return
-            time.sleep(0.02)
+            time.sleep(_POLL_SECONDS)
         raise FaultwatchError(f"another session is using a different value of /{self._name}", "wait until it ends")
 
 

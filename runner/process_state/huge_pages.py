@@ -84,6 +84,6 @@ class HugePages:
 
     def _find_decisive_file(self) -> str:
         """Return the file of the effective policy: since Linux 6.8 each size has one, which may inherit the host's."""
-        size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
+        size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024  # in KiB
         size_file = f"{_FOLDER}/hugepages-{size}kB/enabled"
         return _HOST_FILE if self._tree.read_choice(size_file) in {None, "inherit"} else size_file

@@ -3,6 +3,7 @@
 import mmap
 import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -18,6 +19,8 @@ _GROUP_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\d+")
 _MOUNT = "sys/fs/cgroup"
 _KILL_TIMEOUT_SECONDS = 2.0
 """Seconds within which killed processes must leave the group."""
+_POLL_SECONDS = 0.01
+"""Seconds between two looks whether they have left it."""
 
 
 class MemoryGroup:
@@ -52,8 +55,8 @@ class MemoryGroup:
         Parameters
         ----------
         at_once
-            Have the kernel hurry, see :mod:`runner.process_state.grace_period`. Not for who may be stopped meanwhile,
-            as what builds ahead: the kernel would go on hurrying.
+            Have the kernel hurry, see :mod:`runner.process_state.grace_period`. False for a process that may be stopped
+            meanwhile, as those that build ahead are: the kernel would hurry until it continues.
 
         Raises
         ------
@@ -127,13 +130,15 @@ class MemoryGroup:
 
     def remove_abandoned(self) -> None:
         """Remove the groups of runners that were killed, with the processes in them."""
+        # No limit is set here, so the names of the files are empty. In version 2, one group has all controllers.
         for controller, version_1_file, version_2_file in (("memory", "", ""), ("pids", "", None)):
             for parent, _ in self._list_parents(controller, version_1_file, version_2_file):
                 _remove_abandoned_groups(parent)
 
     def undo(self) -> None:
         """Kill the remaining processes of the group, and remove it."""
-        folders, self.folder, self._pids_folder = (self.folder, self._pids_folder), None, None
+        folders = (self.folder, self._pids_folder)
+        self.folder = self._pids_folder = None
         for folder in folders:
             if folder is not None:
                 self.end(folder)
@@ -142,13 +147,14 @@ class MemoryGroup:
     def end(folder: Path) -> None:
         """Kill the processes of a group, and remove it."""
         deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
+        # Repeatedly, because processes can start others until they are killed, and leave the group only when they end.
         while pids := _list_members(folder):
             for pid in pids:
                 with suppress(ProcessLookupError):
-                    os.kill(pid, 9)
+                    os.kill(pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 break
-            time.sleep(0.01)
+            time.sleep(_POLL_SECONDS)
         _remove_group(folder)
 
     def _list_parents(
@@ -160,7 +166,8 @@ class MemoryGroup:
         """
         paths: dict[str, str] = {}
         for line in self._tree.read_lines("proc/self/cgroup"):
-            _, controllers, path = (*line.split(":", 2), "", "")[:3]
+            _, _, controllers_and_path = line.partition(":")
+            controllers, _, path = controllers_and_path.partition(":")
             paths.update(dict.fromkeys(controllers.split(","), path))
         is_version_1 = controller in paths
         if is_version_1:
@@ -172,6 +179,7 @@ class MemoryGroup:
         own_folder = mount / path.strip("/")
         for group in (own_folder, *own_folder.parents):
             if group.is_relative_to(mount) and group.is_dir():
+                # In version 2, a group must first be told to give its controllers to the groups in it.
                 for controller_change in () if is_version_1 else ("+pids", "+memory"):
                     # Fails if the group itself contains processes: then the next ancestor is tried.
                     with suppress(OSError):

@@ -3,6 +3,8 @@
 from runner.process_state import system_calls
 
 DEFAULT_POLICY = 0
+_POLICY_MASK = 0xFF
+"""The bits of a mode that name the policy; those above are its flags."""
 _NAMES = ("default", "preferred", "bind", "interleave", "local", "preferred-many", "weighted-interleave")
 
 
@@ -19,7 +21,7 @@ class MemoryPolicy:
     def read_value(self) -> str:
         """Return the name of the policy of this thread. If the kernel does not say, none can have been set."""
         try:
-            mode = system_calls.get_memory_policy().mode & 0xFF
+            mode = system_calls.get_memory_policy().mode & _POLICY_MASK
         except OSError:
             return self.target
         return _NAMES[mode] if mode < len(_NAMES) else str(mode)

@@ -5,6 +5,9 @@ import resource
 
 from runner.system.tree import Tree
 
+_NICE_FIELD = 16
+"""The index of the nice value among the fields of ``stat`` after the name."""
+
 
 class Niceness:
     """The nice value: a runner started at 19 would otherwise measure at 19, after everything else."""
@@ -26,7 +29,7 @@ class Niceness:
         """Return the nice value of this thread."""
         # The program's name is in parentheses and may itself contain parentheses.
         fields = (self._tree.read_text("proc/thread-self/stat") or "").rpartition(")")[2].split()
-        return fields[16] if len(fields) > 16 else str(os.getpriority(os.PRIO_PROCESS, 0))
+        return fields[_NICE_FIELD] if len(fields) > _NICE_FIELD else str(os.getpriority(os.PRIO_PROCESS, 0))
 
     def apply(self) -> None:
         """Set the nice value, unless it could not be restored."""

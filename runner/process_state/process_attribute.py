@@ -12,7 +12,7 @@ class Attribute(Protocol):
 
     @property
     def target(self) -> str:
-        """The value that :meth:`show` returns once the attribute is applied."""
+        """The value that :meth:`read_value` returns once the attribute is applied."""
 
     @property
     def remedy(self) -> str:

@@ -29,6 +29,7 @@ class NodePolicy(Struct, frozen=True):
 def get_memory_policy() -> NodePolicy:
     """Return the NUMA memory policy of this thread."""
     mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MAX_NODES // 8)
+    # Without an address and without flags, the kernel returns the policy of the thread.
     _check_result(_load_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MAX_NODES), None, 0))
     return NodePolicy(mode.value, nodes.raw)
 
@@ -63,6 +64,7 @@ def refuse_huge_pages(refusal: int) -> None:
     OSError
         This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
     """
+    # The first bit says that huge pages are refused, the second that advised ones are not.
     _check_result(_load_libc().prctl(_PR_SET_THP_DISABLE, refusal & 1, refusal & 2, 0, 0))
 
 

@@ -11,6 +11,7 @@ from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, FaultKind, Memory, Site, Touch
 from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
+from runner.profile.labels import cut_label
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.page_states import LateAttachPageStates, PageStates
 from runner.profile.script_parser import (
@@ -127,22 +128,23 @@ class AnatomyBuilder(Struct):
     def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
         """Add recorded events, and calls that another tool recorded by the same clock, in the order of both.
 
-        The calls name only their thread, not their process.
+        The calls name only their thread, not their process. They are merged in before the faults, because no other
+        event depends on them.
 
         Raises
         ------
         FaultwatchError
             A system call lacks an argument, or has no name.
         """
-        calls = iter(calls)
-        call = next(calls, None)
+        remaining_calls = iter(calls)
+        call = next(remaining_calls, None)
         for event in events:
             match event:
                 case Fault():
                     self._processes[event.tid] = event.pid
                     while call is not None and call.time <= event.time:
                         self._add_tracepoint(self._complete_call(call))
-                        call = next(calls, None)
+                        call = next(remaining_calls, None)
                     self._add_fault(event)
                 case Traced():
                     self._add_tracepoint(event)
@@ -165,9 +167,10 @@ class AnatomyBuilder(Struct):
                     self._pages[event.pid] = self._create_page_states()
                 case Lost():
                     self.lost += event.number
-        for remaining_call in (call, *calls):
-            if remaining_call is not None:
-                self._add_tracepoint(self._complete_call(remaining_call))
+        # The calls after the last fault.
+        while call is not None:
+            self._add_tracepoint(self._complete_call(call))
+            call = next(remaining_calls, None)
 
     def _complete_call(self, call: Traced) -> Traced:
         """Return a call with the process of its thread, which is known once the thread has faulted."""
@@ -187,15 +190,19 @@ class AnatomyBuilder(Struct):
         self.lost += separate.lost
 
     def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
-        """Build the anatomy, whose tables add up to the counted faults."""
+        """Build the anatomy, whose tables add up to the counted faults.
+
+        Parameters
+        ----------
+        counted
+            The faults that perf counted; 0 if only the recorded faults matter.
+        """
+        # With a period, each recorded fault stands for as many, so together they can be more than were counted.
         counted = max(counted, self.recorded)
         unrecorded = counted - self.recorded
-        memory, touch, access = (
-            Counter({Memory.OTHER: unrecorded}),
-            Counter({Touch.UNKNOWN: unrecorded}),
-            Counter[Access](),
-        )
-        access[Access.UNKNOWN] = unrecorded
+        memory = Counter({Memory.OTHER: unrecorded})
+        touch = Counter({Touch.UNKNOWN: unrecorded})
+        access = Counter({Access.UNKNOWN: unrecorded})
         kinds = Counter({(Memory.OTHER, Touch.UNKNOWN, ""): unrecorded})
         for (pid, ip, place_text, error_code, is_fetch, memory_kind, touch_kind, file), faults in self._faults.items():
             memory[Memory(memory_kind)] += faults
@@ -204,6 +211,7 @@ class AnatomyBuilder(Struct):
             instruction = self._locate_instruction(pid, ip, place_text)
             access[self.access.classify(error_code, instruction, is_fetch=is_fetch)] += faults
         sites = self._locate_sites(locate)
+        # A unary plus leaves out what has no faults.
         return Anatomy(
             counted=counted,
             recorded=self.recorded,
@@ -242,6 +250,7 @@ class AnatomyBuilder(Struct):
         mapping = self._get_mappings(pid).find(address)
         memory_kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
         if (pid, ip) not in self._modules:
+            # Now, because the code may be unmapped later.
             self._modules[pid, ip] = self._get_mappings(pid).find(ip)
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
@@ -255,8 +264,10 @@ class AnatomyBuilder(Struct):
             if touch_kind == _AFTER_FORK:
                 # A fork copies no tables of shared mappings: the child maps each page at its own first touch.
                 touch_kind = _FIRST_TOUCH
-        if mapping is not None and file and self._is_new_in_file(pid, mapping, address) and touch_kind == _AFTER_MUNMAP:
-            touch_kind = _FIRST_TOUCH  # Another file, or another part of it, was mapped here.
+        if mapping is not None and file:
+            is_new_part = self._add_file_part(pid, mapping, address)
+            if is_new_part and touch_kind == _AFTER_MUNMAP:
+                touch_kind = _FIRST_TOUCH  # Another file, or another part of it, was mapped here.
         if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
             # The page is older than the recording; a write to a present page copies it.
             touch_kind = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
@@ -273,8 +284,8 @@ class AnatomyBuilder(Struct):
             thread_faults.faults += self.period
             thread_faults.last_time = time
 
-    def _is_new_in_file(self, pid: int, mapping: MemoryMapping, address: int) -> bool:
-        """Return whether a process touches a part of a file for the first time, and remember that it does."""
+    def _add_file_part(self, pid: int, mapping: MemoryMapping, address: int) -> bool:
+        """Remember that a process touches a part of a mapped file; return whether it does so for the first time."""
         part = pid, mapping.name, (address - mapping.start + mapping.offset) // _FAULT_AROUND_BYTES
         is_new = part not in self._file_parts
         self._file_parts.add(part)
@@ -313,6 +324,7 @@ class AnatomyBuilder(Struct):
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
                 if name == "brk":
+                    # The kernel maps whole pages, so the end is rounded up.
                     self._heap_ends[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
@@ -327,11 +339,11 @@ class AnatomyBuilder(Struct):
         except ValueError:
             raise FaultwatchError(f"a recorded result of mremap cannot be read: {event.text[:100]!r}") from None
         if arguments is None or not 0 < new_start < _MAX_ADDRESS:
-            return
+            return  # The call began before the recording, or the kernel refused it.
         old_start, old_size, new_size = arguments["addr"], arguments["old_len"], arguments["new_len"]
         mappings = self._get_mappings(event.pid)
         mapping = mappings.find(old_start)
-        if mapping is None or not old_size:  # The latter maps shared memory a second time.
+        if mapping is None or not old_size:  # With an old size of 0, mremap maps shared memory a second time.
             return
         if not arguments.get("flags", 0) & _DONT_UNMAP:
             mappings.remove(old_start, old_start + old_size)
@@ -369,6 +381,7 @@ class AnatomyBuilder(Struct):
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
         """Return the places with the most faults, by their frames; places with the same frame are one."""
+        # More than are returned, because several places can turn out to be of one source line.
         leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (pid, ip, place_text, *_), _ in leading_places:
@@ -381,7 +394,7 @@ class AnatomyBuilder(Struct):
         frames = locate(places.values())
         sites: Counter[tuple[contract.Frame, Memory, Touch, str]] = Counter()
         for (pid, ip, place_text, memory, touch, file), faults in leading_places:
-            sites[frames[places[pid, ip, place_text]], memory, touch, file[:4000]] += faults
+            sites[frames[places[pid, ip, place_text]], memory, touch, cut_label(file)] += faults
         return tuple(
             Site(frame=frame, memory=memory, touch=touch, file=file, faults=faults)
             for (frame, memory, touch, file), faults in sites.most_common(_MAX_SITES)
@@ -400,7 +413,7 @@ class AnatomyBuilder(Struct):
         mapping = max((of_thread.mapping for of_thread in thread_faults), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,
-            name=mapping.file[:4000],
+            name=cut_label(mapping.file),
             size=mapping.end - mapping.start,
             faults=sum(of_thread.faults for of_thread in thread_faults),
             pages=self._pages[pid].count_pages(mapping.start, mapping.end),
@@ -421,7 +434,7 @@ def _merge_small_files(kinds: Counter[tuple[Memory, Touch, str]]) -> tuple[Fault
     large = {file for file, _ in sums.most_common(_MAX_FILES)}
     merged: Counter[tuple[Memory, Touch, str]] = Counter()
     for (memory, touch, file), number in kinds.items():
-        merged[memory, touch, file[:4000] if file in large else ""] += number
+        merged[memory, touch, cut_label(file) if file in large else ""] += number
     return tuple(
         FaultKind(memory=memory, touch=touch, file=file, faults=number)
         for (memory, touch, file), number in merged.most_common()

@@ -23,6 +23,7 @@ from runner.contract.profile import (
     Profile,
     ProfileScope,
     PythonLine,
+    Site,
     StackKind,
     StackProfile,
 )
@@ -115,26 +116,32 @@ class Collector(Struct):
         return cls(trial, call_graph, permissions, scratch, sandbox_prefix, frame_table, reader, cleanup)
 
     def record_faults(self, expected: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
-        """Record each fault with its address in one execution; return its sample, and the faults by memory and touch.
+        """Record faults with their addresses in one execution; return its sample, and what will read the recording.
 
-        Their stacks are recorded in another one, because kernels confuse the events if two of them sample the same
-        fault.
+        It is read in the background, into the anatomy of the faults and the census of the calls that map memory. The
+        stacks of the faults are recorded in another execution, because kernels confuse the events if two of them sample
+        the same fault.
         """
-        faults_file, period = self.scratch / "faults.data", recording_plan.compute_faults_period(expected)
+        faults_file = self.scratch / "faults.data"
+        period = recording_plan.compute_faults_period(expected)
         permissions = self.permissions
         options = recording_plan.build_faults_options(
             period, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes
         )
         plans = [RecordPlan(options, faults_file)]
-        calls_file = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
+        # With a period, the calls need a recording of their own, because each of them has to be recorded.
+        calls_file = self.scratch / "calls.data" if period > 1 and permissions.tracepoints else None
         if calls_file:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
             self.remarks.append(
                 f"one fault in {period} was recorded, so it is unknown which pages had already been touched"
             )
-        strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
+        strace = None if permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         compiled_code = self._follow_compiled_code()
-        sample = self._execute_recorded(plans, compiled_code, *([strace] if strace else []))
+        tracers: list[Tracer] = [compiled_code]
+        if strace:
+            tracers.append(strace)
+        sample = self._execute_recorded(plans, *tracers)
 
         def read() -> tuple[Anatomy, Census]:
             anatomy_builder = self._collect_events(period, faults_file, calls_file, strace, compiled_code)
@@ -156,6 +163,8 @@ class Collector(Struct):
 
         Parameters
         ----------
+        period
+            The number of faults for which one fault was recorded.
         faults_file
             perf's recording of the faults. It has the calls too if each fault is recorded, with tracepoints.
         calls_file
@@ -164,10 +173,9 @@ class Collector(Struct):
             The recording of the calls without tracepoints.
         """
         anatomy_builder = AnatomyBuilder(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
+        trace_fields = TRACE_FIELDS if self.permissions.tracepoints else ()
         anatomy_builder.add_events(
-            compiled_code.name_functions(
-                self._read_events(faults_file, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
-            ),
+            compiled_code.name_functions(self._read_events(faults_file, *ADDRESS_FIELDS, *trace_fields)),
             strace.read_calls() if strace else (),
         )
         if calls_file:
@@ -176,10 +184,8 @@ class Collector(Struct):
 
     def record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> Future[StackProfile]:
         """Record the stacks of faults in one execution, scaled to the counted number."""
-        stacks_file, period = (
-            self.scratch / "stacks.data",
-            recording_plan.compute_stacks_period(expected.faults, self.call_graph),
-        )
+        stacks_file = self.scratch / "stacks.data"
+        period = recording_plan.compute_stacks_period(expected.faults, self.call_graph)
         options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
         compiled_code = self._follow_compiled_code()
         self._execute_recorded([RecordPlan(options, stacks_file)], compiled_code)
@@ -191,8 +197,9 @@ class Collector(Struct):
         return self.reader.submit(read)
 
     def record_times(self, expected: ExpectedCounts) -> Future[tuple[StackProfile, StackProfile]]:
-        """Record where the CPU time goes and where threads wait, in one execution."""
-        on_cpu_file, off_cpu_file = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
+        """Record where the CPU time goes and where threads wait, in one execution; both are read in the background."""
+        on_cpu_file = self.scratch / "on-cpu.data"
+        off_cpu_file = self.scratch / "off-cpu.data"
         clock_period = recording_plan.compute_clock_period(expected, self.call_graph)
         switch_period = recording_plan.compute_stacks_period(expected.switches, self.call_graph)
         plans = (
@@ -213,6 +220,7 @@ class Collector(Struct):
             waiting_stacks = sum_blocked_time(
                 compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS))
             )
+            # Each recorded stack stands for a period: of nanoseconds on a CPU, or of switches.
             running_time = running_stacks.samples * clock_period
             waiting_time = waiting_stacks.stacks.total() * switch_period
             return (
@@ -267,7 +275,7 @@ class Collector(Struct):
     def _build_stack_profile(
         self, kind: StackKind, weighted_stacks: WeightedStacks, period: int, file: Path, total: int
     ) -> StackProfile:
-        """Return folded stacks as a profile of one kind."""
+        """Return folded stacks as a profile of one kind, and remember the kind if nearly all stacks lack callers."""
         if has_no_callers(weighted_stacks):
             self.without_callers.append(kind)
         return self.frame_table.build_stack_profile(
@@ -326,14 +334,19 @@ class Profiling(Struct, frozen=True):
         references = _measure_references(trial, progress)
         expected = compute_expected_counts(_get_recorded_readings(counted))
         # Record: the faults, the lines of runtimes, then the CPU time and the waiting.
-        chosen_graph, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
+        unwinding_remarks: tuple[str, ...] = ()
+        if call_graph:
+            chosen_graph = call_graph
+        else:
+            chosen_graph, unwinding_remarks = choose_unwinding(trial)
         collector = Collector.for_trial(trial, chosen_graph, self.permissions, self.cleanup)
-        collector.remarks += (*reason, *self.permissions.remarks)
+        collector.remarks += (*unwinding_remarks, *self.permissions.remarks)
         progress("recording faults")
         recorded_sample, pending_anatomy = collector.record_faults(expected)
         pending_faults = collector.record_fault_stacks(expected, _count_faults(recorded_sample))
         python_lines: tuple[PythonLine, ...] = ()
         pending_java_lines: Future[tuple[AllocatingLine, ...]] | None = None
+        # The lines of a runtime are counted for the whole process only, not for a region or the windows of a server.
         if _get_scope(trial.workload) == "process":
             if executes_python(trial.mapped_files):
                 progress("counting the faults of Python lines")
@@ -407,16 +420,16 @@ def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:
     )
 
 
-def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
-    sites, major_sites = (
-        tuple(
-            site.model_copy(
-                update={"frame": _make_frame_relative(site.frame, root), "file": make_relative(site.file, root)}
-            )
-            for site in site_group
-        )
-        for site_group in (anatomy.sites, anatomy.major_sites)
+def _make_site_relative(site: Site, root: str) -> Site:
+    return site.model_copy(
+        update={"frame": _make_frame_relative(site.frame, root), "file": make_relative(site.file, root)}
     )
+
+
+def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
+    """Return an anatomy whose files are relative to the work tree if they lie in it."""
+    sites = tuple(_make_site_relative(site, root) for site in anatomy.sites)
+    major_sites = tuple(_make_site_relative(site, root) for site in anatomy.major_sites)
     areas = tuple(area.model_copy(update={"name": make_relative(area.name, root)}) for area in anatomy.areas)
     kinds = tuple(kind.model_copy(update={"file": make_relative(kind.file, root)}) for kind in anatomy.kinds)
     return anatomy.model_copy(update={"sites": sites, "major_sites": major_sites, "areas": areas, "kinds": kinds})
@@ -469,14 +482,21 @@ def _get_scope(workload: Workload) -> ProfileScope:
 
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
-    """Return the operations of the program, from its faults and its faults per operation."""
-    per_operation, page_faults = _get_value(readings, "faults-per-operation"), readings.get("page-faults")
+    """Return the operations of the program, from its faults and its faults per operation; None if either is unknown."""
+    per_operation = _get_value(readings, "faults-per-operation")
+    page_faults = readings.get("page-faults")
     if not per_operation or page_faults is None or not page_faults.value:
         return None
     return float(page_faults.value / per_operation)
 
 
 def _compute_overhead_percent(counted: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:
-    """Return the overhead in CPU time, because elapsed time depends on the rest of the host."""
-    before, after = _get_value(counted, "task-clock"), _get_value(recorded, "task-clock")
-    return 100 * (after - before) / before if before and after is not None else None
+    """Return by how many percent recording raised the CPU time; None if one of the two executions has no CPU time.
+
+    The elapsed time would depend on the rest of the host.
+    """
+    counted_seconds = _get_value(counted, "task-clock")
+    recorded_seconds = _get_value(recorded, "task-clock")
+    if not counted_seconds or recorded_seconds is None:
+        return None
+    return 100 * (recorded_seconds - counted_seconds) / counted_seconds

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, UNKNOWN_FUNCTION
+from runner.profile.labels import cut_label
 from runner.profile.script_parser import Event, Fault, ScriptFrame, Stacked, split_place
 
 MAP_VARIABLES: Mapping[str, str] = {
@@ -49,11 +50,10 @@ class CodeMap:
     """The functions of one map. An address that was used again belongs to the function that came last."""
 
     def __init__(self, content: bytes) -> None:
-        entries = [
-            (start, start + size, _decode_name(match[3]))
-            for match in _ENTRY.finditer(content)
-            for start, size in [(int(match[1], 16), int(match[2], 16))]
-        ]
+        entries: list[tuple[int, int, str]] = []
+        for match in _ENTRY.finditer(content):
+            start, size = int(match[1], 16), int(match[2], 16)
+            entries.append((start, start + size, _decode_name(match[3])))
         # A stable sort keeps those with the same start in the order in which they were written.
         self._entries = sorted(entries, key=lambda entry: entry[0])
         self._starts = [start for start, _, _ in self._entries]
@@ -83,8 +83,10 @@ class CompiledCode:
         self._processes: set[int] = set()
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Open the own folder in which processes will write their maps, which keeps it after their end."""
-        for process in processes if self.is_private else ():
+        """Open the private folder in which processes will write their maps; the open folder outlives their sandbox."""
+        if not self.is_private:
+            return
+        for process in processes:
             with suppress(OSError):
                 folder = f"/proc/{process}/root{_MAP_FOLDER}"
                 self._folder_descriptors.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -109,8 +111,10 @@ class CompiledCode:
                 yield event
 
     def remove_maps(self) -> None:
-        """Remove the maps of the processes whose events were read, if they do not end with the program's own folder."""
-        for process in () if self.is_private else self._processes:
+        """Remove the maps of the processes whose events were read; maps in a private folder have vanished with it."""
+        if self.is_private:
+            return
+        for process in self._processes:
             with suppress(OSError):
                 Path(_MAP_FOLDER, f"perf-{process}.map").unlink()
 
@@ -153,22 +157,22 @@ def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
             file = parts.get("file", "")
             is_library = file.startswith(_NODE_LIBRARY) or _JAVA_LIBRARY.fullmatch(parts.get("name", ""))
             return contract.Frame(
-                function=(parts["function"] or "(anonymous)")[:4000],
+                function=cut_label(parts["function"] or "(anonymous)"),
                 module=RUNTIME_MODULE if is_library else COMPILED_MODULE,
-                file=file[:4000],
+                file=cut_label(file),
                 line=int(parts.get("line") or 0),
             )
     module = COMPILED_MODULE if frame.function == UNKNOWN_FUNCTION else RUNTIME_MODULE
-    return contract.Frame(function=frame.function[:4000], module=module)
+    return contract.Frame(function=cut_label(frame.function), module=module)
 
 
 def add_map_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a program with those that ask for maps; options that it has itself stay before them."""
-    map_variables = {
-        name: f"{variables[name]} {value}" if name.endswith("_OPTIONS") and variables.get(name) else value
-        for name, value in MAP_VARIABLES.items()
-    }
-    return {**variables, **map_variables}
+    result = dict(variables)
+    for name, value in MAP_VARIABLES.items():
+        has_options = name.endswith("_OPTIONS") and variables.get(name)
+        result[name] = f"{variables[name]} {value}" if has_options else value
+    return result
 
 
 def is_compiled(module: str) -> bool:

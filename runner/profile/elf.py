@@ -78,14 +78,14 @@ def read_sections(file: Path) -> Sections | None:
     try:
         with open_regular(file) as stream:
             header = _read_header(stream)
-            table = (
-                list(_read_table(stream, _SECTION, header.sections_offset, header.section_size, header.section_count))
-                if header.section_count
-                else []
-            )
+            table: list[tuple[int, ...]] = []
+            if header.section_count:  # A file without sections has no valid size of one either.
+                table = list(
+                    _read_table(stream, _SECTION, header.sections_offset, header.section_size, header.section_count)
+                )
             name_table = b""
             if header.names_index < len(table):
-                offset, size = table[header.names_index][4:6]
+                _, _, _, _, offset, size, *_ = table[header.names_index]
                 stream.seek(offset)
                 name_table = stream.read(min(size, _MAX_TABLE_BYTES))
     except (OSError, OverflowError, ValueError):
@@ -95,9 +95,9 @@ def read_sections(file: Path) -> Sections | None:
         for start, *_ in table
     }
     return Sections(
-        bool(section_names & _GO_SECTIONS),
-        any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table),
-        bool(section_names & _LINE_SECTIONS),
+        is_go=bool(section_names & _GO_SECTIONS),
+        has_symbols=any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table),
+        has_lines=bool(section_names & _LINE_SECTIONS),
     )
 
 
@@ -117,7 +117,7 @@ def choose_call_graph(program: Path) -> CallGraph:
 
 
 def _read_header(stream: BinaryIO) -> _Header:
-    """Return the used fields of the header; ValueError for a file that is not a 64-bit ELF file."""
+    """Return the used fields of the header; ValueError for a file that is not a little-endian 64-bit ELF file."""
     head = stream.read(_HEADER.size)
     if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
         raise ValueError
@@ -128,7 +128,7 @@ def _read_header(stream: BinaryIO) -> _Header:
 def _read_table(
     stream: BinaryIO, entry: struct.Struct, start: int, entry_size: int, entry_count: int
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the entries of a table in an ELF file."""
+    """Yield the entries of a table in an ELF file, each unpacked by ``entry``; ValueError if they are too small."""
     if entry_size < entry.size:
         raise ValueError
     stream.seek(start)

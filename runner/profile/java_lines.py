@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.contract.profile import AllocatingLine
+from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
 
 _SETTINGS = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -72,20 +73,25 @@ class JavaLineRecorder:
 
 def find_jfr(files: Iterable[Path]) -> Path | None:
     """Return the tool that reads recordings, of the Java that is one of a program's files; None if there is none."""
-    libraries = (file for file in files if file.name == _JVM)
-    folders = (folder for library in libraries for folder in library.parents)
-    return next((tool for folder in folders if (tool := folder / "bin" / "jfr").is_file()), None)
+    for library in files:
+        if library.name == _JVM:
+            for folder in library.parents:
+                tool = folder / "bin" / "jfr"
+                if tool.is_file():
+                    return tool
+    return None
 
 
 def print_allocations(jfr: Path, recording: Path, sandbox_prefix: Sequence[str]) -> str:
     """Return the allocations in a recording as text; empty if it cannot be read."""
+    # -J passes an option to the JVM of the tool: it prints numbers in the language of the user otherwise.
     command = [
         *(*sandbox_prefix, str(jfr), "-J-Xmx512m", "-J-Duser.language=en", "-J-Duser.country=US", "print"),
         *("--stack-depth", str(_MAX_FRAMES), "--events", "jdk.ObjectAllocationSample", str(recording)),
     ]
     with suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(command, capture_output=True, check=False, timeout=_MAX_SECONDS)
-        return done.stdout.decode("utf-8", errors="replace")
+        result = subprocess.run(command, capture_output=True, check=False, timeout=_MAX_SECONDS)
+        return result.stdout.decode("utf-8", errors="replace")
     return ""
 
 
@@ -107,35 +113,46 @@ def parse_allocations(text: str, tree: Path) -> tuple[AllocatingLine, ...]:
             bytes_by_line[own_frame["method"], int(own_frame["line"])] += allocated
     largest = bytes_by_line.most_common(_MAX_LINES)
     files = _find_files({method for (method, _), _ in largest}, tree)
-    return tuple(
-        AllocatingLine(
-            file=files[method][:4000], function=".".join(method.split(".")[-2:])[:4000], line=line, bytes=allocated
+    allocating_lines = []
+    for (method, line), allocated in largest:
+        class_and_method = ".".join(method.split(".")[-2:])
+        allocating_lines.append(
+            AllocatingLine(
+                file=cut_label(files[method]), function=cut_label(class_and_method), line=line, bytes=allocated
+            )
         )
-        for (method, line), allocated in largest
-    )
+    return tuple(allocating_lines)
 
 
 def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
-    """Return the source file of each method: the one in the tree with its class's name, in its package's folder."""
-    wanted = {method: _split_method(method) for method in methods}
-    classes = {class_name for _, class_name in wanted.values()}
+    """Return the source file of each method: the one in the tree with its class's name, in its package's folder.
+
+    If no folder is the package's, as Kotlin allows, a file with the name of the class is enough. Of several, the first
+    in the alphabet is taken, so that the answer is always the same.
+    """
+    places = {method: _split_method(method) for method in methods}
+    classes = {class_name for _, class_name in places.values()}
     paths = [path for path in _list_files(tree) if path.suffix in _SUFFIXES and path.stem in classes]
     files = {}
-    for method, (package, class_name) in wanted.items():
-        of_class = [path for path in paths if path.stem == class_name and path.parent.parts[-len(package) :] == package]
-        named = [path for path in of_class if package] or [path for path in paths if path.stem == class_name]
-        files[method] = str(min(named).relative_to(tree)) if named else f"{class_name}.java"
+    for method, (package, class_name) in places.items():
+        candidates = [path for path in paths if path.stem == class_name]
+        if package:
+            in_package = [path for path in candidates if path.parent.parts[-len(package) :] == package]
+            candidates = in_package or candidates
+        files[method] = str(min(candidates).relative_to(tree)) if candidates else f"{class_name}.java"
     return files
 
 
 def _split_method(method: str) -> tuple[tuple[str, ...], str]:
-    """Return the package of a method, and the outermost class in which it is."""
-    *package, class_name, _ = method.split(".") if method.count(".") else ("", method)
+    """Return the package of a method, and the outermost class in which it is; both are empty without a class."""
+    if "." not in method:
+        return (), ""
+    *package, class_name, _ = method.split(".")
     return tuple(package), class_name.partition("$")[0]
 
 
 def _list_files(tree: Path) -> Iterator[Path]:
-    """Yield the files of a tree, up to a number that a source tree has."""
+    """Yield the files of a tree outside of hidden folders, up to a number that a source tree has."""
     n_files = 0
     for folder, folders, names in os.walk(tree):
         folders[:] = [name for name in folders if not name.startswith(".")]

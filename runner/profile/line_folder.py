@@ -25,7 +25,10 @@ class LineFolder:
         self._descriptor: int | None = None
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Put files into the folder of the tree, which is restored before each execution."""
+        """Put files into the folder of the tree, which is restored before each execution.
+
+        If that fails, the program reports nothing, and :meth:`remove` returns an empty result.
+        """
         with suppress(OSError):
             self.path.mkdir()
             for name, content in files.items():

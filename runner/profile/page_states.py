@@ -42,11 +42,13 @@ class PageStates(Struct):
         if page in self._shared:
             self._shared.discard(page)
             previous_state = _AFTER_FORK
+        # A read of private memory without data maps the page of zeros, so the first write will fault again.
         self._states[page] = _AFTER_READ if only_read and previous_state not in _STATES_WITH_DATA else _REPEATED_TOUCH
         return previous_state
 
     def fork(self) -> "PageStates":
         """Record a fork; return the pages of the child, which shares all that are present."""
+        # Those whose next fault would be a repeated touch are present; the others were given back, or only read.
         self._shared.update(page for page, state in self._states.items() if state == _REPEATED_TOUCH)
         return PageStates(self.page_size, _heap_end=self._heap_end, _shared=set(self._shared))
 
@@ -61,7 +63,7 @@ class PageStates(Struct):
         return sum(start <= page * self.page_size < end for page in self._states)
 
     def record_call(self, name: str, arguments: dict[str, int]) -> int | None:
-        """Record a system call; return the number of bytes it concerns."""
+        """Record a system call; return the bytes that it concerns, or None for a call without an effect on pages."""
         match name:
             case "munmap":
                 self._mark_returned(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
@@ -85,10 +87,11 @@ class PageStates(Struct):
 
     def move_pages(self, start: int, size: int, new_start: int) -> None:
         """Record that the kernel moved the pages of a range to another address, with what is in them."""
-        first_page, end_page = start // self.page_size, -(-(start + size) // self.page_size)
+        first_page = start // self.page_size
+        end_page = -(-(start + size) // self.page_size)  # rounded up
         distance = new_start // self.page_size - first_page
         if not distance:
-            return
+            return  # The range grew or shrank where it was.
         shared = _select_pages(self._shared, first_page, end_page)
         states = {page + distance: self._states.pop(page) for page in _select_pages(self._states, first_page, end_page)}
         self._shared.difference_update(shared)
@@ -97,12 +100,15 @@ class PageStates(Struct):
 
     def _move_heap_end(self, end: int) -> int:
         """Move the end of the heap; return by how many bytes it moved."""
-        previous_end, self._heap_end = self._heap_end, end or self._heap_end
         if not end:
             return 0  # The call only queries the end.
-        if previous_end and end < previous_end:
+        previous_end = self._heap_end
+        self._heap_end = end
+        if not previous_end:
+            return 0  # It is unknown from where the end moved.
+        if end < previous_end:
             self._mark_returned(end, previous_end - end, Touch.AFTER_BRK)
-        return abs(end - previous_end) if previous_end else 0
+        return abs(end - previous_end)
 
     def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
         """Mark the pages of a range that had faulted as given back to the kernel."""

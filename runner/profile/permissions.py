@@ -10,6 +10,8 @@ from runner.profile.fault_access import EXCEPTION_TRACEPOINTS, has_error_codes, 
 from runner.system.tree import Tree
 
 _PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
+_DEFAULT_PARANOID_LEVEL = 2
+"""The level that is assumed if the setting cannot be read: the kernel's default, at which only root may record it."""
 _ACCESS_REMARK = "reads and writes are not distinguished"
 _TRACEPOINT_FOLDERS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
@@ -38,13 +40,19 @@ class RecordingPermissions(Struct, frozen=True):
 def detect_recording_permissions(
     tree: Tree | None = None, *, root: bool | None = None, machine: str | None = None
 ) -> RecordingPermissions:
-    """Detect what perf may record, from the kernel's settings."""
+    """Detect what perf may record, from the kernel's settings.
+
+    Parameters
+    ----------
+    tree, root, machine
+        The files below ``/``, whether the user is root, and the architecture; by default those of this process.
+    """
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
     # What the kernel lets this user record.
     level = tree.read_integer(_PARANOID_SETTING)
-    paranoid = 2 if level is None else level
+    paranoid = _DEFAULT_PARANOID_LEVEL if level is None else level
     remarks = []
     kernel = root or paranoid < 2
     if not kernel:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from runner.contract.profile import PythonLine
 from runner.contract.runtimes import RuntimeName, find_runtime
+from runner.profile.labels import cut_label
 from runner.profile.line_folder import LineFolder
 from runner.profile.stack_folding import make_relative
 
@@ -21,6 +22,10 @@ _TRACER = Path(__file__).with_name("python_tracer.py")
 _RESULT = "lines.json"
 _MAX_BYTES = 1 << 20
 """The largest part of the result that is read: the program writes it, so it decides how long it is."""
+
+
+_MAX_LINES = 100
+"""The largest number of lines in a profile."""
 
 
 class PythonLineRecorder:
@@ -67,11 +72,11 @@ def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
                 file, function, line, faults, after_fork = entry
                 lines.append(
                     PythonLine(
-                        file=make_relative(file, root)[:4000],
+                        file=cut_label(make_relative(file, root)),
                         function=function,
                         line=line,
                         faults=faults,
                         after_fork=after_fork,
                     )
                 )
-    return tuple(sorted(lines, key=lambda line: -line.faults)[:100])
+    return tuple(sorted(lines, key=lambda line: -line.faults)[:_MAX_LINES])

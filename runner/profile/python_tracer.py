@@ -94,6 +94,7 @@ class LineCounter:
             threading.settrace(None)
 
     def _is_own(self, file: str) -> bool:
+        """Return whether a file is the program's: in the tree, or no library. The tracer and generated code are not."""
         is_own = self._is_own_by_file.get(file)
         if is_own is None:
             is_own = file.startswith(_TREE) or not (file.startswith("<") or any(part in file for part in _LIBRARIES))

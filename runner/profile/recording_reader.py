@@ -22,6 +22,10 @@ CALL_FIELDS = ("-F", "sw:pid,tid,time,event", *TRACE_FIELDS)
 MAX_SECONDS = 3600.0
 MAX_MEMORY_BYTES = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
+_MAX_ERROR_BYTES = 10_000
+"""The largest part of perf's messages that is read."""
+_MAX_MESSAGE_CHARACTERS = 300
+"""The largest part of perf's message in an error."""
 
 
 def read_events(
@@ -46,9 +50,8 @@ def read_events(
     if not file.exists() or not file.stat().st_size:
         error = file.with_suffix(".error")
         message = error.read_text(encoding="utf-8", errors="replace").strip() if error.exists() else ""
-        raise FaultwatchError(
-            f"perf record wrote nothing: {message.splitlines()[0][:300] if message else 'no error message'}"
-        )
+        first_line = message.partition("\n")[0] or "no error message"
+        raise FaultwatchError(f"perf record wrote nothing: {first_line[:_MAX_MESSAGE_CHARACTERS]}")
     options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
     words = [*sandbox_prefix, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
@@ -80,13 +83,12 @@ def read_events(
             finally:
                 deadline.cancel()
         error_file.seek(0)
-        message = error_file.read(10_000).decode(errors="replace")
+        message = error_file.read(_MAX_ERROR_BYTES).decode(errors="replace")
     if deadline.has_passed:
         raise FaultwatchError(f"perf script did not finish within {MAX_SECONDS:g} s")
     if process.returncode:
-        raise FaultwatchError(
-            f"perf script failed: {message.strip().rpartition(chr(10))[2][:300] or 'no error message'}"
-        )
+        last_line = message.strip().rpartition("\n")[2] or "no error message"
+        raise FaultwatchError(f"perf script failed: {last_line[:_MAX_MESSAGE_CHARACTERS]}")
 
 
 class _Deadline:

@@ -127,6 +127,8 @@ _MMAP = re.compile(
 )
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
 _DIGITS = "0123456789"
+_ADDRESS_START = len("address=0x")
+"""Where the digits of the address begin in the text of an exception."""
 _MAX_CACHED_ENTRIES = 100_000
 _MAX_TIME_SECONDS = 1e12
 """Seconds since the start of the machine; damaged ones can be infinite."""
@@ -150,7 +152,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     try:
         for number, line in enumerate(lines, 1):  # noqa: B007 - used in the error
             if head is not None:
-                if line[:1] == "\t":
+                if line[:1] == "\t":  # perf indents the frames of a stack.
                     frames.append(parser.frames[line.rstrip("\n")])
                     continue
                 yield Stacked(*head, tuple(frames))
@@ -188,8 +190,9 @@ class _LineParser:
             return None
         thread_text, time_text, event = words[:3]
         content = words[3].rstrip("\n") if len(words) == 4 else ""
+        # Slices, because they are faster than startswith, and recordings have millions of lines.
         if event[:22] == "exceptions:page_fault_":
-            self._exceptions[thread_text] = content
+            self._exceptions[thread_text] = content  # The fault itself follows.
             return None
         if event[:12] == "PERF_RECORD_":
             kind, record = _split_record(f"{event} {content}")
@@ -204,7 +207,10 @@ class _LineParser:
         ip, place = self._places[tail]
         exception = self._exceptions.pop(thread_text, "")
         # "address=0x7f00 ip=… error_code=0x6": the code belongs to this fault only if the address matches.
-        code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
+        code = None
+        address_end = _ADDRESS_START + len(address)
+        if exception[_ADDRESS_START:address_end] == address:
+            code = self._codes[exception[address_end:]]
         return Fault(pid, tid, _parse_time(time_text), name, int(address, 16), ip, place, code)
 
 
@@ -313,7 +319,7 @@ def _parse_record(thread: tuple[int, int], time: float, kind: str, content: str)
         case "MMAP" | "MMAP2":
             match = _MMAP.fullmatch(content.strip())
             if match is None and content.strip().startswith("-1/"):
-                return None
+                return None  # A mapping of the kernel itself, which no process has.
             if match is None:
                 raise ScriptError
             start, size, offset = (int(match[index], 16) for index in (1, 2, 3))

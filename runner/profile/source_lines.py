@@ -45,27 +45,27 @@ def find_source_lines(
     address_by_offset = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
+        # Each tool is asked for what those before it did not find.
         missing_offsets = address_by_offset.keys() - lines_by_offset.keys()
         if not missing_offsets:
             break
-        lines = _run_addr2line(
+        lines_by_address = _run_addr2line(
             tool, module, [address_by_offset[offset] for offset in sorted(missing_offsets)], sandbox_prefix
         )
-        lines_by_offset |= {
-            offset: lines[address_by_offset[offset]]
-            for offset in missing_offsets
-            if lines.get(address_by_offset[offset])
-        }
+        for offset in missing_offsets:
+            lines = lines_by_address.get(address_by_offset[offset])
+            if lines:
+                lines_by_offset[offset] = lines
         sections = read_sections(file)
         if sections is None or not sections.has_lines:
-            break
+            break  # No other tool would find lines either.
     return lines_by_offset
 
 
 def _run_addr2line(
     tool: str, module: str, addresses: Iterable[int], sandbox_prefix: Sequence[str]
 ) -> dict[int, tuple[SourceLine, ...]]:
-    """Return the source lines of addresses in a module, as addr2line finds them."""
+    """Return the source lines of addresses in a module, as addr2line finds them; none if it fails or is too slow."""
     try:
         result = subprocess.run(
             [*sandbox_prefix, tool, "-a", "-f", "-i", "-C", "-e", module],
@@ -98,7 +98,7 @@ def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
             if address is not None and _NUMBER.fullmatch(number) and file not in {"??", ""}:
                 lines_by_address.setdefault(address, []).append(SourceLine(function, file, int(number)))
             function = None
-    return {place: tuple(lines) for place, lines in lines_by_address.items()}
+    return {place_address: tuple(lines) for place_address, lines in lines_by_address.items()}
 
 
 def _is_hex(text: str) -> bool:

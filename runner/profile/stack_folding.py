@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from runner.contract import profile as contract
 from runner.profile.compiled_code import is_compiled, parse_compiled_frame
+from runner.profile.labels import cut_label
 from runner.profile.recording_plan import CallGraph
 from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
 from runner.profile.source_lines import SourceLine
@@ -57,7 +58,7 @@ def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
                 weighted_stacks.samples += 1
             case Switched(is_on_cpu=False):
                 if event.preempted:
-                    stacks.pop(event.tid, None)
+                    stacks.pop(event.tid, None)  # The thread could have continued, so it does not wait.
                 else:
                     left_at[event.tid] = event.time
             case Switched(is_on_cpu=True):
@@ -71,7 +72,10 @@ def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
 
 
 def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
-    """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
+    """Distribute a total in proportion to weights, in whole numbers that add up to it exactly.
+
+    What rounding down leaves goes to the largest remainders. Without weights, nothing is distributed.
+    """
     weight_sum = sum(weights.values())
     if not weight_sum:
         return {}
@@ -124,7 +128,10 @@ class FrameTable(Struct):
         weights: Mapping[tuple[ScriptFrame, ...], int],
         waits: Mapping[tuple[ScriptFrame, ...], int] = MappingProxyType({}),
     ) -> tuple[contract.Stack, ...]:
-        """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""
+        """Return stacks as in the contract, heaviest first, with source lines and inlined functions.
+
+        The frames of each are turned around, to the outermost first; of a deep stack, the innermost are kept.
+        """
         lines_by_place = self._find_lines(weights)
         folded: Counter[tuple[int, ...]] = Counter()
         folded_waits: Counter[tuple[int, ...]] = Counter()
@@ -170,11 +177,13 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
         return [compiled]
     module = frame.module if is_user_frame(frame) else KERNEL
     if not lines:
-        return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
+        return [contract.Frame(function=cut_label(frame.function), module=cut_label(module))]
     inlined = [(line.function, line) for line in lines[:-1]]
     outermost_function = lines[-1].function if frame.function == contract.UNKNOWN_FUNCTION else frame.function
     return [
-        contract.Frame(function=function[:4000], module=module[:4000], file=line.file[:4000], line=line.line)
+        contract.Frame(
+            function=cut_label(function), module=cut_label(module), file=cut_label(line.file), line=line.line
+        )
         for function, line in [*inlined, (outermost_function, lines[-1])]
     ]
 
@@ -191,7 +200,8 @@ def make_relative(path: str, root: str) -> str:
 
 def _list_calls(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
     """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
-    innermost = True
+    is_caller = False  # The innermost frame of the program, and the kernel's above it, were being executed.
     for frame in stack:
-        yield frame, frame.offset if innermost or not is_user_frame(frame) else max(0, frame.offset - 1)
-        innermost = innermost and not is_user_frame(frame)
+        is_of_program = is_user_frame(frame)
+        yield frame, max(0, frame.offset - 1) if is_caller and is_of_program else frame.offset
+        is_caller = is_caller or is_of_program

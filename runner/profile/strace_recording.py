@@ -16,6 +16,8 @@ from runner.profile.script_parser import Traced
 
 _TIMEOUT_SECONDS = 10.0
 """Seconds to attach, and to end."""
+_POLL_SECONDS = 0.02
+"""Seconds between two looks whether strace has attached."""
 _CALL = re.compile(
     r"(?P<thread>\d{1,10}) +(?P<seconds>\d{1,12}\.\d{1,9}) "
     r"(?P<name>[a-z_0-9]{1,20})\((?P<arguments>[^()]*)(?:\) += (?P<result>0x[0-9a-f]{1,16})|\).*| <.*)",
@@ -67,7 +69,7 @@ class StraceRecording:
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         # Once it has attached, strace prints "strace: Process N attached" on standard error.
         while b" attached" not in error_file.read_bytes():
-            if time.monotonic() > deadline or wait_for_child(self._process, 0.02):
+            if time.monotonic() > deadline or wait_for_child(self._process, _POLL_SECONDS):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()
                 raise FaultwatchError(
                     f"strace could not attach: {message[:300]}", "`sysctl kernel.yama.ptrace_scope=0` allows it"

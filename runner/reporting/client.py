@@ -75,6 +75,8 @@ class Service:
 
         Parameters
         ----------
+        token
+            The token that each request carries; None for none.
         retry_seconds
             Seconds for which to retry while the service is unavailable.
         sign_in
@@ -87,7 +89,8 @@ class Service:
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
         self._shown_url = hide_password(self.url)
-        # A proxy from the environment may be on another machine, which has its own loopback interface.
+        # A proxy from the environment may be on another machine, which has its own loopback interface. None for each
+        # scheme switches it off.
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
@@ -415,6 +418,7 @@ def _extract_problem(response: requests.Response, request: str) -> str:
 
 
 def _find_innermost(error: BaseException) -> str:
+    """Return the message of the error that led to all others, or its name if it has no message."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__

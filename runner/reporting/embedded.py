@@ -17,6 +17,10 @@ from runner.system.scratch import make_scratch_folder
 
 START_TIMEOUT_SECONDS = 30.0
 """Seconds within which an embedded service must start."""
+_POLL_SECONDS = 0.02
+"""Seconds between two looks whether it has started."""
+_STOP_SECONDS = 10.0
+"""Seconds within which it must stop before it is killed."""
 
 
 @contextmanager
@@ -36,6 +40,7 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
     # A configured service.
     if settings.url and home is None:
         url = settings.url
+        # A token from the settings stays as it is; one from the CI job's sign-in expires, and a new one is requested.
         renew_token = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew_token)
         return
@@ -60,7 +65,7 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -97,7 +102,7 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
             return int(port_file.read_text(encoding="ascii"))
         if process.poll() is not None:
             break
-        time.sleep(0.02)
+        time.sleep(_POLL_SECONDS)
     output = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last_line = output[-1] if output else "it printed nothing"
     raise FaultwatchError(

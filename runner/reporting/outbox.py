@@ -79,7 +79,7 @@ class Outbox:
             self.spool.flush(self._send_document)
         except FaultwatchError as error:
             self.error = error
-            self._pause = min(2 * self._pause or FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
+            self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS) if self._pause else FIRST_PAUSE_SECONDS
             self._next_attempt_at = self._clock() + self._pause
         else:
             self.error = None

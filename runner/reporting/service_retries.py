@@ -54,6 +54,8 @@ def retry_while_unavailable(
 
     Parameters
     ----------
+    print_message
+        Prints that the service is unavailable; None to print nothing.
     make_wait_context
         Returns the context of all pauses.
 
@@ -62,7 +64,9 @@ def retry_while_unavailable(
     ServiceUnavailable
         The service is still unavailable after ``retry_seconds``.
     """
-    deadline, pause = time.monotonic() + retry_seconds, FIRST_PAUSE_SECONDS
+    deadline = time.monotonic() + retry_seconds
+    pause = FIRST_PAUSE_SECONDS
+    is_first_failure = True
     with ExitStack() as wait_contexts:
         while True:
             try:
@@ -70,10 +74,11 @@ def retry_while_unavailable(
             except ServiceUnavailable as error:
                 if time.monotonic() + pause > deadline:
                     raise
-                if pause == FIRST_PAUSE_SECONDS and retry_seconds:
+                if is_first_failure and retry_seconds:
                     wait_contexts.enter_context(make_wait_context())
                     if print_message:
                         print_message(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
+                is_first_failure = False
                 log_step("waiting %g s: %s", pause, error.what)
                 time.sleep(pause)
                 pause = min(2 * pause, MAX_WAIT_SECONDS)

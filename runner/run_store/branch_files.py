@@ -21,6 +21,8 @@ _SECONDS_BETWEEN_COMMITS = 30.0
 _FILES_AT_ONCE = 200
 _MAX_ATTEMPTS = 10
 """How many times a commit is tried while another process moves the branch."""
+_PAUSE_SECONDS = 0.05
+"""The pause after the first attempt; each further one is longer by as much."""
 
 
 class BranchFiles(Struct):
@@ -108,7 +110,7 @@ class BranchFiles(Struct):
                 # Another process has moved the branch: its files belong to the next commit as well.
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
-                time.sleep(0.05 * (attempt + 1))
+                time.sleep(_PAUSE_SECONDS * (attempt + 1))
         self.uncommitted_files.clear()
         self.committed_at = time.monotonic()
 
@@ -119,7 +121,10 @@ class BranchFiles(Struct):
     def _commit(self) -> None:
         """Commit what the branch lacks, if it lacks anything."""
         tips = self._list_tips()
-        own_tip, *fetched_tips = tips if tips and self._find_tip(self._ref) == tips[0] else ["", *tips]
+        # The branch itself comes first, if there is one; then what was fetched, unless it is merged.
+        own_tip, fetched_tips = "", tips
+        if tips and self._find_tip(self._ref) == tips[0]:
+            own_tip, fetched_tips = tips[0], tips[1:]
         stored_blobs = self._map_blobs_of(own_tip) if own_tip else {}
         merged_blobs = {
             name: blob
@@ -132,10 +137,11 @@ class BranchFiles(Struct):
             for name, content in self.uncommitted_files.items()
             if name not in stored_blobs and name not in merged_blobs
         }
-        # So that it can be pushed, whether or not there was anything to add.
+        # Make the branch, so that it can be pushed, whether or not there was anything to add.
         if not new_files and not own_tip and fetched_tips:
             self._run_git("update-ref", self._ref, fetched_tips[0], "")
-        if not new_files and not (own_tip and fetched_tips):
+        needs_merge = bool(own_tip and fetched_tips)
+        if not new_files and not needs_merge:
             return
         parents = [own_tip, *fetched_tips] if own_tip else fetched_tips
         if not parents:

@@ -41,16 +41,13 @@ class FolderFiles(Struct, frozen=True):
             if content is not None:
                 check_marker(content, self.description)
                 return
-            has_other_files = self._has_other_files()
-            if has_other_files or not may_be_new:
-                raise FaultwatchError(
-                    f"{self.folder} is not a run store"
-                    if has_other_files
-                    else f"there is no run store in {self.folder}",
-                    "name a new or an empty folder"
-                    if may_be_new
-                    else "create one with `faultwatch history --store FOLDER`",
-                )
+            remedy = "create one with `faultwatch history --store FOLDER`"
+            if may_be_new:
+                remedy = "name a new or an empty folder"
+            if self._has_other_files():
+                raise FaultwatchError(f"{self.folder} is not a run store", remedy)
+            if not may_be_new:
+                raise FaultwatchError(f"there is no run store in {self.folder}", remedy)
             self.write(MARKER, write_marker())
         except OSError as error:
             raise FaultwatchError(

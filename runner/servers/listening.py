@@ -54,7 +54,7 @@ def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list
     for pid in processes[:1]:
         for name in ("tcp", "tcp6"):
             for line in _read_lines(proc / str(pid) / "net" / name):
-                fields = line.split()
+                fields = line.split()  # The ninth after the number is the inode of the socket.
                 if len(fields) > 9 and fields[3] == _TCP_LISTEN and fields[9] in sockets:
                     listeners.add(Listener(port=int(fields[1].rpartition(":")[2], 16)))
         for line in _read_lines(proc / str(pid) / "net" / "unix"):

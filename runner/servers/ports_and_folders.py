@@ -64,6 +64,7 @@ def _remove_path(path: Path) -> None:
 
 
 def _find_free_port() -> int:
+    """Return a port on which nobody listens, chosen at random, so that other runners seldom choose the same."""
     for _ in range(_MAX_ATTEMPTS):
         port = random.choice(_PORTS)  # noqa: S311 - not a secret
         with socket.socket() as attempt:

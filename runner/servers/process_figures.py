@@ -49,6 +49,7 @@ def read_activity(pids: Sequence[int], proc: Path = Path("/proc")) -> ThreadActi
     for pid in pids:
         with suppress(OSError):
             for task in (proc / str(pid) / "task").iterdir():
+                # The first field of schedstat is the time on a processor; after its name, stat has the state.
                 with suppress(OSError, ValueError, IndexError):
                     nanoseconds += int((task / "schedstat").read_text(encoding="ascii").split()[0])
                 with suppress(OSError, IndexError):

@@ -117,9 +117,13 @@ class ServerExecution:
         self._group = running.group
         self._recorders: list[Recorder] | None = None
         self._events, self._unknown = split_known_events(order.workload.metrics.events)
-        # perf names both alike, so a workload that asks for all waits has those alone.
-        waits_are_known = LOCK_WAIT_EVENT not in self._events and split_known_events([LOCK_WAIT_EVENT])[0]
-        self._filters = {LOCK_WAIT_EVENT: RWSEM_FILTER} if waits_are_known else {}
+        # Waits for reader-writer semaphores are counted by a filter on the waits for all locks. perf names both alike,
+        # so a workload that asks for all waits has those alone.
+        self._filters: dict[str, str] = {}
+        if LOCK_WAIT_EVENT not in self._events:
+            known_wait_events, _ = split_known_events([LOCK_WAIT_EVENT])
+            if known_wait_events:
+                self._filters = {LOCK_WAIT_EVENT: RWSEM_FILTER}
         self.windows: list[Window] = []
 
     @property
@@ -174,6 +178,7 @@ class ServerExecution:
         """
         deadline = time.monotonic() + self._server.ready_timeout
         self._program.wait_until(lambda: self._counted_program.launch.is_started, deadline)
+        # A ready command replaces the look at port and socket, but not the wait for a line of the log.
         if self._server.ready_log is not None or self._server.ready_command is None:
             is_ready = self._program.wait_until(self._looks_ready, deadline)
             self._require_alive("before it was ready")
@@ -188,16 +193,18 @@ class ServerExecution:
         """Return where the program listens, as soon as it does, or nothing after some seconds or its end."""
 
         def find() -> list[Listener]:
-            return (
-                find_listeners(self._counted_program.list_processes())
-                if self._counted_program.launch.is_started
-                else []
-            )
+            if not self._counted_program.launch.is_started:
+                return []
+            return find_listeners(self._counted_program.list_processes())
 
         self._program.wait_until(lambda: bool(find()), time.monotonic() + seconds)
         # It may listen on several ports or sockets, one after the other.
-        self._program.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
+        self._wait_until_time(time.monotonic() + _LISTEN_SECONDS)
         return find()
+
+    def _wait_until_time(self, moment: float) -> None:
+        """Wait until a monotonic time, or until the server has ended."""
+        self._program.wait_until(lambda: False, moment)
 
     def run_in_server_network(self, command: Sequence[str], seconds: float) -> CommandResult:
         """Run a command in the network of the server."""
@@ -233,8 +240,10 @@ class ServerExecution:
             after = read_process_figures(self._counted_program.list_processes())
             perf.end()
             readings = perf.read_readings() | make_unsupported_readings(self._unknown)
-            if self._filters and (waits := readings.pop(LOCK_WAIT_EVENT)).value is not None:
-                readings["rwsem-waits"] = waits
+            if self._filters:
+                waits = readings.pop(LOCK_WAIT_EVENT)
+                if waits.value is not None:
+                    readings["rwsem-waits"] = waits
         except AttachError as error:
             raise FaultwatchError(f"perf failed: {error}") from None
         except PerfOutputError as error:
@@ -281,19 +290,17 @@ class ServerExecution:
             raise self._kill_server(
                 f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
             )
-        program_result = self._program.end(self._server.stop_timeout)
-        problem = self._counted_program.conclude(program_result)
-        if self._counted_program.launch.ending is not None and (
-            outlived := self._counted_program.launch.describe_outlived()
-        ):
-            problem = outlived
-        elif self._counted_program.launch.ending is not None and self._is_expected_exit_status(
-            self._counted_program.launch.ending.status
-        ):
-            problem = ""
-        raise_on_failure(
-            self._bound_server.command, problem, self._counted_program.make_program_result(program_result), self._group
-        )
+        launcher_result = self._program.end(self._server.stop_timeout)
+        problem = self._counted_program.conclude(launcher_result)
+        launch = self._counted_program.launch
+        if launch.ending is not None:
+            outlived = launch.describe_outlived()
+            if outlived:
+                problem = outlived
+            elif self._is_expected_exit_status(launch.ending.status):
+                problem = ""
+        program_result = self._counted_program.make_program_result(launcher_result)
+        raise_on_failure(self._bound_server.command, problem, program_result, self._group)
         return self._make_sample()
 
     def _looks_ready(self) -> bool:
@@ -329,7 +336,7 @@ class ServerExecution:
                 raise self._kill_server(
                     f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}"
                 )
-            self._program.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
+            self._wait_until_time(min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
 
     def _wait_until_idle(self) -> None:
         """Wait until the server has done what the load left to it, such as closing connections.
@@ -340,7 +347,7 @@ class ServerExecution:
         interval_start, activity_at_start = time.monotonic(), read_activity(self._counted_program.list_processes())
         previous_activity = activity_at_start
         while interval_start < deadline:
-            self._program.wait_until(lambda: False, min(deadline, interval_start + _IDLE_SECONDS))
+            self._wait_until_time(min(deadline, interval_start + _IDLE_SECONDS))
             now, activity = time.monotonic(), read_activity(self._counted_program.list_processes())
             used_nanoseconds = activity.nanoseconds - previous_activity.nanoseconds
             is_idle = used_nanoseconds <= _MAX_IDLE_SHARE * 1e9 * (now - interval_start) and not activity.is_runnable
@@ -427,25 +434,22 @@ class ServerExecution:
         """
         if not self._program.wait_until(lambda: self._program.has_ended, time.monotonic() + seconds):
             return
-        program_result = self._program.end(self._order.workload.workload.timeout)
-        problem = self._counted_program.conclude(program_result)
-        ending = self._counted_program.launch.ending
-        if ending is not None and not ending.status:
-            daemon = (
-                f", while {self._counted_program.launch.outlived} went on"
-                if self._counted_program.launch.outlived
-                else ""
-            )
-            problem = f"ended{daemon}: it must stay in the foreground, so look for an option that keeps it there"
-        result = self._counted_program.make_program_result(program_result)
-        raise_on_failure(self._bound_server.command, f"{problem} ({phase})", result, self._group)
+        launcher_result = self._program.end(self._order.workload.workload.timeout)
+        problem = self._counted_program.conclude(launcher_result)
+        launch = self._counted_program.launch
+        if launch.ending is not None and not launch.ending.status:
+            # It succeeded, probably after it had put itself into the background.
+            daemon_clause = f", while {launch.outlived} went on" if launch.outlived else ""
+            problem = f"ended{daemon_clause}: it must stay in the foreground, so look for an option that keeps it there"
+        program_result = self._counted_program.make_program_result(launcher_result)
+        raise_on_failure(self._bound_server.command, f"{problem} ({phase})", program_result, self._group)
 
     def _kill_server(self, problem: str) -> ExecutionFailure:
         """Kill the server, because a time limit is over, and return the failure with what the server printed."""
-        program_result = self._program.end()
+        launcher_result = self._program.end()
         self._counted_program.launch.finish()
         try:  # raise_on_failure always raises, because the problem is not empty.
-            raise_on_failure(self._bound_server.command, problem, program_result, self._group)
+            raise_on_failure(self._bound_server.command, problem, launcher_result, self._group)
         except ExecutionFailure as failure:
             failure.was_stopped = True
             return failure
@@ -504,7 +508,7 @@ def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[
         operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
     if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
-        return sorted(values)[len(values) // 2]
+        return sorted(values)[len(values) // 2]  # Of an even number, the upper of the two in the middle.
     return sum(values)
 
 
@@ -532,7 +536,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         channel = stack.enter_context(LoadCommands())
         supported_events, _ = split_known_events(order.workload.metrics.events)
         group = stack.enter_context(state.apply())
-        # Only the limits of the control group hold for both: the load is not in it.
+        # Limits the server alone: the load is not in the group. If that is impossible, the launcher's limits remain.
         group.limit_processes(MAX_TASKS)
         counted_program = CountedProgram(
             CountingOrder(
@@ -573,6 +577,8 @@ def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozens
 
 
 def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
+    """Return the file to execute for a program that sees what its sandbox shows; see :func:`resolve_program`."""
+
     def is_visible(file: Path) -> bool:
         return sandbox is None or sandbox.is_visible_in_tree(directory, file)
 

@@ -11,8 +11,10 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
     """Return all live descendants of some processes, without the processes themselves."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.scandir("/proc"):
-        if entry.name.isdecimal() and (parent := _read_parent(entry.name)) is not None:
-            children[parent].append(int(entry.name))
+        if entry.name.isdecimal():
+            parent = _read_parent(entry.name)
+            if parent is not None:
+                children[parent].append(int(entry.name))
     processes: set[int] = set()
     queue = list(roots)
     while queue:
@@ -33,6 +35,7 @@ def list_children(process: int) -> set[int]:
 
 
 def _read_parent(process: str) -> int | None:
+    """Return the parent of a process; None if it has ended."""
     with suppress(OSError, ValueError, IndexError), Path("/proc", process, "stat").open("rb") as file:
         return int(file.read().rpartition(b")")[2].split()[1])
     return None

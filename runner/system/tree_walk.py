@@ -73,9 +73,9 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
             continue
         state = entry.stat(follow_symlinks=False)
         # The times of a folder are left out: they change with its files, which are listed themselves.
-        content_state = (
-            () if stat.S_ISDIR(state.st_mode) else (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-        )
+        content_state: tuple[int, ...] = ()
+        if not stat.S_ISDIR(state.st_mode):
+            content_state = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         lines.append(repr((name, state.st_mode, state.st_uid, *content_state)))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 

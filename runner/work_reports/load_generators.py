@@ -132,7 +132,10 @@ def _read_wrk(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_hey(text: str) -> Iterator[_Benchmark]:
-    """Read hey. An operation is a request that was answered, whatever the status of the answer."""
+    """Read hey. An operation is a request that was answered, whatever the status of the answer.
+
+    A summary without a time is unreadable: it divides by 0.
+    """
     for summary in re.split(r"^Summary:", text, flags=re.MULTILINE)[1:]:
         operations = 0.0
         seconds = 0.0
@@ -166,7 +169,10 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_sysbench(text: str) -> Iterator[_Benchmark]:
-    """Read sysbench, which prints one percentile, by default the 95th. An operation is an event."""
+    """Read sysbench, which prints one percentile, by default the 95th. An operation is an event.
+
+    A text in which no time precedes the number of events is unreadable: it divides by 0.
+    """
     seconds = 0.0
     benchmark = _Benchmark(None, 1.0, {})  # of a text without a number of events: not yielded
     for line in text.splitlines():

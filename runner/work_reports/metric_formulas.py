@@ -15,8 +15,9 @@ def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     if system_time.value is None and user_time.value is None:
         return {"sys-percent": Reading(status=Status.NOT_COUNTED, reason="neither user nor system time was counted")}
     # perf reports a time of zero as "not counted"; the other time shows that the clock ran.
-    total = (system_time.value or 0) + (user_time.value or 0)
-    return {"sys-percent": Reading(value=100 * (system_time.value or 0) / total)} if total else {}
+    system_seconds, user_seconds = system_time.value or 0, user_time.value or 0
+    total_seconds = system_seconds + user_seconds
+    return {"sys-percent": Reading(value=100 * system_seconds / total_seconds)} if total_seconds else {}
 
 
 def derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
@@ -42,6 +43,7 @@ def derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict
 
 
 def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float | None:
+    """Return the sum of some metrics; None if one of them was not counted."""
     values = [readings[name].value for name in names if name in readings]
     counted_values = [value for value in values if value is not None]
     return sum(counted_values) if len(counted_values) == len(names) else None

@@ -89,7 +89,7 @@ def _read_pyperf(text: str) -> WorkDone:
 
 
 def _match_output(text: str, pattern: str) -> WorkDone:
-    """Return the work in the groups of a pattern."""
+    """Return the work in the groups of a pattern; without its group, one operation or one second."""
     groups = find_named_groups(pattern, text)
     return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 

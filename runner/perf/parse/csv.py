@@ -36,7 +36,7 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
         raise line.make_error(f"perf prints 5 or 7 fields for an event, this line has {len(fields)}")
     value, unit, event, runtime, share = fields[:5]
     name = read_name(line, event)
-    count = read_count(line, value, unit, name.metric, places=2)
+    count = read_count(line, value, unit, name.metric, places=2)  # -x prints times with two decimal places.
     running_percent = parse_percent(line, share)
     scaled_percent = running_percent if running_percent < 100 else None
     metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")

@@ -58,6 +58,7 @@ class Name(Struct, frozen=True):
 
 def read_name(line: Line, event: str) -> Name:
     """Take an event's name apart: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
+    # A unit in the place of a name shows that the fields are shifted.
     if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
         raise line.make_error(f"{event!r} is not a valid event name")
     term, pmu, modifiers = _strip_pmu(event)

@@ -50,10 +50,15 @@ class Row(Struct, frozen=True):
 def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Count:
     """Parse the count of a row. Only a time in milliseconds has decimal places.
 
-    Some versions leave out the unit of a time. perf 4.15 prints the task clock in milliseconds, with six places;
+    ``places`` is the number of decimal places that perf prints in this format. Some versions leave out the unit of a
+    time. perf 4.15 prints the task clock in milliseconds, with six places;
     perf 6.17 and 7.2 print nanoseconds.
     """
-    time_unit = "ns" if metric in OWN_CLOCKS else "msec" if metric in CPU_CLOCKS else ""
+    time_unit = ""
+    if metric in OWN_CLOCKS:
+        time_unit = "ns"
+    elif metric in CPU_CLOCKS:
+        time_unit = "msec"
     if unit not in {"", time_unit}:
         raise line.make_error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
     if text in STATUS_BY_MISSING_COUNT:

@@ -126,9 +126,12 @@ def _detect_decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
 
 def _check_columns(events: Sequence[_Event]) -> None:
     """Check that the counts end in one column, as perf aligns them: a digit that was lost or added shifts its line."""
-    ends = [event.match.end("count") for event in events if len(event.count) < _COUNT_COLUMNS]
-    for event in events:
-        if len(event.count) < _COUNT_COLUMNS and event.match.end("count") != max(set(ends), key=ends.count):
+    # A count that fills the columns is not aligned: it shifts the rest of its line.
+    aligned_events = [event for event in events if len(event.count) < _COUNT_COLUMNS]
+    ends = [event.match.end("count") for event in aligned_events]
+    for event in aligned_events:
+        usual_end = max(set(ends), key=ends.count)
+        if event.match.end("count") != usual_end:
             raise event.line.make_error(
                 "the count is not aligned with the others: the text was changed after perf wrote it"
             )
@@ -140,7 +143,7 @@ def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
     separators = {number.separator: number for number in numbers if number.separator}
     if len(separators) > 1:
         raise list(separators.values())[1].line.make_error("the digits are grouped by a different character than above")
-    styles = {style: number for number in numbers if (style := number.style)}
+    styles = {number.style: number for number in numbers if number.style}
     if len(styles) > 1:
         raise list(styles.values())[1].line.make_error("only some numbers use the Indian way of grouping digits")
     if separators:
@@ -205,6 +208,7 @@ def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
     """Return one event of perf's text output, with its unit and its derived metric."""
     line, match = event.line, event.match
     name = read_name(line, match["event"])
+    # Versions that print the unit in brackets behind the event print times with six decimal places, the others two.
     unit = match["unit"] or ("msec" if match["old_unit"] else "")
     count = read_count(line, digits, unit, name.metric, places=6 if match["old_unit"] else 2)
     metric = _parse_metric(line, match["metric"] or "", decimal_point)

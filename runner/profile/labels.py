@@ -1,0 +1,9 @@
+"""Cuts the texts of a profile to the length that the contract allows."""
+
+_MAX_CHARACTERS = 4000
+"""The longest label of a profile, as ``runner.contract.profile`` limits names of functions, modules and files."""
+
+
+def cut_label(text: str) -> str:
+    """Return the beginning of a name of a function, module or file that can be of any length."""
+    return text[:_MAX_CHARACTERS]
