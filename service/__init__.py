@@ -1,4 +1,4 @@
-"""The brain of Faultwatch: stores what was measured, decides what is a drift, and tells."""
+"""The brain of Faultwatch: stores what was measured, decides what is a drift, and reports it."""
 
 import os
 

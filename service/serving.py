@@ -66,7 +66,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     address, port = listener.getsockname()[:2]
 
     def when_ready(_: Any) -> None:
-        print(f"Faultwatch serves at http://{_quote_host(address)}:{port}/", flush=True)
+        print(f"Faultwatch is serving at http://{_quote_host(address)}:{port}/", flush=True)
         if port_file is not None:
             _write_atomically(port_file, f"{port}\n")
 

@@ -59,7 +59,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
     level = tree.read_integer(_PARANOID_SETTING)
     if level is not None and level >= _FORBIDDEN_LEVEL and not observer.may_record:
         raise FaultwatchError(
-            f"kernel.perf_event_paranoid is {level}: ordinary users may record nothing",
+            f"kernel.perf_event_paranoid is {level}: ordinary users may not record anything",
             "`sudo sysctl kernel.perf_event_paranoid=1` allows it, or run the command with sudo",
         )
 

@@ -97,7 +97,7 @@ def command(
 ) -> None:
     """Observe a running process, by its PID, and say where its page faults come from, and why.
 
-    It needs no repository, no build and no service. A line per second shows its faults; at the end come the profile,
+    It needs no repository, no build and no service. A line per second shows its faults; finally, it prints the profile,
     the diagnosis and the remedies that fit it. Nothing in the process is changed.
     """
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission

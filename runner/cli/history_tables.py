@@ -71,11 +71,11 @@ def show_history(
     if summary.waiting_before:
         count = format_count(summary.waiting_before, "report")
         console.print(
-            f"{count} of earlier commands still wait on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
+            f"{count} of earlier commands are still on disk{error_text}; see `faultwatch spool`.", soft_wrap=True
         )
     if summary.n_waiting:
         console.print(
-            f"[yellow]{summary.n_waiting} reports wait on disk{error_text}.[/]\nThe next command that reaches the "
+            f"[yellow]{summary.n_waiting} reports are on disk{error_text}.[/]\nThe next command that reaches the "
             "service sends them. To send them now, run `faultwatch spool --flush`."
         )
         return
@@ -148,7 +148,7 @@ def show_drifts(
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     n_below_floor = len(drifts) - len(above_floor)
     if n_below_floor:
-        console.print(f"{n_below_floor} below the floor: runs with the same bytes can differ by as much.", style="dim")
+        console.print(f"{n_below_floor} below the floor: runs with the same bytes can differ that much.", style="dim")
 
 
 def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:

@@ -75,11 +75,11 @@ _SERVER_REMARK = (
     "generator or a script: {}"
 )
 _FIXED_PORT_REMARK = (
-    "`{}` always listens on the same port, so two of its servers cannot run at the same time, and other programs can "
+    "`{}` always listens on the same port, so two instances of it cannot run at the same time, and other programs can "
     "take it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
 )
 _GATE_READS_REMARK = (
-    "The gate builds in a sandbox without a network, which must show {0}: {1}. On the gate's host these folders must "
+    "The gate builds in a sandbox without a network, which must expose {0}: {1}. On the gate's host these folders must "
     "contain the same tools and packages; the first `faultwatch measure` there downloads the packages"
 )
 _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the build fails there: {}"

@@ -15,7 +15,7 @@ from runner.settings import Settings, load_settings
 @click.command(name="spool")
 @apply_options(click.option("--flush", is_flag=True, help="Send the waiting reports."), json_option)
 def command(flush: bool, as_json: bool) -> None:
-    """Show the reports that wait on disk, and those that the service refused, with the reasons.
+    """Show the reports that are waiting on disk, and those that the service refused, with the reasons.
 
     Every `history` also sends the waiting reports. A refused report is stored as RUN.refused; rename it to RUN.json to
     send it again. Exit code of --flush: 0 if no report is waiting, 1 if a report is still waiting or was refused.

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
 
+from runner.errors import FaultwatchError
 from runner.execution.system_call_filter import Argument, add_rule, export_filter, load_libseccomp, open_as_descriptor
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
@@ -123,6 +124,8 @@ def _build_filter(includes_open_files: bool) -> bytes:
     """Return the filter that stops a program at each call that asks about files."""
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
+    if not context:
+        raise FaultwatchError("libseccomp cannot create a filter")
     try:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
         # Programs of another architecture have other call numbers: each call stops, and the program is not traced.

@@ -249,7 +249,7 @@ def _describe_line(holder: Holder | None, waiting_processes: Sequence[int]) -> s
     other_count = len(waiting_processes)
     if not other_count:
         return holder_text
-    return f"{holder_text}; {other_count} more {'waits' if other_count == 1 else 'wait'} before this one"
+    return f"{holder_text}; {other_count} more {'is' if other_count == 1 else 'are'} waiting ahead of this one"
 
 
 def _get_user(process: int) -> str:

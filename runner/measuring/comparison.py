@@ -153,7 +153,7 @@ def compare_interleaved(
                 for prepared_trial in (base, head):
                     prepared_trial.renew()
                     progress()
-            except ExecutionFailure as error:
+            except (ExecutionFailure, SpoiledSession) as error:
                 return make_undecided(base, head, {prepared_trial: _report_failure(prepared_trial, error)})
             result = sample_interleaved(
                 base, head, decide, pairs=pairs, n_cases=n_cases, judging=judging, deadline=deadline, progress=progress

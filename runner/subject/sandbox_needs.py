@@ -123,7 +123,7 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
             return f"{NO_NETWORK}. {offline_remedy}; {read_hint}"
         return f"{NO_NETWORK}{_explain_missing_packages(command, environment, sandbox, hidden_needs)}"
     if hidden_needs:
-        return f"the sandbox does not show {_join_folders(hidden_needs)}: {_suggest_setting(sandbox, hidden_needs)}"
+        return f"the sandbox does not expose {_join_folders(hidden_needs)}: {_suggest_setting(sandbox, hidden_needs)}"
     missing_needs = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
     if not missing_needs:
         return ""
@@ -159,7 +159,7 @@ def _explain_missing_packages(
     if hidden_needs or unfilled_needs:
         problems = []
         if hidden_needs:
-            problems.append(f"it does not show {_join_folders(hidden_needs)}")
+            problems.append(f"it does not expose {_join_folders(hidden_needs)}")
         if unfilled_needs:
             first_unfilled = next(manager for manager, needs in needs_by_manager.items() if needs)
             problems.append(f"{_join_folders(unfilled_needs)} is empty: {first_unfilled.describe_filling(command)}")

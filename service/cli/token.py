@@ -58,7 +58,7 @@ def token() -> None:
     multiple=True,
     metavar="OWNER/NAME",
     help=(
-        "Let the token publish only about these repositories, and register only their runners: owner/name, owner/*, "
+        "Let the token publish only for these repositories, and register only their runners: owner/name, owner/*, "
         "gitlab:group/name. Repeatable. Required with the scope register, and to publish with a token that --host or "
         "--subject limits."
     ),

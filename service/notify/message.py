@@ -91,7 +91,7 @@ def write_message(
         lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
     if len(events) > len(above_floor):
         lines += [
-            f"{len(events) - len(above_floor)} more below the floor: runs with the same bytes can differ by as much.",
+            f"{len(events) - len(above_floor)} more below the floor: runs with the same bytes can differ by that much.",
             "",
         ]
     return Message(key, subject, (*lines, build_link(base_url)), links)

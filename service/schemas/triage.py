@@ -307,7 +307,7 @@ class CaseDrift(ListedDrift):
 
 
 class CaseDriftList(View):
-    """Drifts of one case, those that wait for a decision first."""
+    """Drifts of one case, those waiting for a decision first."""
 
     items: list[CaseDrift]
     total: int

@@ -81,12 +81,12 @@ class ServiceMetrics:
         waited_seconds = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
             "faultwatch_jobs_oldest_queued_seconds",
-            "Age of the oldest job that no runner has started; 0 if no job waits.",
+            "Age of the oldest job that no runner has started; 0 if no job is waiting.",
             waited_seconds,
         )
         yield _build_gauge(
             "faultwatch_notifications_waiting",
-            "Messages that wait to be sent or retried.",
+            "Messages waiting to be sent or retried.",
             "to",
             self.figures.messages,
         )

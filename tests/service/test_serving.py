@@ -111,7 +111,7 @@ def test_serves_refuses_a_body_that_is_too_large_and_keeps_what_it_was_sent(star
     assert requests.get(f"{again.address}/api/v1/runs", timeout=PATIENCE).json()["total"] == 1
     assert again.stop(signal.SIGINT) == 0
     said, complained = again.process.communicate()
-    assert said == f"Faultwatch serves at {again.address}/\n"
+    assert said == f"Faultwatch is serving at {again.address}/\n"
     assert complained == ""
 
 

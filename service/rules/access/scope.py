@@ -14,7 +14,7 @@ class Scope(StrEnum):
     REPORT = "report"
     """Report measurements, and ask what to measure and what the results are."""
     TRIAGE = "triage"
-    """Decide about events and silence series."""
+    """Decide on events and silence series."""
     ORDER = "order"
     """Order measurements: a bisect, a rerun."""
     REGISTER = "register"
@@ -26,7 +26,7 @@ class Scope(StrEnum):
 MEANINGS: Mapping[Scope, str] = {
     Scope.READ: "see all measurements and results",
     Scope.REPORT: "report measurements, read plans and results",
-    Scope.TRIAGE: "decide about events, silence series",
+    Scope.TRIAGE: "decide on events, silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
     Scope.REGISTER: "register GitHub Actions runners",
     Scope.ADMIN: "everything, including settings and tokens",

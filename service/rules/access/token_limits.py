@@ -36,7 +36,7 @@ class TokenLimits:
         """Return whether the token may publish about a repository.
 
         A token without any limit may publish about all of them. A token with any other limit, such as on its hosts, may
-        publish only about the repositories that it names.
+        publish only for the repositories that it names.
         """
         return self == NO_LIMITS or (
             self.repositories is not None and matches_any_pattern(repository, self.repositories)
@@ -46,9 +46,9 @@ class TokenLimits:
         """Return in one line why these limits do not go with these scopes; an empty text if they do."""
         scopes = set(scopes)
         if Scope.ADMIN in scopes and self != TokenLimits():
-            return "a token with the scope admin has no limits"
+            return "a token with the scope admin cannot have limits"
         if Scope.REGISTER in scopes and not self.repositories:
-            return "a token with the scope register names its repositories: owner/name, owner/*, or */* for all"
+            return "a token with the scope register must name its repositories: owner/name, owner/*, or */* for all"
         for title, patterns, syntax in (
             ("host", self.hosts, _NAME),
             ("subject", self.subjects, _NAME),

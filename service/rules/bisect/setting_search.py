@@ -137,7 +137,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return Refused(
             sentence=(
                 f"It is unknown whether {names} {'causes' if len(error.settings) == 1 else 'cause'} the "
-                f"difference, because combinations with the settings around it could not be measured."
+                f"difference, because some combinations with other settings could not be measured."
             )
         )
     return FoundSettings(
@@ -280,7 +280,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         end = min((before_test, after_test), key=lambda test: data.counts[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {format_number(belief.no_step_probability)}."
+            f"the probability that they do not differ is {format_number(belief.no_step_probability)}."
         )
         return (
             _build_measure_step(question, tests[end])

@@ -226,7 +226,7 @@ def _apply_budget(
     )
     budget_sentences = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
-        BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs must decide.",
+        BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs are needed to decide.",
         BudgetState.OVER: "",
     }
     update = {

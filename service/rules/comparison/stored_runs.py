@@ -68,7 +68,7 @@ _NOISY_SESSIONS, _DIFFERING_SESSIONS = (
     MetricDecision(
         Verdict.NEEDS_MORE_RUNS,
         "apart",
-        f"{what}, but base and head were not measured interleaved, and sessions may differ by as much.",
+        f"{what}, but base and head were not measured interleaved, and sessions may differ by that much.",
     )
     for what in ("The metric is noisy", "The counts differ")
 )

@@ -42,7 +42,7 @@ def describe_next_step(  # noqa: PLR0911 - one line a step
     if event.certainty is Certainty.PROVISIONAL:
         if can_be_confirmed:
             return "Wait: further runs will decide"
-        return "No further run will confirm the change: decide about the change, or dismiss it"
+        return "No further run will confirm the change: decide on it, or dismiss it"
     if event.only_builds is not None:
         return "Nothing: builds of the same commit differ just as much"
     if event.cause is Cause.UNKNOWN:

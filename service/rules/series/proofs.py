@@ -249,7 +249,7 @@ def _confirm_drift(drift: SeriesDrift, proof_range: _ProofRange) -> SeriesDrift:
 
 
 def _describe_pairs(proof: Proof) -> str:
-    return f"{proof.pairs} interleaved pairs of the two commits differ, {format_change(proof.before, proof.after)}"
+    return f"the two commits differ in {proof.pairs} interleaved pairs, {format_change(proof.before, proof.after)}"
 
 
 def _build_proven_drift(drift: SeriesDrift, proof_range: _ProofRange, points: Points, *, is_whole: bool) -> SeriesDrift:

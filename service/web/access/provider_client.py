@@ -185,7 +185,7 @@ class ProviderClient:
     def _calling_provider(self) -> Iterator[None]:
         """Call the provider unless too many callers wait for it already, and explain its failures."""
         if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
-            raise ProviderUnavailable("too many sign-ins wait for it")
+            raise ProviderUnavailable("too many sign-ins are waiting for it")
         try:
             yield
         except (RequestException, RuntimeError) as error:

@@ -49,7 +49,7 @@ class EventQuery(PageQuery):
     since: AwareDatetime | None = None
     """Found at or after this time."""
     below_floor: bool | None = None
-    """Whether the changes are so small that runs with the same bytes can differ by as much."""
+    """Whether the changes are so small that runs with the same bytes can differ by that much."""
     snoozed: bool | None = None
     """Whether the event is left out of the list of open events for now."""
     order: EventOrder = EventOrder.COMMITTED
@@ -123,7 +123,7 @@ def delivered(event_id: str, query_data: PageQuery) -> triage_schemas.DeliveryLi
 @bp.input(triage_schemas.DecisionRequest)
 @bp.output(triage_schemas.Decision, status_code=201)
 def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_schemas.Decision:
-    """Decide about an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
+    """Decide on an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
     author = find_author(json_data.author)
     with get_database().writing() as session:
         event = events.find_event(session, event_id)

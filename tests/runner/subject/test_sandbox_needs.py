@@ -66,7 +66,7 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
     variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod", "GOCACHE": f"{home}/.cache/go-build"}
     said = describe_sandbox_failure(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
     assert said == (
-        f"a build in the sandbox has no network, and it does not show {home}/go/pkg/mod (GOMODCACHE): "
+        f"a build in the sandbox has no network, and it does not expose {home}/go/pkg/mod (GOMODCACHE): "
         f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host"
     )
     shown = Sandbox(readable_folders=(f"{home}/go/pkg/mod",))
@@ -169,7 +169,7 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     variables = {"CACHE": f"{tmp_path}/cache", "HOME": str(tree), "NONE": "/no/such", "LC_ALL": "C"}
     variables["PATH"] = f"{tool.parent}:{SYSTEM}"
     assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable_folders=("/opt",)), tree) == (
-        f"the sandbox does not show {tmp_path} (crago), {tmp_path}/cache (CACHE): "
+        f"the sandbox does not expose {tmp_path} (crago), {tmp_path}/cache (CACHE): "
         f"set FAULTWATCH_SANDBOX_READ=/opt:{tmp_path}:{tmp_path}/cache on this host"
     )
     assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable_folders=(str(tmp_path),)), tree) == ""

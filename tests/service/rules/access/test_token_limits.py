@@ -49,12 +49,12 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
     [
         (NO_LIMITS, {Scope.REPORT}, ""),
         (NO_LIMITS, {Scope.ADMIN}, ""),
-        (NO_LIMITS, {Scope.REGISTER}, "names its repositories"),
+        (NO_LIMITS, {Scope.REGISTER}, "must name its repositories"),
         (TokenLimits(repositories=("octo/*",)), {Scope.REGISTER}, ""),
         (TokenLimits(repositories=("octo",)), {Scope.REGISTER}, "not a pattern of a repository"),
         (TokenLimits(hosts=("a b",)), {Scope.REPORT}, "not a pattern of a host"),
         (TokenLimits(subjects=("a/b",)), {Scope.REPORT}, "not a pattern of a subject"),
-        (TokenLimits(hosts=("a",)), {Scope.ADMIN}, "has no limits"),
+        (TokenLimits(hosts=("a",)), {Scope.ADMIN}, "cannot have limits"),
     ],
 )
 def test_limits_that_mean_nothing_are_refused(limits: TokenLimits, scopes: set[Scope], objection: str) -> None:

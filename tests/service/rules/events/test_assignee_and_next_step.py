@@ -59,5 +59,5 @@ def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
     assert (
         describe_next_step(made, can_be_confirmed=False)
-        == "No further run will confirm the change: decide about the change, or dismiss it"
+        == "No further run will confirm the change: decide on it, or dismiss it"
     )
