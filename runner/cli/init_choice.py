@@ -240,14 +240,15 @@ def _build_project(
     Raises
     ------
     FaultwatchError
-        No way works: the message names the missing package, or the last problem. Or the commit cannot be checked out.
+        No way works: the message names the missing package, or the first error of the most likely way. Or the commit
+        cannot be checked out.
     """
     from runner.adoption.first_measurement import describe_build_failure
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    problem, shown_tools, is_too_slow = "", "", False
+    first_error, shown_tools, is_too_slow = "", "", False
     missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
@@ -270,6 +271,7 @@ def _build_project(
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
+            first_error = first_error or _get_first_error(failure) or problem.splitlines()[0]
             reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
             if reason in reasons:
                 print_message("this does not build either, for the same reason")
@@ -282,7 +284,7 @@ def _build_project(
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.builds_tests]
             elif build is None and part is None:
-                proposals[:0] = _list_serial_builds(proposal)
+                proposals[:0] = _list_mended_builds(proposal, failure)
             continue
         if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
@@ -296,7 +298,7 @@ def _build_project(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
         )
     # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
-    main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]
+    main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else first_error
     remedy = _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules)
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
 
@@ -308,12 +310,25 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
     return questions.choose("How is it built?", labels)
 
 
-def _list_serial_builds(proposal: "BuildProposal") -> list["BuildProposal"]:
-    """Return a parallel build with one job, because not every makefile is made for several; or nothing."""
-    from runner.adoption.proposal import make_serial
+def _list_mended_builds(proposal: "BuildProposal", failure: Exception) -> list["BuildProposal"]:
+    """Return other forms of a failed build: with one job, because not every makefile is made for several, or with sums.
 
-    serial_proposal = make_serial(proposal)
-    return [serial_proposal] if serial_proposal else []
+    Go may complete ``go.sum`` in the build's own tree.
+    """
+    from runner.adoption.proposal import make_serial
+    from runner.adoption.systems.go import complete_sums
+    from runner.subject.build import BuildFailure
+
+    log = failure.build.log if isinstance(failure, BuildFailure) else ""
+    return [mended for mended in (make_serial(proposal), complete_sums(proposal, log)) if mended]
+
+
+def _get_first_error(failure: Exception) -> str:
+    """Return the first error in the log of a failed build; empty if it says none, or if the build ran out of time."""
+    from runner.adoption.build_errors import find_first_error
+    from runner.subject.build import BuildFailure
+
+    return find_first_error(failure.build.log) if isinstance(failure, BuildFailure) and not failure.timed_out else ""
 
 
 def _find_missing_part(

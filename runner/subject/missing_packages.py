@@ -138,6 +138,7 @@ _LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
     Packages("libjemalloc-dev", "jemalloc-devel"): ("jemalloc",),
     Packages("libtbb-dev", "tbb-devel"): ("tbb",),
     Packages("libnuma-dev", "numactl-devel"): ("numa",),
+    Packages("libstb-dev", "stb_image-devel"): ("stb_image", "stb/stb_image"),
     Packages("libsystemd-dev", "systemd-devel"): ("systemd", "libsystemd"),
     Packages("libglib2.0-dev", "glib2-devel"): ("glib", "glib-2.0", "gio-2.0"),
     Packages("libx11-dev", "libX11-devel"): ("x11",),

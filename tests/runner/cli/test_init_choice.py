@@ -161,6 +161,29 @@ def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pyt
     assert host.built == [build.command, "make"]
 
 
+def test_the_refusal_quotes_the_first_error_of_the_most_likely_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    class BrokenHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            log = f"x.c:1:1: fatal error: {proposal.command}.h\nx.c:2:2: error: y\nmake: *** [Makefile:1: x] Error 1\n"
+            raise BuildFailure(f"`{proposal.command}` ended with exit code 2", Build(log=log))
+
+    builds = [BuildProposal("Make", command) for command in ("first", "second")]
+    with pytest.raises(FaultwatchError) as error:
+        choose(BrokenHost({}), monkeypatch, *builds)
+    assert error.value.what == "x was not built: x.c:1:1: fatal error: first.h"
+
+
+def test_a_build_of_go_is_tried_again_where_it_lacks_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SumlessHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if "GOFLAGS" in proposal.environment:
+                return super().build(proposal)
+            raise BuildFailure("`go` ended with exit code 1", Build(log="go: a/b@v1: missing go.sum entry\n"))
+
+    host = SumlessHost({("go", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, BuildProposal("Go", "go", ("go",), runs=(BENCHMARK,))) == "go: bin/benchmarks"
+
+
 def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -193,6 +193,17 @@ func BenchmarkParse(b *testing.B) {
 """
 
 
+def test_go_completes_the_sums_that_a_module_lacks() -> None:
+    (proposal,) = go.propose(listing({"go.mod": "module m", "main.go": "package main\n\nfunc main() {}\n"}))
+    log = "go: a/b@v1: missing go.sum entry for go.mod file; to add it:\n"
+    completing = go.complete_sums(proposal, log)
+    assert completing
+    assert completing.environment["GOFLAGS"] == "-mod=mod"
+    assert completing.environment["GOMODCACHE"] == "{home}/go/pkg/mod", "what it downloads is kept"
+    assert go.complete_sums(completing, log) is None
+    assert go.complete_sums(proposal, "./x.go:3:4: undefined: frob\n") is None
+
+
 def test_of_go_benchmarks_that_compare_libraries_only_the_projects_own_are_run() -> None:
     def arguments(test: str) -> str:
         files = {"go.mod": "module github.com/a/fast-json/v2\n", "bench/go.mod": "module bench\n"}
