@@ -10,7 +10,13 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from runner.adoption.built_programs import BuiltProgram, find_built_programs, find_known_servers, list_commands
+from runner.adoption.built_programs import (
+    BuiltProgram,
+    add_file_runs,
+    find_built_programs,
+    find_known_servers,
+    list_commands,
+)
 from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_given_work
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
@@ -146,7 +152,8 @@ class FirstMeasurement:
             if run.program not in server_programs
         ]
         other_proposals = list_commands(programs, self.sources, get_size)
-        runs = [*server_proposals, *service_proposals, *proposal.runs, *other_proposals]
+        named_proposals = add_file_runs(proposal.runs, self.sources, get_size)
+        runs = [*server_proposals, *service_proposals, *named_proposals, *other_proposals]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
         return runs or scripts.list_run_proposals(self.sources)
 

@@ -65,6 +65,8 @@ class RunProposal(Struct, frozen=True):
         Whether it is tried only where the program has failed with each file, or has only printed its usage.
     http_error
         The HTTP status with which a server refuses what its load requests; 0 if it serves that.
+    takes_files
+        Whether the program is also tried with files of the project, which are known once it is built.
     """
 
     command: str
@@ -82,6 +84,7 @@ class RunProposal(Struct, frozen=True):
     from_service_file: bool = False
     needs_failures: bool = False
     http_error: int = 0
+    takes_files: bool = False
 
     @property
     def is_server(self) -> bool:

@@ -4,7 +4,6 @@ import json
 import re
 from typing import Any
 
-from runner.adoption.inputs import list_inputs
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
 from runner.subject.package_managers import NPM
@@ -84,11 +83,7 @@ def _list_program_runs(sources: Sources, package: dict[str, Any]) -> list[RunPro
     for program in files:
         if isinstance(program, str) and _DIRECT.fullmatch(f"node {program}"):
             start = _build_command("", f"node {program}")
-            runs.append(RunProposal(start, may_do_nothing=True, program=program))
-            runs += [
-                RunProposal(f"{start} {file}", input_file=file, program=program)
-                for file in list_inputs(sources, program)
-            ]
+            runs.append(RunProposal(start, may_do_nothing=True, program=program, takes_files=True))
     main = package.get("main")
     if isinstance(main, str) and _DIRECT.fullmatch(f"node {main}"):
         runs.append(RunProposal(_build_command("", f"node {main}"), may_do_nothing=True, program=main))

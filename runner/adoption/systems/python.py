@@ -257,12 +257,14 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     """Return the ways to run a package: its executable modules, its commands, its examples, and its import."""
     # Executable modules.
     top_packages = _list_top_packages(sources, project)
-    runs = [RunProposal(f"{python} -m {path.name}") for path in top_packages if sources.has(f"{path}/__main__.py")]
+    modules = [f"{python} -m {path.name}" for path in top_packages if sources.has(f"{path}/__main__.py")]
     # Commands that the installation creates.
-    for name in _list_installed_commands(sources, project):
+    commands = [f"venv/bin/{name}" for name in _list_installed_commands(sources, project)]
+    runs = []
+    for program in [*modules, *commands]:
         runs += [
-            RunProposal(f"venv/bin/{name}", may_do_nothing=True),
-            RunProposal(f"venv/bin/{name} --help", may_do_nothing=True),
+            RunProposal(program, may_do_nothing=True, program=program, takes_files=True),
+            RunProposal(f"{program} --help", may_do_nothing=True, program=program),
         ]
     # An example has its own input, and calls the package as users do.
     examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from runner.adoption.built_programs import add_file_runs
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from tests.runner.adoption.listings import listing
 
@@ -138,6 +139,16 @@ def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -
     runs = python.propose(listing(files, "p"))[0].runs
     assert [run.command for run in runs] == ["venv/bin/python examples/a/use.py", 'venv/bin/python -c "import p"']
     assert [run.is_test for run in runs] == [True, False]
+
+
+def test_the_programs_of_a_python_package_may_do_nothing_without_a_file() -> None:
+    project = '[project]\nname = "p"\n[project.scripts]\np-run = "p:main"\n'
+    files = {"pyproject.toml": project, "p/__init__.py": "", "p/__main__.py": ""}
+    runs = [run for run in python.propose(listing(files, "p"))[0].runs if run.takes_files]
+    assert [(run.command, run.program, run.may_do_nothing) for run in runs] == [
+        ("venv/bin/python -m p", "venv/bin/python -m p", True),
+        ("venv/bin/p-run", "venv/bin/p-run", True),
+    ]
 
 
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
@@ -411,11 +422,13 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
 
 def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need() -> None:
     package = '{"bin": {"minjs": "bin/minjs"}, "main": "lib/x.js", "devDependencies": {"t": "1"}}'
-    (proposal,) = node.propose(listing({"package.json": package, "test/input/a.js": ""}))
+    sources = listing({"package.json": package, "test/input/a.js": ""})
+    (proposal,) = node.propose(sources)
     assert proposal.command == ""
-    assert [(run.command, run.input_file, run.program) for run in proposal.runs] == [
+    assert [(run.command, run.input_file, run.program) for run in add_file_runs(proposal.runs, sources)] == [
         ("node --single-threaded bin/minjs", "", "bin/minjs"),
         ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded lib/x.js", "", "lib/x.js"),
     ]
     (proposal,) = node.propose(
