@@ -9,6 +9,7 @@ _ERROR = re.compile(
     (?:.*(?:
         \berror(?:\[\w+\])?:\s+\S            # compilers, configure scripts, Cargo, pip
         |\b\w+(?:Error|Exception):\s+\S      # Python, Java and JavaScript
+        |\[ERROR\]\s+\S                      # Maven
         |\bundefined\ reference\ to\b
         |\bcannot\ find\ -l
         |\*\*\*\ No\ rule\ to\ make\ target\b

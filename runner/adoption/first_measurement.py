@@ -384,6 +384,7 @@ class FirstMeasurement:
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
+                cpu_seconds=min(report.values("task-clock"), default=0.0),
                 prints_usage=is_usage(printed_text),
                 own_bytes=report.files.own_bytes if report.files else "",
                 own_faults=sum(file.faults or 0 for file in own_files),

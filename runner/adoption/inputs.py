@@ -184,6 +184,9 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
         return kind == "c" and program.endswith("cc")
     names = (program, project)
+    if kind == "py":
+        # At the beginning of a name it only says in which language the project is written.
+        return any(name.endswith(("py", "python")) for name in names)
     long_names = [word for word in (kind, _LONG_NAMES.get(kind, "")) if len(word) > _MIN_SUFFIX_LETTERS]
     if any(long_name in name for long_name in long_names for name in names):
         return True

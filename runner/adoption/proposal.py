@@ -174,3 +174,5 @@ def build_shell_command(*steps: str) -> str:
 
 
 JOBS_OPTION = "-j$(nproc)"
+IMPORT_OPTION = '-c "import '
+"""The option with which Python only imports a module."""

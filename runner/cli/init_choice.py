@@ -76,7 +76,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import count_start_faults, find_command_with_file, has_input_of_its_own
+    from runner.adoption.command_choice import count_start_faults, has_input_of_its_own, list_commands_with_files
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -104,11 +104,11 @@ def choose_build_and_run(
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     start_faults = count_start_faults(chosen_command, tried)
-    with_file = find_command_with_file(chosen_command, tried)
-    if with_file:
+    for with_file in list_commands_with_files(chosen_command, tried):
         larger = _try_larger_input(first_measurement, proposal, tree, with_file)
         if larger:
             proposal, tree, chosen_command = larger
+            break
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())

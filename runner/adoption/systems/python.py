@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.proposal import IMPORT_OPTION, BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
 from runner.subject.package_managers import PIP
 
@@ -275,7 +275,7 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
-        runs.append(RunProposal(f'{python} -c "import {name}"', may_do_nothing=True))
+        runs.append(RunProposal(f'{python} {IMPORT_OPTION}{name}"', may_do_nothing=True))
     return runs
 
 

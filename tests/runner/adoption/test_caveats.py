@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runner.adoption.caveats import describe_caveat
 from runner.adoption.proposal import BuildProposal, RunProposal
@@ -37,6 +38,14 @@ def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: s
     said = describe_caveat(result)
     assert said.startswith(caveat)
     assert bool(said) is bool(caveat)
+
+
+def test_a_program_that_computes_for_long_does_more_than_start() -> None:
+    quick = tried("./life", may_do_nothing=True)
+    assert describe_caveat(replace(quick, cpu_seconds=3.0)) == ""
+    assert describe_caveat(replace(quick, cpu_seconds=0.3))
+    importing = tried('venv/bin/python -c "import x"', may_do_nothing=True)
+    assert describe_caveat(replace(importing, cpu_seconds=3.0)), "a large package takes long to import"
 
 
 def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:

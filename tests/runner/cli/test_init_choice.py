@@ -118,6 +118,20 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     assert host.built == ["make"]
 
 
+def test_another_input_is_repeated_where_the_first_one_cannot_be(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    for name in ("a.md", "b.md"):
+        Path("make", name).write_bytes(bytes(1 << 16))
+    runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("a.md", "b.md"))
+    larger = "sh -c 'make && for round in $(seq 16); do cat b.md; done > faultwatch-input.md'"
+    counts = {("make", "./x a.md"): (75, 75), ("make", "./x b.md"): (70, 70)}
+    host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
+    assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
+
+
 class SlowHost(Host):
     """Takes too long for the builds of some names."""
 
