@@ -132,6 +132,8 @@ class BuildProposal(Struct, frozen=True):
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
     depth
         How many folders below the top its build file is: one at the top is more likely the project's usual build.
+    offline
+        Whether it uses only the packages that this host has: another proposal is the same build with downloads.
     """
 
     system: str
@@ -144,6 +146,7 @@ class BuildProposal(Struct, frozen=True):
     incomplete: bool = False
     builds_tests: bool = False
     depth: int = 0
+    offline: bool = False
 
 
 def make_serial(build: BuildProposal) -> BuildProposal | None:

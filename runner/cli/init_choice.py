@@ -192,7 +192,7 @@ def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first; if the user passed ``build``, only that one."""
-    from runner.adoption.build_system_detection import KNOWN_BUILD_SYSTEMS, propose_builds
+    from runner.adoption.build_system_detection import describe_lack, propose_builds
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
@@ -221,8 +221,8 @@ def _list_proposals(
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
-            f"{first_measurement.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
-            "pass the commands with --build and --run",
+            f"{first_measurement.repository.path} {describe_lack(first_measurement.sources)}",
+            f"pass the commands with --build and --run; or, {_DRIVER_HINT.format('')}",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]
 
@@ -248,7 +248,7 @@ def _build_project(
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    first_error, shown_tools, is_too_slow = "", "", False
+    first_error, is_error_offline, shown_tools, is_too_slow = "", False, "", False
     missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
@@ -271,7 +271,10 @@ def _build_project(
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
-            first_error = first_error or _get_first_error(failure) or problem.splitlines()[0]
+            if not first_error or is_error_offline:
+                first_error = _get_first_error(failure) or problem.splitlines()[0]
+                # That a package is not on this host yet is no error, unless it cannot be downloaded either.
+                is_error_offline = proposal.offline
             reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
             if reason in reasons:
                 print_message("this does not build either, for the same reason")

@@ -175,7 +175,7 @@ def _propose_environments(
     shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline_arguments}")
     own_environment = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [
-        BuildProposal("Python", shared, ("python3",), runs=runs),
+        BuildProposal("Python", shared, ("python3",), runs=runs, offline=True),
         BuildProposal("Python", own_environment, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
     ]
 

@@ -185,6 +185,10 @@ def test_the_refusal_quotes_the_first_error_of_the_most_likely_build(monkeypatch
     with pytest.raises(FaultwatchError) as error:
         choose(BrokenHost({}), monkeypatch, *builds)
     assert error.value.what == "x was not built: x.c:1:1: fatal error: first.h"
+    offline = BuildProposal("Maven", "offline", offline=True)
+    with pytest.raises(FaultwatchError) as error:
+        choose(BrokenHost({}), monkeypatch, offline, *builds)
+    assert error.value.what == "x was not built: x.c:1:1: fatal error: first.h", "a package was only not downloaded"
 
 
 def test_a_build_of_go_is_tried_again_where_it_lacks_sums(monkeypatch: pytest.MonkeyPatch) -> None:

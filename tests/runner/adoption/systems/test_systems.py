@@ -406,6 +406,23 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     assert java.propose(listing({"src/Part.java": "class Part {}"})) == []
 
 
+def test_of_several_modules_of_maven_those_with_a_main_class_are_built() -> None:
+    modules = "<modules><module>core</module><module>bench</module><module>broken</module></modules>"
+    files = {
+        "pom.xml": f"<project>{modules}</project>",
+        "bench/src/main/java/b/Bench.java": f"package b;\n{_MAIN}",
+        "core/src/main/java/c/App.java": f"package c;\n{_MAIN}",
+        "other/App.java": _MAIN,
+    }
+    builds = java.propose(listing(files))
+    assert [build.offline for build in builds] == [True, False] * 2
+    assert "mvn --quiet --batch-mode -pl bench -am -DskipTests package" in builds[1].command
+    assert [run.command for run in builds[1].runs] == [
+        "java -cp bench/target/classes:bench/target/dependency/* b.Bench"
+    ]
+    assert " -p" not in builds[3].command, "a class outside of the modules"
+
+
 def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     package = '{"scripts": {"bench": "node bench.js --all", "bench:x": "node x | sort", "start": "node server.js"}}'
     (proposal,) = node.propose(listing({"package.json": package}))
@@ -436,6 +453,25 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
         listing({"package.json": package.replace('"main"', '"dependencies": {"d": "1"}, "main"')})
     )
     assert proposal.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+
+
+def test_the_packages_in_folders_are_run_where_the_one_at_the_top_names_nothing() -> None:
+    files = {
+        "package.json": '{"scripts": {"build": "rollup -c"}, "devDependencies": {"r": "1"}}',
+        "core/package.json": '{"bin": {"core": "bin/core"}, "main": "./dist/core.js"}',
+        "a-walk/package.json": '{"main": "dist/walk.js"}',
+        "test/package.json": '{"main": "x.js"}',
+    }
+    (proposal,) = node.propose(listing(files))
+    assert proposal.command.endswith(" && npm run build'")
+    assert [(run.command, run.takes_files) for run in proposal.runs] == [
+        ("node --single-threaded core/bin/core", True),
+        ("node --single-threaded a-walk/dist/walk.js", False),
+        ("node --single-threaded core/dist/core.js", False),
+    ]
+    top = '{"main": "x.js"}'
+    (proposal,) = node.propose(listing({**files, "package.json": top}))
+    assert [run.command for run in proposal.runs] == ["node --single-threaded x.js"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": []}', '{"scripts": {"bench": 1}}', "[" * 100_000])
