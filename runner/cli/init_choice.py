@@ -1,6 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
-    from runner.adoption.proposal import BuildProposal
+    from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
@@ -138,12 +139,12 @@ def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bo
 def _try_larger_input(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
-    """Return a build that repeats a small input, its tree and the command.
+    """Return a build that repeats a small input, its tree and the command, which may be that of another program.
 
-    None if the input needs no repetition, if the build would take too long or fails, or if the program does no more
-    work with the larger input: the small one is then measured.
+    None if the input needs no repetition, if the build would take too long or fails, or if no program does more work
+    with the larger input: the small one is then measured.
     """
-    from runner.adoption.larger_input import does_more_work, propose_larger_input
+    from runner.adoption.larger_input import propose_larger_input
     from runner.subject.build import BuildFailure
 
     try:
@@ -156,16 +157,52 @@ def _try_larger_input(
         build, run = larger
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            # A command that fails is also tried with the file as its input, but the small file was not used so.
-            tried, *_ = first_measurement.try_runs(build, [run], larger_tree, show_progress)
+            tried = _find_program_that_works_more(first_measurement, build, run, small, larger_tree, show_progress)
     except (OSError, BuildFailure, FaultwatchError):
         return None
-    if not does_more_work(tried, small):
+    if tried is None:
         return None
     print_message(
-        f"  {run.command}: {_format_range(tried.faults)} minor faults; the build repeats {run.file} into this file"
+        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build repeats {small.run.file} into "
+        "this file"
     )
     return build, larger_tree, tried
+
+
+def _find_program_that_works_more(
+    first_measurement: "FirstMeasurement",
+    build: "BuildProposal",
+    run: "RunProposal",
+    small: "TriedCommand",
+    tree: Path,
+    show_progress: Callable[[str], None],
+) -> "TriedCommand | None":
+    """Return the command that does more work with a larger input, else that of another program; None if none does.
+
+    Parameters
+    ----------
+    run
+        The command with the larger input.
+    small
+        The same one with the small input.
+    """
+    from runner.adoption.larger_input import does_more_work, list_other_programs
+
+    def try_run(run: "RunProposal") -> "TriedCommand":
+        # A command that fails is also tried with the file as its input, but the small file was not used so.
+        return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
+
+    tried = try_run(run)
+    if does_more_work(tried, small):
+        return tried
+    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small):
+        other_small = try_run(small_run)
+        if not other_small.did_work:
+            continue
+        other = try_run(larger_run)
+        if does_more_work(other, other_small) and does_more_work(other, small):
+            return other
+    return None
 
 
 def _may_run_more_work(

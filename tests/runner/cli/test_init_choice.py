@@ -132,6 +132,22 @@ def test_another_input_is_repeated_where_the_first_one_cannot_be(
     assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
 
 
+@pytest.mark.parametrize("small_faults", [72, 600])
+def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
+    small_faults: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 16))
+    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    counts = {("make", "./x a.md"): (75, 75), (larger, "./y a.md"): (small_faults,) * 2}
+    host = Host(counts | {(larger, "./y faultwatch-input.md"): (700, 700)})
+    runs = tuple(RunProposal(f"{program} a.md", input_file="a.md") for program in ("./x", "./y"))
+    chosen = choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
+    expected = f"{larger}: ./y faultwatch-input.md" if small_faults == 72 else "make: ./x a.md"
+    assert chosen == expected, "what a program takes without the larger input is not its work"
+
+
 class SlowHost(Host):
     """Takes too long for the builds of some names."""
 
