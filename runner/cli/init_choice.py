@@ -304,7 +304,8 @@ def _build_project(
                 ) from None
             # Explain the failure.
             part = _find_missing_part(first_measurement, proposal, failure)
-            missing_part = missing_part or part
+            mended_builds = _list_mended_builds(proposal, failure, part) if build is None else []
+            missing_part = missing_part or (None if mended_builds else part)
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
@@ -312,19 +313,14 @@ def _build_project(
                 first_error = _get_first_error(failure) or problem.splitlines()[0]
                 # That a package is not on this host yet is no error, unless it cannot be downloaded either.
                 is_error_offline = proposal.offline
-            reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
-            if reason in reasons:
-                print_message("this does not build either, for the same reason")
-            else:
-                print_message(f"this does not build: {problem}")
-            reasons.add(reason)
+            _print_problem(problem, reasons)
             # Change what is tried next.
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.builds_tests]
-            elif build is None and part is None:
-                proposals[:0] = _list_mended_builds(proposal, failure)
+            else:
+                proposals[:0] = mended_builds
             continue
         if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
@@ -343,6 +339,16 @@ def _build_project(
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
 
 
+def _print_problem(problem: str, reasons: set[str]) -> None:
+    """Print why a build failed, unless the reason is one of those that were printed before; add it to them."""
+    reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
+    if reason in reasons:
+        print_message("this does not build either, for the same reason")
+    else:
+        print_message(f"this does not build: {problem}")
+    reasons.add(reason)
+
+
 def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> int:
     """Show the most likely way to build, and let the user choose one; return its index."""
     print_message(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
@@ -350,17 +356,28 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
     return questions.choose("How is it built?", labels)
 
 
-def _list_mended_builds(proposal: "BuildProposal", failure: Exception) -> list["BuildProposal"]:
-    """Return other forms of a failed build: with one job, because not every makefile is made for several, or with sums.
+def _list_mended_builds(
+    proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
+) -> list["BuildProposal"]:
+    """Return other forms of a failed build that may work.
 
-    Go may complete ``go.sum`` in the build's own tree.
+    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; or with the
+    folder of a header.
+
+    Parameters
+    ----------
+    part
+        What the build lacks on this host, if that is known. Fewer jobs would lack it too.
     """
+    from runner.adoption.header_folders import add_header_folder
     from runner.adoption.proposal import make_serial
     from runner.adoption.systems.go import complete_sums
     from runner.subject.build import BuildFailure
 
     log = failure.build.log if isinstance(failure, BuildFailure) else ""
-    return [mended for mended in (make_serial(proposal), complete_sums(proposal, log)) if mended]
+    serial_build = make_serial(proposal) if part is None else None
+    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log))
+    return [candidate for candidate in candidates if candidate]
 
 
 def _get_first_error(failure: Exception) -> str:

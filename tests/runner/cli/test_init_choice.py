@@ -218,6 +218,22 @@ def test_a_build_of_go_is_tried_again_where_it_lacks_sums(monkeypatch: pytest.Mo
     assert choose(host, monkeypatch, BuildProposal("Go", "go", ("go",), runs=(BENCHMARK,))) == "go: bin/benchmarks"
 
 
+def test_a_header_in_a_folder_of_its_own_is_not_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "stb").mkdir()
+    (tmp_path / "stb/stb_image.h").touch()
+    monkeypatch.setattr("runner.adoption.header_folders._SYSTEM_HEADERS", tmp_path)
+
+    class StrictHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if proposal.environment.get("CPATH") == f"{tmp_path}/stb":
+                return super().build(proposal)
+            log = "x.c:1:1: fatal error: stb_image.h: No such file or directory\n"
+            raise BuildFailure("`make` ended with exit code 2", Build(log=log))
+
+    host = StrictHost({("make", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=(BENCHMARK,))) == "make: bin/benchmarks"
+
+
 def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
