@@ -29,6 +29,8 @@ _TEST_GROUPS = ("test", "tests", "testing")
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
 _MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
+_CONSOLE_SCRIPTS = re.compile(r"\bconsole_scripts\b[\"']?\s*[=:]([^\]\[]*\[?[^\]\[]*)")
+_ENTRY_POINT = re.compile(r"([\w.-]+)[ \t]*=[ \t]*[\w.]+:\w+")
 _INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
 _REQUIREMENT_FILE_OPTIONS = ("-r", "--requirement")
 _AUXILIARY_FOLDER = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
@@ -295,14 +297,20 @@ def _list_top_packages(sources: Sources, project: dict[str, Any]) -> list[PurePo
 
 
 def _list_installed_commands(sources: Sources, project: dict[str, Any]) -> list[str]:
-    """Return the names of the commands that ``pyproject.toml`` or ``setup.py`` installs."""
-    table = project.get("project")
-    commands = table.get("scripts", {}) if isinstance(table, dict) else {}
-    names = list(commands) if isinstance(commands, dict) else []
+    """Return the names of the commands that ``pyproject.toml``, ``setup.py`` or ``setup.cfg`` installs."""
+    tool = project.get("tool")
+    poetry = tool.get("poetry") if isinstance(tool, dict) else None
+    names: list[str] = []
+    for table in (project.get("project"), poetry):
+        commands = table.get("scripts") if isinstance(table, dict) else None
+        names += list(commands) if isinstance(commands, dict) else []
+    for file in ("setup.py", "setup.cfg"):
+        entry_points = _CONSOLE_SCRIPTS.search(sources.read_text(file))
+        names += _ENTRY_POINT.findall(entry_points[1]) if entry_points else []
     script_list = _SCRIPTS.search(sources.read_text("setup.py"))
     if script_list:
         names += [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", script_list[1])]
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:

@@ -366,6 +366,22 @@ def test_scripts_that_a_setup_file_installs_are_tried() -> None:
     assert "venv/bin/walk" in commands
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"setup.py": 'setup(entry_points={"console_scripts": ["p-run = p.cli:main", "p2=p:m"], "x": ["y = p:z"]})'},
+        {
+            "setup.py": "setup()",
+            "setup.cfg": "[options.entry_points]\nconsole_scripts =\n    p-run = p.cli:main\n    p2=p:m\n",
+        },
+        {"pyproject.toml": '[build-system]\n[tool.poetry.scripts]\np-run = "p.cli:main"\np2 = "p:m"\n'},
+    ],
+)
+def test_the_commands_that_a_package_installs_are_tried(files: dict[str, str]) -> None:
+    runs = python.propose(listing({**files, "p/__init__.py": ""}))[0].runs
+    assert [run.command for run in runs if run.takes_files] == ["venv/bin/p-run", "venv/bin/p2"]
+
+
 def test_what_a_command_of_the_users_own_installs_can_be_downloaded_before() -> None:
     sources = listing({"pyproject.toml": '[build-system]\nrequires = ["setuptools>=80"]\n'})
     begin = "python3 -m pip download --dest ~/.cache/faultwatch/pip "
