@@ -84,6 +84,7 @@ _HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
 _FIRST_ERROR_STATUS = 400
 _MIN_RANGE_RATIO = 10
 """Variables that do not make a count repeat are worth setting if they make its range this many times narrower."""
+_BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """A variable that no program reads, as long as the variable that is tried: it changes only the environment's size."""
 
@@ -210,7 +211,8 @@ class FirstMeasurement:
             # What a container starts without arguments is often a command-line tool, which gets no work then.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
-        if tried.timed_out and not run.is_server:
+        # A benchmark that takes too long may listen too, for the processes that it starts.
+        if tried.timed_out and not run.is_server and not _BENCHMARK.search(run.command):
             server = self._find_server(proposal, run, tree)
             if server:
                 return self._try_server(proposal, server, tree)
