@@ -24,12 +24,23 @@ _ERROR = re.compile(
 )
 """A line with which a tool says what is wrong."""
 
+_CAUSE = re.compile(r"\bended with exit code \d+: (\S.*)")
+"""The cause in the message of a failure."""
 
-def find_first_error(log: str) -> str:
+
+def find_first_error(log: str, message: str = "") -> str:
     """Return the first line of a log that says what is wrong; empty if none does.
 
     CMake says it in the paragraph below such a line.
+
+    Parameters
+    ----------
+    message
+        What is said of the failure. It may end with a cause, which is better than the first line.
     """
+    cause = _CAUSE.search(message)
+    if cause:
+        return cause[1][:_MAX_CHARACTERS]
     match = _ERROR.search(log)
     if match is None:
         return ""

@@ -385,7 +385,9 @@ def _get_first_error(failure: Exception) -> str:
     from runner.adoption.build_errors import find_first_error
     from runner.subject.build import BuildFailure
 
-    return find_first_error(failure.build.log) if isinstance(failure, BuildFailure) and not failure.timed_out else ""
+    if not isinstance(failure, BuildFailure) or failure.timed_out:
+        return ""
+    return find_first_error(failure.build.log, failure.message)
 
 
 def _find_missing_part(

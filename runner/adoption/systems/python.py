@@ -16,6 +16,8 @@ from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
+_EDITABLE_REQUIREMENTS = {"hatchling": ("editables",)}
+"""What back ends require besides, for a package that stays in its sources; they say so only once they run."""
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
 _MAX_SCRIPTS = 5
 _REQUIREMENTS = "requirements.txt"
@@ -186,7 +188,8 @@ def _list_build_requirements(project: dict[str, Any]) -> list[str]:
     """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
     required = system.get("requires") if isinstance(system, dict) else None
-    return _quote_requirements(required if isinstance(required, list) else ["setuptools", "wheel"])
+    packages = required if isinstance(required, list) else ["setuptools", "wheel"]
+    return _quote_requirements([*packages, *_EDITABLE_REQUIREMENTS.get(_get_build_backend(project), ())])
 
 
 def _quote_requirements(requirements: list[Any]) -> list[str]:

@@ -44,3 +44,10 @@ def test_the_first_line_that_says_what_is_wrong(log: str, error: str) -> None:
     found = find_first_error(log)
     assert found.startswith(error)
     assert bool(found) is bool(error)
+
+
+def test_the_cause_that_the_message_names_is_better_than_the_first_line() -> None:
+    log = "npm error An unknown git error occurred\nnpm error ssh: Could not resolve hostname x\n"
+    message = "`npm ci` ended with exit code 128: npm error ssh: Could not resolve hostname x"
+    assert find_first_error(log, message) == "npm error ssh: Could not resolve hostname x"
+    assert find_first_error(log, "`npm ci` ended with exit code 128") == "npm error An unknown git error occurred"

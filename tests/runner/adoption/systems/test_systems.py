@@ -400,6 +400,9 @@ def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:
     *_, online = python.propose(listing({"pyproject.toml": project, "p/__init__.py": ""}))
     assert '. "setuptools>=80" "tomli; python_version < \\"3.11\\""; ' in online.command
     assert online.command.index("--no-index") < online.command.index("pip download")
+    project = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n[project]\nname = "p"\n'
+    *_, online = python.propose(listing({"pyproject.toml": project, "p/__init__.py": ""}))
+    assert '. "hatchling" "editables"; ' in online.command, "which hatchling asks for as soon as it runs"
 
 
 _MAIN = "public class X {\n    public static void main(String[] arguments) {}\n}\n"
