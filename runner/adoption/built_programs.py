@@ -188,8 +188,8 @@ def list_commands(
 ) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
-    Each program is tried without arguments. A program that is not a benchmark is also tried with inputs and other files
-    of the project, and last with options that every program has.
+    Each program is tried without arguments, then with inputs; a program for users is also tried with other files of the
+    project, and last with options that every program has.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def list_commands(
             continue
         rank = _rank_program(program, project)[0]
         runs.append(RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST))
-        # A benchmark brings its own work; a fuzzer and other projects' programs are no use with an input.
-        if not _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST:
+        # A benchmark may refuse to start without an input; a fuzzer and other projects' programs are no use with one.
+        if rank > _Rank.TEST:
             continue
         is_for_users = rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
         runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)

@@ -442,6 +442,11 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
+    # A benchmark that works by itself brings its own work.
+    if run.file and any(
+        result.did_work and result.run.is_promising and not result.run.file for result in earlier_results
+    ):
+        return True
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)

@@ -39,7 +39,25 @@ _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<!
 """Inputs that a program is to refuse."""
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
 _BUILD_KINDS = frozenset(
-    {"ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc", "ini", "lock", "m4", "mk", "toml"}
+    {
+        "ac",
+        "am",
+        "cfg",
+        "cmake",
+        "conf",
+        "h",
+        "hpp",
+        "in",
+        "inc",
+        "ini",
+        "lock",
+        "m4",
+        "mk",
+        "spec",
+        "test",
+        "tests",
+        "toml",
+    }
 )
 _DATA_KINDS = frozenset(
     {

@@ -143,3 +143,9 @@ def test_a_module_gets_files_that_its_name_asks_for_then_stand_ins_then_a_source
     ]
     assert [run.is_promising for run in runs if not run.needs_failures] == [False, True, True, False, False, True]
     assert {run.program for run in runs} == {program, ""}
+
+
+def test_a_benchmark_that_refuses_to_start_gets_inputs() -> None:
+    sources = listing({"tests/a.json": "", "tests/a.test": "", "LICENSE": ""})
+    commands = [run.command for run in list_commands([BuiltProgram("tests/test_speed")], sources)]
+    assert commands == ["tests/test_speed", "tests/test_speed tests/a.json"]
