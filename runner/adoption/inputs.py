@@ -40,23 +40,8 @@ _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<!
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
 _BUILD_KINDS = frozenset(
     {
-        "ac",
-        "am",
-        "cfg",
-        "cmake",
-        "conf",
-        "h",
-        "hpp",
-        "in",
-        "inc",
-        "ini",
-        "lock",
-        "m4",
-        "mk",
-        "spec",
-        "test",
-        "tests",
-        "toml",
+        *("ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc"),
+        *("ini", "lock", "m4", "mk", "pc", "spec", "test", "tests", "toml"),
     }
 )
 _DATA_KINDS = frozenset(

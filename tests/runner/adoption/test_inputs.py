@@ -39,6 +39,7 @@ def test_a_compiler_whose_name_says_so_gets_c() -> None:
 def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
     files = dict.fromkeys(("test/a.js", "bench/d.ig", "bench/e.in"), "")
     assert list_inputs(listing(files), "qjs") == ["test/a.js"]
+    assert list_inputs(listing({"mpc.pc": ""}, "mpc"), "mpc") == [], "it is of the build"
     python = listing({"tests/a.py": ""}, "pyyaml")
     assert list_inputs(python, "yaml") == [], "it is only written in Python"
     assert list_inputs(python, "micropython") == ["tests/a.py"]
