@@ -1,13 +1,43 @@
 """Detects the build systems of a project. Pure: the result depends only on the listing of its files."""
 
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.sources import Sources
+from runner.adoption.sources import Sources, is_third_party
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
 
 KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Maven, Gradle, javac, npm, Python and Fortran"
+
+
+_BUILD_FILES = frozenset(
+    {
+        *("CMakeLists.txt", "meson.build", "configure.ac", "Makefile", "Cargo.toml", "go.mod", "pom.xml"),
+        *("build.gradle", "build.gradle.kts", "package.json", "pyproject.toml", "setup.py"),
+    }
+)
+"""The files by which people recognise the known build systems."""
+_MAX_NAMED_FILES = 3
+
+
+def describe_lack(sources: Sources) -> str:
+    """Return why no build is proposed for a project: its build files name nothing to run, or it has none."""
+    found = [file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)]
+    if not found:
+        return f"has no build system that init knows ({KNOWN_BUILD_SYSTEMS})"
+    nearest = sorted(found, key=lambda file: (file.count("/"), file))[:_MAX_NAMED_FILES]
+    return f"has nothing that init can build and run: {', '.join(nearest)} {_describe_missing_program(nearest)}"
+
+
+def _describe_missing_program(files: Sequence[str]) -> str:
+    """Return what build files of a project do not name."""
+    verb = "names" if len(files) == 1 else "name"
+    if all(PurePosixPath(file).name == "package.json" for file in files):
+        return f"{verb} no benchmark and no start script, no program in bin and no main module"
+    return f"{verb} no program and no benchmark"
 
 
 def propose_builds(sources: Sources) -> list[BuildProposal]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.inputs import find_input_pair, list_inputs, list_stand_ins
+from runner.adoption.inputs import find_input_pair, find_source, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
@@ -188,8 +188,8 @@ def list_commands(
 ) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
-    Each program is tried without arguments. A program that is not a benchmark is also tried with inputs and other files
-    of the project, and last with options that every program has.
+    Each program is tried without arguments, then with inputs; a program for users is also tried with other files of the
+    project, and last with options that every program has.
 
     Parameters
     ----------
@@ -206,32 +206,78 @@ def list_commands(
             continue
         rank = _rank_program(program, project)[0]
         runs.append(RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST))
-        # A benchmark brings its own work; a fuzzer and other projects' programs are no use with an input.
-        takes_inputs = _Rank.PROJECT_PROGRAM <= rank <= _Rank.TEST
-        inputs = list_inputs(sources, program.name, get_size) if takes_inputs else []
-        input_runs = [
-            RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
-            for file in inputs
-        ]
-        runs += input_runs
-        pair = find_input_pair(inputs)
-        if pair:
-            # Of programs that compare or combine files, which refuse one alone.
-            runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
-        if rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}:
-            stand_ins = [
-                RunProposal(f"{start_command} {file}", stand_in_file=file)
-                for file in list_stand_ins(sources)
-                if file not in inputs
-            ]
-            runs += [
-                *(_add_expression(start_command, run) for run in input_runs),
-                *stand_ins,
-                *(_add_expression(start_command, run) for run in stand_ins),
-            ]
+        # A benchmark may refuse to start without an input; a fuzzer and other projects' programs are no use with one.
+        if rank > _Rank.TEST:
+            continue
+        is_for_users = rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
+        runs += list_file_runs(program.name, start_command, sources, get_size, with_stand_ins=is_for_users)
+        if is_for_users:
             runs += [
                 RunProposal(f"{start_command} {option}", may_do_nothing=True) for option in ("--version", "--help")
             ]
+    return runs
+
+
+def add_file_runs(
+    runs: Iterable[RunProposal], sources: Sources, get_size: Callable[[str], int] = lambda _: 0
+) -> list[RunProposal]:
+    """Return commands that the sources suggest; those that take files are followed by the same ones with files.
+
+    Parameters
+    ----------
+    get_size
+        Returns the size in bytes of a file of the project, which ranks the inputs.
+    """
+    all_runs: list[RunProposal] = []
+    for run in runs:
+        all_runs.append(run)
+        if run.takes_files:
+            # An interpreter's program is its last word: a script or a module.
+            name = run.program.rpartition(" ")[2]
+            file_runs = list_file_runs(name, run.command, sources, get_size, with_stand_ins=True)
+            source = find_source(sources, _get_source_suffix(run.command), get_size)
+            if source and all(source != file_run.input_file for file_run in file_runs):
+                file_runs.append(RunProposal(f"{run.command} {source}", stand_in_file=source))
+            all_runs += [replace(file_run, program=run.program) for file_run in file_runs]
+    return all_runs
+
+
+def _get_source_suffix(command: str) -> str:
+    """Return the suffix of the language in which a program is written that an interpreter executes."""
+    return ".js" if command.startswith("node ") else ".py"
+
+
+def list_file_runs(
+    program: str, start_command: str, sources: Sources, get_size: Callable[[str], int], *, with_stand_ins: bool
+) -> list[RunProposal]:
+    """Return the commands that give a program files of the project: its inputs, then what stands in for them.
+
+    Parameters
+    ----------
+    program
+        The name or the path of the program, which may say what it reads.
+    """
+    inputs = list_inputs(sources, program, get_size)
+    input_runs = [
+        RunProposal(f"{start_command} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input_file=file)
+        for file in inputs
+    ]
+    runs = list(input_runs)
+    pair = find_input_pair(inputs)
+    if pair:
+        # Of programs that compare or combine files, which refuse one alone.
+        runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
+    if with_stand_ins:
+        stand_ins = [
+            RunProposal(f"{start_command} {file}", stand_in_file=file)
+            for file in list_stand_ins(sources)
+            if file not in inputs
+        ]
+        runs += [
+            *(_add_expression(start_command, run) for run in input_runs),
+            *stand_ins,
+            *(_add_expression(start_command, run) for run in stand_ins),
+        ]
     return runs
 
 

@@ -3,6 +3,9 @@
 from runner.adoption.command_choice import adds_little
 from runner.adoption.tried_command import TriedCommand
 
+_START_FAULTS, _START_CPU_SECONDS = 100, 0.02
+"""What the start of a program takes that is linked to the C library alone: 50 to 100 faults, in a few milliseconds."""
+
 
 def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     """Return what the counts of a command do not show; empty if nothing is known against it.
@@ -27,13 +30,19 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
 def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     """Return why a command does little more than start; empty if nothing shows that.
 
-    Either it has an input that adds few faults to those of a start, or it has none. A test works without an input.
+    Either it has an input that adds few faults to those of a start, or it has none. A test works without an input, and
+    so does a program that computes for long.
     """
     run = tried.run
     if run.input_file and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
         fewer = f"{added} fewer faults" if added > 0 else "no fewer faults"
         return f"this measures little more than the program's start: without its input, `{run.command}` takes {fewer}"
-    if run.may_do_nothing and not run.is_test:
+    is_quick = tried.cpu_seconds < _START_CPU_SECONDS and min(tried.faults) < _START_FAULTS
+    if is_quick and not run.file and not run.is_server and not tried.may_only_start:
+        return (
+            f"this measures little more than the program's start: `{run.command}` takes only {min(tried.faults)} faults"
+        )
+    if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""

@@ -19,6 +19,8 @@ _MIN_ADDED_SHARE = 0.1
 """The smallest share of the faults of a start that an input has to add, to be more than a start."""
 _MIN_RANGE_RATIO = 10
 """How many times wider the range of a count has to be than another one, to vary much more."""
+_MAX_LARGER_INPUTS = 3
+"""How many inputs of a program are repeated, each in a build of its own, until the program does more work."""
 SLOW_SECONDS = 2.0
 """Seconds of an execution after which it is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
@@ -48,7 +50,7 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
             for candidate in best_of_programs
             if _is_example(candidate) and candidate.did_work is best.did_work
         ]
-        return min(examples, key=lambda example: (*_rank_steadiness(example), -min(example.faults)))
+        return min(examples, key=lambda example: (_rank(example), *_rank_steadiness(example), -min(example.faults)))
     return best
 
 
@@ -115,19 +117,27 @@ def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedComman
     )
 
 
-def find_command_with_file(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> TriedCommand | None:
-    """Return a command of the chosen one's program that gets a file: itself, else one whose file is too small to show.
+def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+    """Return a few commands of the chosen one's program that get a file: itself, then others, the most faults first.
 
-    None if there is none that works, or if the file was not opened.
+    The file of the first may be too small to show. Not each file can be repeated. Empty if no file was opened.
     """
-    if chosen_command.run.file or not chosen_command.run.may_do_nothing:
-        return chosen_command
-    program = _get_program_or_script(chosen_command.run)
-    for other in tried:
-        gets_file = other.did_work and other.run.file and _get_program_or_script(other.run) == program
-        if gets_file and _opens_other_files(other, chosen_command):
-            return other
-    return None
+    chosen_run = chosen_command.run
+    if not chosen_run.file and not chosen_run.may_do_nothing:
+        return []
+    program = _get_program_or_script(chosen_run)
+    others = [
+        other
+        for other in tried
+        if other.did_work and other.run.file and other is not chosen_command and not other.run.needs_failures
+    ]
+    of_program = [other for other in others if _get_program_or_script(other.run) == program]
+    if chosen_run.file:
+        inputs = [other for other in of_program if other.run.input_file]
+        of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
+    else:
+        of_program = [other for other in of_program if _opens_other_files(other, chosen_command)]
+    return of_program[:_MAX_LARGER_INPUTS]
 
 
 def is_given_work(tried: TriedCommand) -> bool:
@@ -143,14 +153,14 @@ def has_input_of_its_own(tried: TriedCommand) -> bool:
 def _rank(tried: TriedCommand) -> int:
     """Return how promising a command is, the best first.
 
-    The ranks: 0 a benchmark, 1 a program with an input, 2 one with a stand-in or a test, 3 one without an input, 4 one
-    that did no work, 5 one that executes nothing of the project.
+    The ranks: 0 a benchmark, 1 a program with an input, 2 one with a stand-in, a test, or one without an input that
+    computes for long, 3 one without an input, 4 one that did no work, 5 one that executes nothing of the project.
     """
     if not tried.did_work:
         return 5 if tried.is_foreign else 4
     if tried.run.is_promising:
         return 1 if tried.run.input_file else 0
-    return _FIRST_WEAK_RANK if tried.run.stand_in_file or tried.run.is_test else 3
+    return 3 if tried.may_only_start else _FIRST_WEAK_RANK
 
 
 def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:

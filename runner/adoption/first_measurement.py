@@ -10,7 +10,13 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from runner.adoption.built_programs import BuiltProgram, find_built_programs, find_known_servers, list_commands
+from runner.adoption.built_programs import (
+    BuiltProgram,
+    add_file_runs,
+    find_built_programs,
+    find_known_servers,
+    list_commands,
+)
 from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_given_work
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
@@ -78,6 +84,7 @@ _HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
 _FIRST_ERROR_STATUS = 400
 _MIN_RANGE_RATIO = 10
 """Variables that do not make a count repeat are worth setting if they make its range this many times narrower."""
+_BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """A variable that no program reads, as long as the variable that is tried: it changes only the environment's size."""
 
@@ -146,7 +153,8 @@ class FirstMeasurement:
             if run.program not in server_programs
         ]
         other_proposals = list_commands(programs, self.sources, get_size)
-        runs = [*server_proposals, *service_proposals, *proposal.runs, *other_proposals]
+        named_proposals = add_file_runs(proposal.runs, self.sources, get_size)
+        runs = [*server_proposals, *service_proposals, *named_proposals, *other_proposals]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
         return runs or scripts.list_run_proposals(self.sources)
 
@@ -203,7 +211,8 @@ class FirstMeasurement:
             # What a container starts without arguments is often a command-line tool, which gets no work then.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
-        if tried.timed_out and not run.is_server:
+        # A benchmark that takes too long may listen too, for the processes that it starts.
+        if tried.timed_out and not run.is_server and not _BENCHMARK.search(run.command):
             server = self._find_server(proposal, run, tree)
             if server:
                 return self._try_server(proposal, server, tree)
@@ -377,6 +386,7 @@ class FirstMeasurement:
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
+                cpu_seconds=min(report.values("task-clock"), default=0.0),
                 prints_usage=is_usage(printed_text),
                 own_bytes=report.files.own_bytes if report.files else "",
                 own_faults=sum(file.faults or 0 for file in own_files),
@@ -431,6 +441,11 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     arguments = run.command.split()[1:]
     is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
+        return True
+    # A benchmark that works by itself brings its own work.
+    if run.file and any(
+        result.did_work and result.run.is_promising and not result.run.file for result in earlier_results
+    ):
         return True
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True

@@ -28,12 +28,21 @@ _MAX_DATA_FILES = 2
 """Files of other kinds with which it is tried."""
 _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
+_MAX_SOURCE_BYTES = 256 << 10
+"""A larger source file is probably generated."""
+_LONG_NAMES = {"md": "markdown", "yml": "yaml", "js": "javascript", "rst": "restructuredtext"}
+"""Kinds of files that programs are also named after in full."""
+_MANUAL_FOLDER = re.compile(r"(?:docs?|documentation|manual)(?:/|$)")
+"""Folders whose documents are about the project: inputs only of a program that is named after documents."""
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
 _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
 """Inputs that a program is to refuse."""
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
 _BUILD_KINDS = frozenset(
-    {"ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc", "ini", "lock", "m4", "mk", "toml"}
+    {
+        *("ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc"),
+        *("ini", "lock", "m4", "mk", "pc", "spec", "test", "tests", "toml"),
+    }
 )
 _DATA_KINDS = frozenset(
     {
@@ -54,6 +63,22 @@ def list_stand_ins(sources: Sources) -> list[str]:
         if first:
             stand_ins.append(first)
     return stand_ins
+
+
+def find_source(sources: Sources, suffix: str, get_size: Callable[[str], int]) -> str | None:
+    """Return the largest source file with a suffix, which programs that check or translate it can read; None if absent.
+
+    Parameters
+    ----------
+    get_size
+        Returns the size of a file in bytes.
+    """
+    files = [
+        file
+        for file in sources.find_files_by_suffix(suffix)
+        if re.fullmatch(r"[\w./+-]+", file) and not is_third_party(file) and get_size(file) <= _MAX_SOURCE_BYTES
+    ]
+    return max(files, key=lambda file: (get_size(file), file), default=None)
 
 
 def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] = lambda _: 0) -> list[str]:
@@ -83,8 +108,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     files_of_kind = sorted(
         (_rank_folder(file), file)
         for file in candidates
-        if _is_of_kind(file, name, sources.name.lower())
-        and (is_in_input_folder(file) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
+        if _is_of_kind(file, name, sources.name.lower()) and (is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     )
     # Data of other kinds, those of the most frequent kind first.
     data_files = [
@@ -140,6 +164,13 @@ def _is_kept_document(file: str) -> bool:
     return _get_kind(file) in _DOCUMENTS and bool(_DOCUMENT_FOLDER.search(_get_folder(file)))
 
 
+def _may_be_kept_elsewhere(file: str) -> bool:
+    """Return whether a file of the kind that a program reads is an input outside the folders of inputs."""
+    if _get_kind(file) in _DOCUMENTS:
+        return bool(_MANUAL_FOLDER.match(_get_folder(file)))
+    return "/" not in file
+
+
 def _get_folder(file: str) -> str:
     return str(PurePosixPath(file).parent).lower()
 
@@ -156,6 +187,11 @@ def _is_of_kind(file: str, program: str, project: str) -> bool:
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
         return kind == "c" and program.endswith("cc")
     names = (program, project)
-    if len(kind) == _MIN_SUFFIX_LETTERS:
-        return any(name.startswith(kind) or name.endswith(kind) for name in names)
-    return any(kind in name for name in names)
+    if kind == "py":
+        # At the beginning of a name it only says in which language the project is written.
+        return any(name.endswith(("py", "python")) for name in names)
+    long_names = [word for word in (kind, _LONG_NAMES.get(kind, "")) if len(word) > _MIN_SUFFIX_LETTERS]
+    if any(long_name in name for long_name in long_names for name in names):
+        return True
+    is_short = len(kind) == _MIN_SUFFIX_LETTERS
+    return is_short and any(name.startswith(kind) or name.endswith(kind) for name in names)

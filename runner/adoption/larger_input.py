@@ -1,12 +1,14 @@
 """Makes a larger input of a small one, by repeating it, so that a program does more than start."""
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
 from runner.adoption.command_choice import SLOW_SECONDS
 from runner.adoption.proposal import BuildProposal, RunProposal, add_build_step
+from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import TriedCommand
 
 _FEW_FAULTS = 5000
@@ -17,6 +19,8 @@ _MAX_SECONDS = 20.0
 """Seconds of all executions that a larger input replaces; fewer if a start takes most of each."""
 _MIN_ROUNDS = 10
 """How often the small input has to be repeated at least, to be worth a build step."""
+_MAX_OTHER_PROGRAMS = 3
+"""How many other programs get a larger input of which the first one makes no more work."""
 _MIN_RATIO = 2
 """How many times the faults of the small input the larger one has to take, to be worth its build step."""
 
@@ -36,13 +40,42 @@ def propose_larger_input(
         return None
     seconds = max(tried.seconds, 0.001)  # a divisor
     rounds = min(_LARGE_BYTES // size, int(_MAX_SECONDS / seconds))
-    larger_file = f"faultwatch-input{PurePosixPath(run.file).suffix}"
-    whole_path = rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])"
-    command, n_replaced = re.subn(whole_path, larger_file, run.command)
-    if rounds < _MIN_ROUNDS or n_replaced != 1:
+    larger_run = _replace_file(run)
+    if rounds < _MIN_ROUNDS or larger_run is None:
         return None
-    step = f"for round in $(seq {rounds}); do cat {run.file}; done > {larger_file}"
-    return add_build_step(build, step), replace(run, command=command)
+    step = f"for round in $(seq {rounds}); do cat {run.file}; done > {_name_larger_file(run.file)}"
+    return add_build_step(build, step), larger_run
+
+
+def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> list[tuple[RunProposal, RunProposal]]:
+    """Return commands that give the file of a command to a few other programs: the small file, and the larger one.
+
+    Parameters
+    ----------
+    runs
+        The commands that a build suggests, the most promising first.
+    """
+    own_program = get_program(tried.run)
+    by_program: dict[str, tuple[RunProposal, RunProposal]] = {}
+    for run in runs:
+        program = get_program(run)
+        is_other = program != own_program and program not in by_program
+        larger_run = _replace_file(run) if is_other and run.input_file == tried.run.file else None
+        if larger_run and not run.needs_failures and not run.is_server:
+            by_program[program] = (run, larger_run)
+    return list(by_program.values())[:_MAX_OTHER_PROGRAMS]
+
+
+def _name_larger_file(file: str) -> str:
+    """Return the name of the larger file that is made of a file."""
+    return f"faultwatch-input{PurePosixPath(file).suffix}"
+
+
+def _replace_file(run: RunProposal) -> RunProposal | None:
+    """Return a command with the larger file in place of its file; None if it does not name that exactly once."""
+    whole_path = rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])"
+    command, n_replaced = re.subn(whole_path, _name_larger_file(run.file), run.command)
+    return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 
 def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:

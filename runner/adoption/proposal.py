@@ -65,6 +65,8 @@ class RunProposal(Struct, frozen=True):
         Whether it is tried only where the program has failed with each file, or has only printed its usage.
     http_error
         The HTTP status with which a server refuses what its load requests; 0 if it serves that.
+    takes_files
+        Whether the program is also tried with files of the project, which are known once it is built.
     """
 
     command: str
@@ -82,6 +84,7 @@ class RunProposal(Struct, frozen=True):
     from_service_file: bool = False
     needs_failures: bool = False
     http_error: int = 0
+    takes_files: bool = False
 
     @property
     def is_server(self) -> bool:
@@ -129,6 +132,8 @@ class BuildProposal(Struct, frozen=True):
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
     depth
         How many folders below the top its build file is: one at the top is more likely the project's usual build.
+    offline
+        Whether it uses only the packages that this host has: another proposal is the same build with downloads.
     """
 
     system: str
@@ -141,6 +146,7 @@ class BuildProposal(Struct, frozen=True):
     incomplete: bool = False
     builds_tests: bool = False
     depth: int = 0
+    offline: bool = False
 
 
 def make_serial(build: BuildProposal) -> BuildProposal | None:
@@ -171,3 +177,5 @@ def build_shell_command(*steps: str) -> str:
 
 
 JOBS_OPTION = "-j$(nproc)"
+IMPORT_OPTION = '-c "import '
+"""The option with which Python only imports a module."""

@@ -2,7 +2,10 @@
 
 from msgspec import Struct
 
-from runner.adoption.proposal import RunProposal
+from runner.adoption.proposal import IMPORT_OPTION, RunProposal
+
+_LONG_CPU_SECONDS = 1.0
+"""CPU time that hardly any program takes to start, not even one with a runtime."""
 
 
 class TriedCommand(Struct, frozen=True):
@@ -24,6 +27,8 @@ class TriedCommand(Struct, frozen=True):
         Faults in files of the build: how much of the project's code it executes, in pages.
     is_foreign
         Whether it executes nothing that the project builds, such as a script for another program.
+    cpu_seconds
+        The CPU time of its quickest execution; 0 if it is unknown.
     """
 
     run: RunProposal
@@ -35,6 +40,7 @@ class TriedCommand(Struct, frozen=True):
     own_bytes: str = ""
     own_faults: int = 0
     is_foreign: bool = False
+    cpu_seconds: float = 0.0
 
     @property
     def did_work(self) -> bool:
@@ -42,3 +48,10 @@ class TriedCommand(Struct, frozen=True):
         return (
             bool(self.faults) and not self.prints_usage and not self.run.only_describes_itself and not self.is_foreign
         )
+
+    @property
+    def may_only_start(self) -> bool:
+        """Whether the command may do nothing but start: it gets no work, is no test, and does not compute for long."""
+        is_import = IMPORT_OPTION in self.run.command
+        works_long = self.cpu_seconds >= _LONG_CPU_SECONDS and not is_import
+        return self.run.may_do_nothing and not self.run.is_test and not works_long

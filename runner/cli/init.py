@@ -428,7 +428,7 @@ def _describe_weakness(tried: "TriedCommand") -> str:
         )
     if run.stand_in_file:
         return _STAND_IN_REMARK.format(run.stand_in_file)
-    return _NO_INPUT_REMARK.format(run.command) if run.may_do_nothing and not run.is_test else ""
+    return _NO_INPUT_REMARK.format(run.command) if tried.may_only_start else ""
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:

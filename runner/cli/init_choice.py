@@ -1,6 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
-    from runner.adoption.proposal import BuildProposal
+    from runner.adoption.proposal import BuildProposal, RunProposal
     from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
@@ -76,7 +77,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import count_start_faults, find_command_with_file, has_input_of_its_own
+    from runner.adoption.command_choice import count_start_faults, has_input_of_its_own, list_commands_with_files
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -104,11 +105,11 @@ def choose_build_and_run(
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     start_faults = count_start_faults(chosen_command, tried)
-    with_file = find_command_with_file(chosen_command, tried)
-    if with_file:
+    for with_file in list_commands_with_files(chosen_command, tried):
         larger = _try_larger_input(first_measurement, proposal, tree, with_file)
         if larger:
             proposal, tree, chosen_command = larger
+            break
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
     if stable_command is not chosen_command:
         variables = " ".join(f"{name}={value}" for name, value in stable_command.run.environment.items())
@@ -138,12 +139,12 @@ def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bo
 def _try_larger_input(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
-    """Return a build that repeats a small input, its tree and the command.
+    """Return a build that repeats a small input, its tree and the command, which may be that of another program.
 
-    None if the input needs no repetition, if the build would take too long or fails, or if the program does no more
-    work with the larger input: the small one is then measured.
+    None if the input needs no repetition, if the build would take too long or fails, or if no program does more work
+    with the larger input: the small one is then measured.
     """
-    from runner.adoption.larger_input import does_more_work, propose_larger_input
+    from runner.adoption.larger_input import propose_larger_input
     from runner.subject.build import BuildFailure
 
     try:
@@ -156,16 +157,52 @@ def _try_larger_input(
         build, run = larger
         with show_activity("building with a larger input") as show_progress:
             larger_tree, _ = first_measurement.build(build)
-            # A command that fails is also tried with the file as its input, but the small file was not used so.
-            tried, *_ = first_measurement.try_runs(build, [run], larger_tree, show_progress)
+            tried = _find_program_that_works_more(first_measurement, build, run, small, larger_tree, show_progress)
     except (OSError, BuildFailure, FaultwatchError):
         return None
-    if not does_more_work(tried, small):
+    if tried is None:
         return None
     print_message(
-        f"  {run.command}: {_format_range(tried.faults)} minor faults; the build repeats {run.file} into this file"
+        f"  {tried.run.command}: {_format_range(tried.faults)} minor faults; the build repeats {small.run.file} into "
+        "this file"
     )
     return build, larger_tree, tried
+
+
+def _find_program_that_works_more(
+    first_measurement: "FirstMeasurement",
+    build: "BuildProposal",
+    run: "RunProposal",
+    small: "TriedCommand",
+    tree: Path,
+    show_progress: Callable[[str], None],
+) -> "TriedCommand | None":
+    """Return the command that does more work with a larger input, else that of another program; None if none does.
+
+    Parameters
+    ----------
+    run
+        The command with the larger input.
+    small
+        The same one with the small input.
+    """
+    from runner.adoption.larger_input import does_more_work, list_other_programs
+
+    def try_run(run: "RunProposal") -> "TriedCommand":
+        # A command that fails is also tried with the file as its input, but the small file was not used so.
+        return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
+
+    tried = try_run(run)
+    if does_more_work(tried, small):
+        return tried
+    for small_run, larger_run in list_other_programs(first_measurement.list_run_proposals(build, tree), small):
+        other_small = try_run(small_run)
+        if not other_small.did_work:
+            continue
+        other = try_run(larger_run)
+        if does_more_work(other, other_small) and does_more_work(other, small):
+            return other
+    return None
 
 
 def _may_run_more_work(
@@ -192,7 +229,7 @@ def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first; if the user passed ``build``, only that one."""
-    from runner.adoption.build_system_detection import KNOWN_BUILD_SYSTEMS, propose_builds
+    from runner.adoption.build_system_detection import describe_lack, propose_builds
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
@@ -221,8 +258,8 @@ def _list_proposals(
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
-            f"{first_measurement.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
-            "pass the commands with --build and --run",
+            f"{first_measurement.repository.path} {describe_lack(first_measurement.sources)}",
+            f"pass the commands with --build and --run; or, {_DRIVER_HINT.format('')}",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing_submodules)) for proposal in proposals]
 
@@ -240,14 +277,15 @@ def _build_project(
     Raises
     ------
     FaultwatchError
-        No way works: the message names the missing package, or the last problem. Or the commit cannot be checked out.
+        No way works: the message names the missing package, or the first error of the most likely way. Or the commit
+        cannot be checked out.
     """
     from runner.adoption.first_measurement import describe_build_failure
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    problem, shown_tools, is_too_slow = "", "", False
+    first_error, is_error_offline, shown_tools, is_too_slow = "", False, "", False
     missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
@@ -266,23 +304,23 @@ def _build_project(
                 ) from None
             # Explain the failure.
             part = _find_missing_part(first_measurement, proposal, failure)
-            missing_part = missing_part or part
+            mended_builds = _list_mended_builds(proposal, failure, part) if build is None else []
+            missing_part = missing_part or (None if mended_builds else part)
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
-            reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
-            if reason in reasons:
-                print_message("this does not build either, for the same reason")
-            else:
-                print_message(f"this does not build: {problem}")
-            reasons.add(reason)
+            if not first_error or is_error_offline:
+                first_error = _get_first_error(failure) or problem.splitlines()[0]
+                # That a package is not on this host yet is no error, unless it cannot be downloaded either.
+                is_error_offline = proposal.offline
+            _print_problem(problem, reasons)
             # Change what is tried next.
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.builds_tests]
-            elif build is None and part is None:
-                proposals[:0] = _list_serial_builds(proposal)
+            else:
+                proposals[:0] = mended_builds
             continue
         if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
@@ -296,9 +334,19 @@ def _build_project(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
         )
     # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
-    main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]
+    main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else first_error
     remedy = _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules)
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
+
+
+def _print_problem(problem: str, reasons: set[str]) -> None:
+    """Print why a build failed, unless the reason is one of those that were printed before; add it to them."""
+    reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
+    if reason in reasons:
+        print_message("this does not build either, for the same reason")
+    else:
+        print_message(f"this does not build: {problem}")
+    reasons.add(reason)
 
 
 def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> int:
@@ -308,12 +356,38 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
     return questions.choose("How is it built?", labels)
 
 
-def _list_serial_builds(proposal: "BuildProposal") -> list["BuildProposal"]:
-    """Return a parallel build with one job, because not every makefile is made for several; or nothing."""
-    from runner.adoption.proposal import make_serial
+def _list_mended_builds(
+    proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
+) -> list["BuildProposal"]:
+    """Return other forms of a failed build that may work.
 
-    serial_proposal = make_serial(proposal)
-    return [serial_proposal] if serial_proposal else []
+    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; or with the
+    folder of a header.
+
+    Parameters
+    ----------
+    part
+        What the build lacks on this host, if that is known. Fewer jobs would lack it too.
+    """
+    from runner.adoption.header_folders import add_header_folder
+    from runner.adoption.proposal import make_serial
+    from runner.adoption.systems.go import complete_sums
+    from runner.subject.build import BuildFailure
+
+    log = failure.build.log if isinstance(failure, BuildFailure) else ""
+    serial_build = make_serial(proposal) if part is None else None
+    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log))
+    return [candidate for candidate in candidates if candidate]
+
+
+def _get_first_error(failure: Exception) -> str:
+    """Return the first error in the log of a failed build; empty if it says none, or if the build ran out of time."""
+    from runner.adoption.build_errors import find_first_error
+    from runner.subject.build import BuildFailure
+
+    if not isinstance(failure, BuildFailure) or failure.timed_out:
+        return ""
+    return find_first_error(failure.build.log, failure.message)
 
 
 def _find_missing_part(

@@ -138,6 +138,7 @@ _LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
     Packages("libjemalloc-dev", "jemalloc-devel"): ("jemalloc",),
     Packages("libtbb-dev", "tbb-devel"): ("tbb",),
     Packages("libnuma-dev", "numactl-devel"): ("numa",),
+    Packages("libstb-dev", "stb_image-devel"): ("stb_image", "stb/stb_image"),
     Packages("libsystemd-dev", "systemd-devel"): ("systemd", "libsystemd"),
     Packages("libglib2.0-dev", "glib2-devel"): ("glib", "glib-2.0", "gio-2.0"),
     Packages("libx11-dev", "libX11-devel"): ("x11",),
@@ -219,6 +220,12 @@ def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPar
     return _find_old_tool(log) or _find_absent_part(log, files)
 
 
+def find_missing_header(log: str) -> str:
+    """Return the header that a compiler did not find first; empty if it found each."""
+    match = _HEADER.search(log)
+    return str(match[1] or match[2]) if match else ""
+
+
 def _find_old_tool(log: str) -> MissingPart | None:
     """Return the tool of which a project requires a newer version than this host has; None if the log names none."""
     for pattern, tool, update in _OLD_TOOLS:
@@ -233,8 +240,7 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
 
     The messages are tried from the most to the least certain one.
     """
-    if match := _HEADER.search(log):
-        header = str(match[1] or match[2])
+    if header := find_missing_header(log):
         own_names = {PurePosixPath(file).name for file in files}
         packages = _find_packages_of_header(header)
         # A header in quotes that no package is known for is one that the build makes itself, or has not made yet.

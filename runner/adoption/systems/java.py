@@ -9,6 +9,11 @@ from runner.adoption.sources import Sources, is_auxiliary
 _MAIN = re.compile(r"\bstatic\s+(?:public\s+)?void\s+main\s*\(|\bvoid\s+main\s*\(\s*(?:final\s+)?String\b")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 _BENCHMARK = re.compile(r"bench|perf", re.IGNORECASE)
+_MODULE = re.compile(r"<module>([\w./\s-]+)</module>")
+_GOALS = "-DskipTests package dependency:copy-dependencies -DincludeScope=runtime"
+_MODES = (" --offline", "")
+"""Maven and Gradle use what this host has, then download."""
+_MAX_MODULES = 2
 _MAX_CLASSES = 5
 _MAX_READ_SOURCES = 200
 """Sources that are read to find a main class."""
@@ -22,30 +27,46 @@ def propose(sources: Sources) -> list[BuildProposal]:
         for file in sources.find_files_by_suffix(".java")
         if re.fullmatch(r"[\w./-]+", file) and not is_auxiliary(file)
     ]
-    classes = _list_main_classes(sources, files)
+    main_classes = _find_main_classes(sources, files)
+    classes = list(main_classes)
     if not classes:
         return []
     if sources.has("pom.xml"):
-        path = "target/classes:target/dependency/*"
-        goals = "-DskipTests package dependency:copy-dependencies -DincludeScope=runtime"
-        return [
-            BuildProposal(
-                "Maven",
-                f"mvn --quiet --batch-mode{mode} {goals}",
-                ("mvn", "java"),
-                runs=_list_run_proposals(path, classes),
-            )
-            for mode in (" --offline", "")
-        ]
+        return _propose_maven(sources, main_classes)
     if sources.has("build.gradle", "build.gradle.kts"):
         gradle, tools = ("./gradlew", ("java",)) if sources.has("gradlew") else ("gradle", ("gradle", "java"))
         runs = _list_run_proposals("build/classes/java/main:build/resources/main", classes)
         return [
-            BuildProposal("Gradle", f"{gradle} --no-daemon --quiet{mode} classes", tools, runs=runs)
-            for mode in (" --offline", "")
+            BuildProposal("Gradle", f"{gradle} --no-daemon --quiet{mode} classes", tools, runs=runs, offline=bool(mode))
+            for mode in _MODES
         ]
     command = build_shell_command(f"javac -d {_CLASSES_FOLDER} {' '.join(_list_roots(files))}")
     return [BuildProposal("Java", command, ("javac", "java"), runs=_list_run_proposals(_CLASSES_FOLDER, classes))]
+
+
+def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[BuildProposal]:
+    """Return the builds of the modules that have a main class: each with the modules that it needs, and no others."""
+    own_modules = {module.strip() for module in _MODULE.findall(sources.read_text("pom.xml"))}
+    by_module: dict[str, list[str]] = {}
+    for name, file in main_classes.items():
+        module = next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in own_modules), ".")
+        by_module.setdefault(module, []).append(name)
+    builds = []
+    for module, classes in list(by_module.items())[:_MAX_MODULES]:
+        selection = "" if module == "." else f" -pl {module} -am"
+        target = "target" if module == "." else f"{module}/target"
+        runs = _list_run_proposals(f"{target}/classes:{target}/dependency/*", classes)
+        builds += [
+            BuildProposal(
+                "Maven",
+                f"mvn --quiet --batch-mode{mode}{selection} {_GOALS}",
+                ("mvn", "java"),
+                runs=runs,
+                offline=bool(mode),
+            )
+            for mode in _MODES
+        ]
+    return builds
 
 
 def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
@@ -56,17 +77,19 @@ def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...
     )
 
 
-def _list_main_classes(sources: Sources, files: list[str]) -> list[str]:
-    """Return the classes with a main method by their full names, benchmarks first, then those near the top."""
+def _find_main_classes(sources: Sources, files: list[str]) -> dict[str, str]:
+    """Return the files of classes with a main method by their full names, benchmarks first, then those near the top."""
     sorted_files = sorted(files, key=lambda file: (not _BENCHMARK.search(file), file.count("/"), file))
-    names = []
+    file_by_class: dict[str, str] = {}
     for file in sorted_files[:_MAX_READ_SOURCES]:
         text = sources.read_text(file)
         if _MAIN.search(text):
             package = _PACKAGE.search(text)
             stem = PurePosixPath(file).stem
-            names.append(f"{package[1]}.{stem}" if package else stem)
-    return [name for name in names if re.fullmatch(r"[\w.]+", name)]
+            name = f"{package[1]}.{stem}" if package else stem
+            if re.fullmatch(r"[\w.]+", name):
+                file_by_class.setdefault(name, file)
+    return file_by_class
 
 
 def _list_roots(files: list[str]) -> list[str]:

@@ -2,11 +2,11 @@
 
 import json
 import re
+from pathlib import PurePosixPath
 from typing import Any
 
-from runner.adoption.inputs import list_inputs
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import Sources
+from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary
 from runner.subject.package_managers import NPM
 
 _FILE = "package.json"
@@ -17,6 +17,8 @@ _DIRECT = re.compile(r"node( [\w./=@:-]+)+")
 _ONE_THREAD = "--single-threaded"
 """Compiles and collects garbage in the main thread: otherwise the count of a program can vary by 86 % of itself. It is
 refused in ``NODE_OPTIONS``."""
+_MAX_MEMBER_RUNS = 4
+"""Programs and modules of packages in folders that are tried."""
 _NAME = re.compile(r"[\w:.-]+")
 _CACHE = {NPM.variable: NPM.folder}
 _QUIET = "--no-audit --no-fund"
@@ -26,9 +28,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to run the benchmark scripts, then the program itself; packages are installed if any are required."""
     if not sources.has(_FILE):
         return []
-    package = _read_package(sources)
+    package = _read_package(sources, _FILE)
     scripts = _list_script_runs(package)
-    runs = (*scripts, *_list_program_runs(sources, package))
+    # The packages in folders that the one at the top only collects.
+    runs = (*scripts, *_list_program_runs(package, PurePosixPath())) or _list_member_runs(sources)
     if not runs:
         return []
     steps = []
@@ -47,10 +50,26 @@ def propose(sources: Sources) -> list[BuildProposal]:
     return [BuildProposal("Node.js", build_shell_command(*steps), ("node", "npm"), _CACHE, runs)]
 
 
-def _read_package(sources: Sources) -> dict[str, Any]:
-    """Return the content of package.json; empty if it is not valid."""
+def _list_member_runs(sources: Sources) -> tuple[RunProposal, ...]:
+    """Return the commands of the programs and modules of packages in folders, those nearest to the top first."""
+    files = [
+        PurePosixPath(file)
+        for file in sources.files
+        if PurePosixPath(file).name == _FILE and file.count("/") <= MAX_DEPTH and not is_auxiliary(file)
+    ]
+    runs = [
+        run
+        for file in sorted(files, key=lambda file: (len(file.parts), file))
+        for run in _list_program_runs(_read_package(sources, str(file)), file.parent)
+    ]
+    # A program gets files. A module may only define functions.
+    return tuple(sorted(runs, key=lambda run: not run.takes_files)[:_MAX_MEMBER_RUNS])
+
+
+def _read_package(sources: Sources, file: str) -> dict[str, Any]:
+    """Return the content of a package.json; empty if it is not valid."""
     try:
-        package = json.loads(sources.read_text(_FILE))
+        package = json.loads(sources.read_text(file))
     except (ValueError, RecursionError):
         return {}
     return package if isinstance(package, dict) else {}
@@ -76,22 +95,23 @@ def _list_script_runs(package: dict[str, Any]) -> list[RunProposal]:
     return runs
 
 
-def _list_program_runs(sources: Sources, package: dict[str, Any]) -> list[RunProposal]:
-    """Return the commands of the package's programs, each also with inputs, then of its main module."""
+def _list_program_runs(package: dict[str, Any], folder: PurePosixPath) -> list[RunProposal]:
+    """Return the commands of a package's programs, which take files, then of its main module.
+
+    Parameters
+    ----------
+    folder
+        The folder of the package.
+    """
     programs = package.get("bin")
     files = list(programs.values()) if isinstance(programs, dict) else [programs]
     runs: list[RunProposal] = []
-    for program in files:
-        if isinstance(program, str) and _DIRECT.fullmatch(f"node {program}"):
-            start = _build_command("", f"node {program}")
-            runs.append(RunProposal(start, may_do_nothing=True, program=program))
-            runs += [
-                RunProposal(f"{start} {file}", input_file=file, program=program)
-                for file in list_inputs(sources, program)
-            ]
-    main = package.get("main")
-    if isinstance(main, str) and _DIRECT.fullmatch(f"node {main}"):
-        runs.append(RunProposal(_build_command("", f"node {main}"), may_do_nothing=True, program=main))
+    for file, is_program in [*((file, True) for file in files), (package.get("main"), False)]:
+        if isinstance(file, str) and _DIRECT.fullmatch(f"node {file}"):
+            # At the top, the path stays as the package writes it.
+            path = file if not folder.parts else str(folder / file)
+            start = _build_command("", f"node {path}")
+            runs.append(RunProposal(start, may_do_nothing=True, program=path, takes_files=is_program))
     return runs
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.proposal import IMPORT_OPTION, BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
 from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
+_EDITABLE_REQUIREMENTS = {"hatchling": ("editables",)}
+"""What back ends require besides, for a package that stays in its sources; they say so only once they run."""
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
 _MAX_SCRIPTS = 5
 _REQUIREMENTS = "requirements.txt"
@@ -29,6 +31,8 @@ _TEST_GROUPS = ("test", "tests", "testing")
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
 _MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
+_CONSOLE_SCRIPTS = re.compile(r"\bconsole_scripts\b[\"']?\s*[=:]([^\]\[]*\[?[^\]\[]*)")
+_ENTRY_POINT = re.compile(r"([\w.-]+)[ \t]*=[ \t]*[\w.]+:\w+")
 _INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
 _REQUIREMENT_FILE_OPTIONS = ("-r", "--requirement")
 _AUXILIARY_FOLDER = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
@@ -175,7 +179,7 @@ def _propose_environments(
     shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline_arguments}")
     own_environment = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [
-        BuildProposal("Python", shared, ("python3",), runs=runs),
+        BuildProposal("Python", shared, ("python3",), runs=runs, offline=True),
         BuildProposal("Python", own_environment, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
     ]
 
@@ -184,7 +188,8 @@ def _list_build_requirements(project: dict[str, Any]) -> list[str]:
     """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
     required = system.get("requires") if isinstance(system, dict) else None
-    return _quote_requirements(required if isinstance(required, list) else ["setuptools", "wheel"])
+    packages = required if isinstance(required, list) else ["setuptools", "wheel"]
+    return _quote_requirements([*packages, *_EDITABLE_REQUIREMENTS.get(_get_build_backend(project), ())])
 
 
 def _quote_requirements(requirements: list[Any]) -> list[str]:
@@ -257,12 +262,14 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     """Return the ways to run a package: its executable modules, its commands, its examples, and its import."""
     # Executable modules.
     top_packages = _list_top_packages(sources, project)
-    runs = [RunProposal(f"{python} -m {path.name}") for path in top_packages if sources.has(f"{path}/__main__.py")]
+    modules = [f"{python} -m {path.name}" for path in top_packages if sources.has(f"{path}/__main__.py")]
     # Commands that the installation creates.
-    for name in _list_installed_commands(sources, project):
+    commands = [f"venv/bin/{name}" for name in _list_installed_commands(sources, project)]
+    runs = []
+    for program in [*modules, *commands]:
         runs += [
-            RunProposal(f"venv/bin/{name}", may_do_nothing=True),
-            RunProposal(f"venv/bin/{name} --help", may_do_nothing=True),
+            RunProposal(program, may_do_nothing=True, program=program, takes_files=True),
+            RunProposal(f"{program} --help", may_do_nothing=True, program=program),
         ]
     # An example has its own input, and calls the package as users do.
     examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
@@ -273,7 +280,7 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
-        runs.append(RunProposal(f'{python} -c "import {name}"', may_do_nothing=True))
+        runs.append(RunProposal(f'{python} {IMPORT_OPTION}{name}"', may_do_nothing=True))
     return runs
 
 
@@ -293,14 +300,20 @@ def _list_top_packages(sources: Sources, project: dict[str, Any]) -> list[PurePo
 
 
 def _list_installed_commands(sources: Sources, project: dict[str, Any]) -> list[str]:
-    """Return the names of the commands that ``pyproject.toml`` or ``setup.py`` installs."""
-    table = project.get("project")
-    commands = table.get("scripts", {}) if isinstance(table, dict) else {}
-    names = list(commands) if isinstance(commands, dict) else []
+    """Return the names of the commands that ``pyproject.toml``, ``setup.py`` or ``setup.cfg`` installs."""
+    tool = project.get("tool")
+    poetry = tool.get("poetry") if isinstance(tool, dict) else None
+    names: list[str] = []
+    for table in (project.get("project"), poetry):
+        commands = table.get("scripts") if isinstance(table, dict) else None
+        names += list(commands) if isinstance(commands, dict) else []
+    for file in ("setup.py", "setup.cfg"):
+        entry_points = _CONSOLE_SCRIPTS.search(sources.read_text(file))
+        names += _ENTRY_POINT.findall(entry_points[1]) if entry_points else []
     script_list = _SCRIPTS.search(sources.read_text("setup.py"))
     if script_list:
         names += [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", script_list[1])]
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:

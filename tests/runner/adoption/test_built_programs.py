@@ -1,7 +1,14 @@
 import subprocess
 from pathlib import Path
 
-from runner.adoption.built_programs import BuiltProgram, _rank_program, find_built_programs, list_commands
+from runner.adoption.built_programs import (
+    BuiltProgram,
+    _rank_program,
+    add_file_runs,
+    find_built_programs,
+    list_commands,
+)
+from runner.adoption.proposal import RunProposal
 from tests.runner.adoption.listings import listing
 
 HEXYL = listing({"README.md": ""}, "hexyl")
@@ -118,3 +125,27 @@ def test_a_compiler_compiles_an_input_and_starts_neither_assembler_nor_linker() 
     assert "./chibicc -S -o /dev/null test/arith.c" in [run.command for run in runs]
     runs = list_commands([BuiltProgram("mawk")], listing({"examples/wc.awk": ""}))
     assert "./mawk -f examples/wc.awk" in [run.command for run in runs]
+
+
+def test_a_module_gets_files_that_its_name_asks_for_then_stand_ins_then_a_source() -> None:
+    program = "venv/bin/python -m markdown"
+    start = RunProposal(program, may_do_nothing=True, program=program, takes_files=True)
+    files = dict.fromkeys(("docs/index.md", "docs/guide.md", "LICENSE", "markdown/core.py", "markdown/all.py"), "")
+    sizes = {"docs/guide.md": 900, "markdown/core.py": 800, "markdown/all.py": 1 << 20}
+    runs = add_file_runs([start, RunProposal("bench")], listing(files), lambda file: sizes.get(file, 0))
+    assert [run.command for run in runs if not run.needs_failures] == [
+        program,
+        f"{program} docs/guide.md",
+        f"{program} docs/index.md",
+        f"{program} LICENSE",
+        f"{program} markdown/core.py",
+        "bench",
+    ]
+    assert [run.is_promising for run in runs if not run.needs_failures] == [False, True, True, False, False, True]
+    assert {run.program for run in runs} == {program, ""}
+
+
+def test_a_benchmark_that_refuses_to_start_gets_inputs() -> None:
+    sources = listing({"tests/a.json": "", "tests/a.test": "", "LICENSE": ""})
+    commands = [run.command for run in list_commands([BuiltProgram("tests/test_speed")], sources)]
+    assert commands == ["tests/test_speed", "tests/test_speed tests/a.json"]

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runner.adoption.caveats import describe_caveat
 from runner.adoption.proposal import BuildProposal, RunProposal
@@ -10,7 +11,7 @@ from runner.adoption.workload_text import render_workload
 
 def tried(command: str, **keys: Any) -> TriedCommand:
     own = {name: keys.pop(name) for name in ("prints_usage", "is_foreign") if name in keys}
-    return TriedCommand(RunProposal(command, **keys), (5, 5), **own)
+    return TriedCommand(RunProposal(command, **keys), (500, 500), **own)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,23 @@ def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: s
     said = describe_caveat(result)
     assert said.startswith(caveat)
     assert bool(said) is bool(caveat)
+
+
+def test_a_program_that_computes_for_long_does_more_than_start() -> None:
+    quick = tried("./life", may_do_nothing=True)
+    assert describe_caveat(replace(quick, cpu_seconds=3.0)) == ""
+    assert describe_caveat(replace(quick, cpu_seconds=0.3))
+    importing = tried('venv/bin/python -c "import x"', may_do_nothing=True)
+    assert describe_caveat(replace(importing, cpu_seconds=3.0)), "a large package takes long to import"
+
+
+def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_start() -> None:
+    test = replace(tried("build/x_test", may_do_nothing=True, is_test=True), faults=(66, 67))
+    caveat = "this measures little more than the program's start: `build/x_test` takes only 66 faults"
+    assert describe_caveat(test) == caveat
+    assert describe_caveat(replace(tried("./bench"), faults=(66, 66)))
+    assert describe_caveat(replace(test, cpu_seconds=0.5)) == "", "it computes"
+    assert describe_caveat(replace(tried("./x a.json", input_file="a.json"), faults=(66, 66))) == ""
 
 
 def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:

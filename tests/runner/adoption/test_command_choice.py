@@ -1,7 +1,12 @@
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.command_choice import choose_best, count_start_faults, has_tried_enough
+from runner.adoption.command_choice import (
+    choose_best,
+    count_start_faults,
+    has_tried_enough,
+    list_commands_with_files,
+)
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
 
@@ -47,6 +52,17 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     alone = choose_best(results[2:] + results[:2])
     assert alone
     assert alone.run.command == "bin/inflate", "the first is the most telling"
+
+
+def test_an_example_that_computes_for_long_comes_before_one_that_may_only_start() -> None:
+    quick = TriedCommand(RunProposal("bin/example2", may_do_nothing=True), (142,) * 3, seconds=0.02)
+    slow = TriedCommand(
+        RunProposal("bin/example6", may_do_nothing=True), (12_590,) * 3, seconds=9.0, cpu_seconds=3.0, own_faults=9
+    )
+    assert choose_best([quick, slow]) is slow
+    assert choose_best([quick, replace(slow, cpu_seconds=0.5)]) is quick, "it only waits"
+    plain_quick, plain_slow = (replace(result, run=RunProposal("./x", may_do_nothing=True)) for result in (quick, slow))
+    assert choose_best([plain_quick, replace(plain_slow, run=replace(slow.run, command="./y"))]) is not plain_quick
 
 
 @pytest.mark.parametrize(("bytes_with_file", "command"), [("aa", "./x"), ("bb", "./x README"), ("", "./x README")])
@@ -136,6 +152,19 @@ def test_programs_without_an_input_are_surpassed_by_a_few_others_one_with_an_inp
     assert not has_tried_enough({"./a": [strong["./a"][0], unread]}, "./b")
     slow = [replace(result, seconds=5.0) for result in weak["./a"]]
     assert has_tried_enough({"./a": slow}, "./b"), "it takes too long to look for a better one"
+
+
+def test_other_inputs_of_the_program_are_repeated_where_the_first_does_not_grow() -> None:
+    start = run("./x", 60, may_do_nothing=True)
+    given = [run(f"./x {name}", faults, input_file=name) for name, faults in (("a", 84), ("b", 88), ("c", 86))]
+    other, license_read = run("./y a", 90, input_file="a"), run("./x LICENSE", 89, stand_in_file="LICENSE")
+    tried = [start, *given, other, license_read, run("./x d", 83, input_file="d")]
+    assert list_commands_with_files(given[1], tried) == [given[1], given[2], given[0]]
+    assert list_commands_with_files(run("./bench"), tried) == []
+    unread = replace(given[0], own_bytes=start.own_bytes)
+    assert list_commands_with_files(start, [start, unread, given[1]]) == [given[1]]
+    refusing = replace(given[2], run=replace(given[2].run, needs_failures=True))
+    assert list_commands_with_files(refusing, [start, refusing]) == [refusing]
 
 
 def test_the_start_of_a_program_is_its_command_without_an_input() -> None:

@@ -119,6 +119,34 @@ def test_what_a_container_starts_alone_may_do_nothing_unless_it_is_a_server(monk
     assert first.run.may_do_nothing
 
 
+@pytest.mark.parametrize(
+    ("command", "is_server"), [("java -cp x p.DecodeBenchmark", False), ("java -cp x p.App", True)]
+)
+def test_a_benchmark_that_takes_too_long_is_no_server(
+    command: str, is_server: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (), "too long", timed_out=True)
+    )
+    listening = RunProposal(command, obstacle="it listens")
+    monkeypatch.setattr(FirstMeasurement, "_find_server", lambda *_: listening)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    results = list(first.try_runs(BuildProposal("Maven", ""), [RunProposal(command)], Path(), lambda _: None))
+    assert [result.run.is_server for result in results] == [is_server]
+
+
+@pytest.mark.parametrize(("faults", "n_tried"), [((9, 9, 9), 1), ((), 2)])
+def test_a_benchmark_gets_an_input_only_where_it_does_not_work_alone(
+    faults: tuple[int, ...], n_tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        FirstMeasurement, "_try_run", lambda _, __, run, ___: TriedCommand(run, (7, 7, 7) if run.file else faults)
+    )
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    runs = [RunProposal("./speed"), RunProposal("./speed t/a", input_file="t/a")]
+    assert len(list(first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None))) == n_tried
+
+
 def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:
     run = RunProposal("node --single-threaded bin/x a.js", input_file="a.js", program="bin/x")
     assert redirect_file_to_input(run).command == "sh -c 'exec node --single-threaded bin/x < a.js'"

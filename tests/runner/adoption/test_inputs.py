@@ -1,4 +1,4 @@
-from runner.adoption.inputs import find_input_pair, list_inputs, list_stand_ins
+from runner.adoption.inputs import find_input_pair, find_source, list_inputs, list_stand_ins
 from tests.runner.adoption.listings import listing
 
 
@@ -39,6 +39,10 @@ def test_a_compiler_whose_name_says_so_gets_c() -> None:
 def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
     files = dict.fromkeys(("test/a.js", "bench/d.ig", "bench/e.in"), "")
     assert list_inputs(listing(files), "qjs") == ["test/a.js"]
+    assert list_inputs(listing({"mpc.pc": ""}, "mpc"), "mpc") == [], "it is of the build"
+    python = listing({"tests/a.py": ""}, "pyyaml")
+    assert list_inputs(python, "yaml") == [], "it is only written in Python"
+    assert list_inputs(python, "micropython") == ["tests/a.py"]
     assert list_inputs(listing(files), "minigzip") == [], "nor is a file of the build an input"
 
 
@@ -62,6 +66,19 @@ def test_a_document_is_an_input_if_it_is_kept_with_the_data_of_benchmarks_or_tes
     assert list_inputs(listing(files, "render"), "./render") == ["bench/samples/lorem.md"]
     files = dict.fromkeys(("tests/testdata/alice.txt", "tests/CMakeLists.txt", "tests/database/notes.txt"), "")
     assert list_inputs(listing(files, "pack"), "./pack") == ["tests/testdata/alice.txt"]
+
+
+def test_a_document_of_the_project_is_an_input_only_of_a_program_that_is_named_after_documents() -> None:
+    sources = listing(dict.fromkeys(("docs/guide.md", "doc/news.md", "README.md", "test/a.yml"), ""))
+    assert list_inputs(sources, "markdown_py") == ["docs/guide.md"]
+    assert list_inputs(sources, "libyaml-cat") == ["test/a.yml"]
+    assert list_inputs(sources, "cat") == []
+
+
+def test_the_largest_source_that_is_not_generated_is_found() -> None:
+    sizes = {"src/a.js": 200, "src/b.js": 300, "dist/all.js": 1 << 20, "vendor/c.js": 900, "x y.js": 800, "d.py": 700}
+    assert find_source(listing(dict.fromkeys(sizes, "")), ".js", sizes.__getitem__) == "src/b.js"
+    assert find_source(listing({"a.c": ""}), ".js", sizes.__getitem__) is None
 
 
 def test_a_pair_of_inputs_is_of_one_kind_and_folder() -> None:

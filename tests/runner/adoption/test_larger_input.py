@@ -1,6 +1,6 @@
 import pytest
 
-from runner.adoption.larger_input import does_more_work, propose_larger_input
+from runner.adoption.larger_input import does_more_work, list_other_programs, propose_larger_input
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
 
@@ -26,6 +26,21 @@ def test_a_program_that_reads_its_standard_input_gets_the_larger_one_there() -> 
     proposed = propose_larger_input(MAKE, reading, 10_000)
     assert proposed
     assert proposed[1].command == "sh -c 'exec ./x < faultwatch-input.json'"
+
+
+def test_other_programs_get_the_file_too() -> None:
+    file = "bench/a.md"
+    runs = [
+        RunProposal("./x bench/a.md", input_file=file),
+        RunProposal("./y bench/a.md", input_file=file),
+        RunProposal("./y . bench/a.md", input_file=file, needs_failures=True),
+        RunProposal("./z bench/b.md", input_file="bench/b.md"),
+        RunProposal("./w", may_do_nothing=True),
+        *(RunProposal(f"./more{number} bench/a.md", input_file=file) for number in range(5)),
+    ]
+    pairs = list_other_programs(runs, SMALL)
+    assert [small.command for small, _ in pairs] == ["./y bench/a.md", "./more0 bench/a.md", "./more1 bench/a.md"]
+    assert pairs[0][1].command == "./y faultwatch-input.md"
 
 
 @pytest.mark.parametrize(

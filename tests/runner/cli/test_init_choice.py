@@ -118,6 +118,36 @@ def test_a_small_input_is_repeated_if_the_program_then_does_more_work(
     assert host.built == ["make"]
 
 
+def test_another_input_is_repeated_where_the_first_one_cannot_be(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    for name in ("a.md", "b.md"):
+        Path("make", name).write_bytes(bytes(1 << 16))
+    runs = tuple(RunProposal(f"./x {name}", input_file=name) for name in ("a.md", "b.md"))
+    larger = "sh -c 'make && for round in $(seq 16); do cat b.md; done > faultwatch-input.md'"
+    counts = {("make", "./x a.md"): (75, 75), ("make", "./x b.md"): (70, 70)}
+    host = Host(counts | {(larger, "./x faultwatch-input.md"): (700, 700)})
+    assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
+
+
+@pytest.mark.parametrize("small_faults", [72, 600])
+def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
+    small_faults: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("make").mkdir()
+    Path("make/a.md").write_bytes(bytes(1 << 16))
+    larger = "sh -c 'make && for round in $(seq 16); do cat a.md; done > faultwatch-input.md'"
+    counts = {("make", "./x a.md"): (75, 75), (larger, "./y a.md"): (small_faults,) * 2}
+    host = Host(counts | {(larger, "./y faultwatch-input.md"): (700, 700)})
+    runs = tuple(RunProposal(f"{program} a.md", input_file="a.md") for program in ("./x", "./y"))
+    chosen = choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
+    expected = f"{larger}: ./y faultwatch-input.md" if small_faults == 72 else "make: ./x a.md"
+    assert chosen == expected, "what a program takes without the larger input is not its work"
+
+
 class SlowHost(Host):
     """Takes too long for the builds of some names."""
 
@@ -159,6 +189,49 @@ def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pyt
     with pytest.raises(FaultwatchError):
         choose(host, monkeypatch, build)
     assert host.built == [build.command, "make"]
+
+
+def test_the_refusal_quotes_the_first_error_of_the_most_likely_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    class BrokenHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            log = f"x.c:1:1: fatal error: {proposal.command}.h\nx.c:2:2: error: y\nmake: *** [Makefile:1: x] Error 1\n"
+            raise BuildFailure(f"`{proposal.command}` ended with exit code 2", Build(log=log))
+
+    builds = [BuildProposal("Make", command) for command in ("first", "second")]
+    with pytest.raises(FaultwatchError) as error:
+        choose(BrokenHost({}), monkeypatch, *builds)
+    assert error.value.what == "x was not built: x.c:1:1: fatal error: first.h"
+    offline = BuildProposal("Maven", "offline", offline=True)
+    with pytest.raises(FaultwatchError) as error:
+        choose(BrokenHost({}), monkeypatch, offline, *builds)
+    assert error.value.what == "x was not built: x.c:1:1: fatal error: first.h", "a package was only not downloaded"
+
+
+def test_a_build_of_go_is_tried_again_where_it_lacks_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SumlessHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if "GOFLAGS" in proposal.environment:
+                return super().build(proposal)
+            raise BuildFailure("`go` ended with exit code 1", Build(log="go: a/b@v1: missing go.sum entry\n"))
+
+    host = SumlessHost({("go", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, BuildProposal("Go", "go", ("go",), runs=(BENCHMARK,))) == "go: bin/benchmarks"
+
+
+def test_a_header_in_a_folder_of_its_own_is_not_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "stb").mkdir()
+    (tmp_path / "stb/stb_image.h").touch()
+    monkeypatch.setattr("runner.adoption.header_folders._SYSTEM_HEADERS", tmp_path)
+
+    class StrictHost(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if proposal.environment.get("CPATH") == f"{tmp_path}/stb":
+                return super().build(proposal)
+            log = "x.c:1:1: fatal error: stb_image.h: No such file or directory\n"
+            raise BuildFailure("`make` ended with exit code 2", Build(log=log))
+
+    host = StrictHost({("make", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=(BENCHMARK,))) == "make: bin/benchmarks"
 
 
 def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(

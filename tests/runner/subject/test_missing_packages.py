@@ -45,6 +45,10 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
             "openssl/ssl.h is missing: apt install libssl-dev, or dnf install openssl-devel",
         ),
         ("/usr/bin/ld: cannot find -levent: No such file or directory\n", "event is missing: apt install libevent-dev"),
+        (
+            GCC.format("stb_image.h", "").replace("<>", '"stb_image.h"'),
+            "stb_image.h is missing: apt install libstb-dev, or dnf install stb_image-devel",
+        ),
         ("No package 'libpcre2-8' found\n", "libpcre2-8 is missing: apt install libpcre2-dev"),
         (
             'meson.build:7:0: ERROR: Dependency "zlib" not found, tried pkgconfig\n',

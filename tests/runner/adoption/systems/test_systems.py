@@ -2,6 +2,7 @@
 
 import pytest
 
+from runner.adoption.built_programs import add_file_runs
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from tests.runner.adoption.listings import listing
 
@@ -140,6 +141,16 @@ def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -
     assert [run.is_test for run in runs] == [True, False]
 
 
+def test_the_programs_of_a_python_package_may_do_nothing_without_a_file() -> None:
+    project = '[project]\nname = "p"\n[project.scripts]\np-run = "p:main"\n'
+    files = {"pyproject.toml": project, "p/__init__.py": "", "p/__main__.py": ""}
+    runs = [run for run in python.propose(listing(files, "p"))[0].runs if run.takes_files]
+    assert [(run.command, run.program, run.may_do_nothing) for run in runs] == [
+        ("venv/bin/python -m p", "venv/bin/python -m p", True),
+        ("venv/bin/p-run", "venv/bin/p-run", True),
+    ]
+
+
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}
@@ -151,9 +162,10 @@ def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
     test = "package deep\n\nfunc BenchmarkScan(b *testing.B) {}\n"
     (proposal,) = go.propose(listing({"go.mod": "module m", "a/deep/x_test.go": test, "go.sum": ""}))
     assert proposal.command == "go test -c -o bin/benchmarks ./a/deep"
-    (run,) = proposal.runs
+    run, quicker = proposal.runs
     assert run.command.startswith("sh -c 'cd a/deep && exec ../../bin/benchmarks ")
     assert "-test.benchtime=10x" in run.command
+    assert quicker.command == run.command.replace("=10x", "=1x"), "ten rounds may take too long"
     assert proposal.environment == {"GOMODCACHE": "{home}/go/pkg/mod", "GOCACHE": "{home}/.cache/go-build"}
 
 
@@ -191,6 +203,17 @@ func BenchmarkParse(b *testing.B) {
 	b.Run("Fast-JSON", own)
 }
 """
+
+
+def test_go_completes_the_sums_that_a_module_lacks() -> None:
+    (proposal,) = go.propose(listing({"go.mod": "module m", "main.go": "package main\n\nfunc main() {}\n"}))
+    log = "go: a/b@v1: missing go.sum entry for go.mod file; to add it:\n"
+    completing = go.complete_sums(proposal, log)
+    assert completing
+    assert completing.environment["GOFLAGS"] == "-mod=mod"
+    assert completing.environment["GOMODCACHE"] == "{home}/go/pkg/mod", "what it downloads is kept"
+    assert go.complete_sums(completing, log) is None
+    assert go.complete_sums(proposal, "./x.go:3:4: undefined: frob\n") is None
 
 
 def test_of_go_benchmarks_that_compare_libraries_only_the_projects_own_are_run() -> None:
@@ -343,6 +366,22 @@ def test_scripts_that_a_setup_file_installs_are_tried() -> None:
     assert "venv/bin/walk" in commands
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"setup.py": 'setup(entry_points={"console_scripts": ["p-run = p.cli:main", "p2=p:m"], "x": ["y = p:z"]})'},
+        {
+            "setup.py": "setup()",
+            "setup.cfg": "[options.entry_points]\nconsole_scripts =\n    p-run = p.cli:main\n    p2=p:m\n",
+        },
+        {"pyproject.toml": '[build-system]\n[tool.poetry.scripts]\np-run = "p.cli:main"\np2 = "p:m"\n'},
+    ],
+)
+def test_the_commands_that_a_package_installs_are_tried(files: dict[str, str]) -> None:
+    runs = python.propose(listing({**files, "p/__init__.py": ""}))[0].runs
+    assert [run.command for run in runs if run.takes_files] == ["venv/bin/p-run", "venv/bin/p2"]
+
+
 def test_what_a_command_of_the_users_own_installs_can_be_downloaded_before() -> None:
     sources = listing({"pyproject.toml": '[build-system]\nrequires = ["setuptools>=80"]\n'})
     begin = "python3 -m pip download --dest ~/.cache/faultwatch/pip "
@@ -361,6 +400,9 @@ def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:
     *_, online = python.propose(listing({"pyproject.toml": project, "p/__init__.py": ""}))
     assert '. "setuptools>=80" "tomli; python_version < \\"3.11\\""; ' in online.command
     assert online.command.index("--no-index") < online.command.index("pip download")
+    project = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n[project]\nname = "p"\n'
+    *_, online = python.propose(listing({"pyproject.toml": project, "p/__init__.py": ""}))
+    assert '. "hatchling" "editables"; ' in online.command, "which hatchling asks for as soon as it runs"
 
 
 _MAIN = "public class X {\n    public static void main(String[] arguments) {}\n}\n"
@@ -383,6 +425,23 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     assert java.propose(listing({"src/Part.java": "class Part {}"})) == []
 
 
+def test_of_several_modules_of_maven_those_with_a_main_class_are_built() -> None:
+    modules = "<modules><module>core</module><module>bench</module><module>broken</module></modules>"
+    files = {
+        "pom.xml": f"<project>{modules}</project>",
+        "bench/src/main/java/b/Bench.java": f"package b;\n{_MAIN}",
+        "core/src/main/java/c/App.java": f"package c;\n{_MAIN}",
+        "other/App.java": _MAIN,
+    }
+    builds = java.propose(listing(files))
+    assert [build.offline for build in builds] == [True, False] * 2
+    assert "mvn --quiet --batch-mode -pl bench -am -DskipTests package" in builds[1].command
+    assert [run.command for run in builds[1].runs] == [
+        "java -cp bench/target/classes:bench/target/dependency/* b.Bench"
+    ]
+    assert " -p" not in builds[3].command, "a class outside of the modules"
+
+
 def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     package = '{"scripts": {"bench": "node bench.js --all", "bench:x": "node x | sort", "start": "node server.js"}}'
     (proposal,) = node.propose(listing({"package.json": package}))
@@ -400,17 +459,38 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
 
 def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need() -> None:
     package = '{"bin": {"minjs": "bin/minjs"}, "main": "lib/x.js", "devDependencies": {"t": "1"}}'
-    (proposal,) = node.propose(listing({"package.json": package, "test/input/a.js": ""}))
+    sources = listing({"package.json": package, "test/input/a.js": ""})
+    (proposal,) = node.propose(sources)
     assert proposal.command == ""
-    assert [(run.command, run.input_file, run.program) for run in proposal.runs] == [
+    assert [(run.command, run.input_file, run.program) for run in add_file_runs(proposal.runs, sources)] == [
         ("node --single-threaded bin/minjs", "", "bin/minjs"),
         ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded lib/x.js", "", "lib/x.js"),
     ]
     (proposal,) = node.propose(
         listing({"package.json": package.replace('"main"', '"dependencies": {"d": "1"}, "main"')})
     )
     assert proposal.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+
+
+def test_the_packages_in_folders_are_run_where_the_one_at_the_top_names_nothing() -> None:
+    files = {
+        "package.json": '{"scripts": {"build": "rollup -c"}, "devDependencies": {"r": "1"}}',
+        "core/package.json": '{"bin": {"core": "bin/core"}, "main": "./dist/core.js"}',
+        "a-walk/package.json": '{"main": "dist/walk.js"}',
+        "test/package.json": '{"main": "x.js"}',
+    }
+    (proposal,) = node.propose(listing(files))
+    assert proposal.command.endswith(" && npm run build'")
+    assert [(run.command, run.takes_files) for run in proposal.runs] == [
+        ("node --single-threaded core/bin/core", True),
+        ("node --single-threaded a-walk/dist/walk.js", False),
+        ("node --single-threaded core/dist/core.js", False),
+    ]
+    top = '{"main": "x.js"}'
+    (proposal,) = node.propose(listing({**files, "package.json": top}))
+    assert [run.command for run in proposal.runs] == ["node --single-threaded x.js"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": []}', '{"scripts": {"bench": 1}}', "[" * 100_000])

@@ -1,0 +1,51 @@
+"""Finds the first error in the log of a build, which the later ones often only follow. Pure."""
+
+import re
+
+_MAX_CHARACTERS = 300
+"""What is shown of an error."""
+_ERROR = re.compile(
+    r"""^(?!.*\bmake\S*:\ \*\*\*\ \[)        # make's own line repeats that a command failed
+    (?:.*(?:
+        \berror(?:\[\w+\])?:\s+\S            # compilers, configure scripts, Cargo, pip
+        |\b\w+(?:Error|Exception):\s+\S      # Python, Java and JavaScript
+        |\[ERROR\]\s+\S                      # Maven
+        |\bundefined\ reference\ to\b
+        |\bcannot\ find\ -l
+        |\*\*\*\ No\ rule\ to\ make\ target\b
+        |:\ (?:command\ )?not\ found$
+    ).*
+    |CMake\ Error\b.*:
+    |go:\ (?!downloading\b|finding\b).+
+    |\S+\.go:\d+:\d+:\ .+
+    |npm\ (?:error|ERR!)\ (?!code\b|errno\b|syscall\b|type\b|A\ complete\ log).+
+    )$""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+"""A line with which a tool says what is wrong."""
+
+_CAUSE = re.compile(r"\bended with exit code \d+: (\S.*)")
+"""The cause in the message of a failure."""
+
+
+def find_first_error(log: str, message: str = "") -> str:
+    """Return the first line of a log that says what is wrong; empty if none does.
+
+    CMake says it in the paragraph below such a line.
+
+    Parameters
+    ----------
+    message
+        What is said of the failure. It may end with a cause, which is better than the first line.
+    """
+    cause = _CAUSE.search(message)
+    if cause:
+        return cause[1][:_MAX_CHARACTERS]
+    match = _ERROR.search(log)
+    if match is None:
+        return ""
+    line = match[0].strip()
+    if line.lower().startswith("cmake error"):
+        paragraph = log[match.end() :].lstrip().partition("\n\n")[0]
+        line = f"{line} {' '.join(paragraph.split())}"
+    return line[:_MAX_CHARACTERS]
