@@ -68,6 +68,8 @@ def list_stand_ins(sources: Sources) -> list[str]:
 def find_source(sources: Sources, suffix: str, get_size: Callable[[str], int]) -> str | None:
     """Return the largest source file with a suffix, which programs that check or translate it can read; None if absent.
 
+    A file that the newest commits have not changed comes before all that they have.
+
     Parameters
     ----------
     get_size
@@ -78,7 +80,7 @@ def find_source(sources: Sources, suffix: str, get_size: Callable[[str], int]) -
         for file in sources.find_files_by_suffix(suffix)
         if re.fullmatch(r"[\w./+-]+", file) and not is_third_party(file) and get_size(file) <= _MAX_SOURCE_BYTES
     ]
-    return max(files, key=lambda file: (get_size(file), file), default=None)
+    return max(files, key=lambda file: (file not in sources.changed_files, get_size(file), file), default=None)
 
 
 def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] = lambda _: 0) -> list[str]:
@@ -86,7 +88,8 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
 
     Those are files of the kind that the program, or else the project, is named after, such as ``.wren`` files for
     ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. A compiler whose name
-    ends in ``cc`` reads C.
+    ends in ``cc`` reads C. Files that the newest commits have changed are chosen only if there are no others: if an
+    input changes, so does the count, whatever the program does.
 
     Parameters
     ----------
@@ -99,26 +102,33 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         size = get_size(file)
         return -size if size <= _MAX_INPUT_BYTES else 0
 
+    def choose_unchanged(files: list[str]) -> list[str]:
+        """Return the files that the newest commits have not changed, or all if there are none."""
+        return [file for file in files if file not in sources.changed_files] or files
+
     def is_in_input_folder(file: str) -> bool:
         return _rank_folder(file) < len(_INPUT_FOLDERS)
 
     candidates = [file for file in sources.files if _may_be_input(file)]
     # Files of the kind that the program is named after.
     name = PurePosixPath(program).name.lower()
-    files_of_kind = sorted(
-        (_rank_folder(file), file)
-        for file in candidates
-        if _is_of_kind(file, name, sources.name.lower()) and (is_in_input_folder(file) or _may_be_kept_elsewhere(file))
-    )
-    # Data of other kinds, those of the most frequent kind first.
-    data_files = [
+    files_of_kind = [
         file
         for file in candidates
-        if is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
+        if _is_of_kind(file, name, sources.name.lower()) and (is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     ]
+    ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
+    # Data of other kinds, those of the most frequent kind first.
+    data_files = choose_unchanged(
+        [
+            file
+            for file in candidates
+            if is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
+        ]
+    )
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
-    selected_files_of_kind = [file for _, file in _select_files_of_kind(files_of_kind, rank_size)]
+    selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
     return list(dict.fromkeys([*selected_files_of_kind, *data_files[:_MAX_DATA_FILES]]))
 
 

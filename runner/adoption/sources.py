@@ -13,6 +13,8 @@ MAX_FILE_CHARACTERS = 256 * 1024
 """The largest part of a file that detection reads."""
 MAX_DEPTH = 2
 """How many folders below the top a build file may be."""
+_RECENT_COMMITS = 100
+"""A file that none of this many newest commits changed will probably stay the same."""
 
 
 class Sources(Struct, frozen=True, dict=True):
@@ -26,11 +28,14 @@ class Sources(Struct, frozen=True, dict=True):
         Paths, relative to the top.
     read
         Returns the text of a file.
+    changed_files
+        Those of the files that the newest commits have changed.
     """
 
     name: str
     files: tuple[str, ...]
     read: Callable[[str], str]
+    changed_files: frozenset[str] = frozenset()
 
     @cached_property
     def _file_set(self) -> frozenset[str]:
@@ -119,4 +124,6 @@ def read_sources(repository: Repository, commit: str) -> Sources:
         except FaultwatchError:  # a submodule, or a file that a partial clone lacks
             return ""
 
-    return Sources(repository.name, tuple(filter(None, listing.split("\0"))), read)
+    changes = repository.git("log", f"-{_RECENT_COMMITS}", "--format=", "--name-only", "--no-renames", "-z", commit)
+    files = tuple(filter(None, listing.split("\0")))
+    return Sources(repository.name, files, read, frozenset(changes.split("\0")) & frozenset(files))

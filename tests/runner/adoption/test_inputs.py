@@ -84,3 +84,14 @@ def test_the_largest_source_that_is_not_generated_is_found() -> None:
 def test_a_pair_of_inputs_is_of_one_kind_and_folder() -> None:
     assert find_input_pair(["test/a.fa", "bench/b.fa", "test/c.fq", "test/d.fa"]) == ("test/a.fa", "test/d.fa")
     assert find_input_pair(["test/a.fa", "bench/b.fa"]) is None
+
+
+def test_inputs_that_the_newest_commits_changed_are_chosen_only_if_there_are_no_others() -> None:
+    files = dict.fromkeys(("bench/a.json", "bench/b.json", "tests/c.json"), "")
+    changed = ("bench/a.json", "bench/b.json")
+    assert list_inputs(listing(files, changed=changed), "./parse") == ["tests/c.json"]
+    assert list_inputs(listing(files, changed=files), "./parse") == ["bench/a.json", "bench/b.json"]
+    documents = dict.fromkeys(("docs/news.md", "docs/syntax.md"), "")
+    assert list_inputs(listing(documents, "markdown", changed=["docs/news.md"]), "markdown") == ["docs/syntax.md"]
+    sources = dict.fromkeys(("a.py", "b.py"), "")
+    assert find_source(listing(sources, changed=["b.py"]), ".py", lambda _: 1) == "a.py"
