@@ -233,7 +233,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
             "\n".join(describe_result(searches[0], by_commit, request.metric, request.build_proof_command))
         ),
     )
-    return _has_confirmed_culprits(searches[0])
+    return _has_succeeded(searches[0])
 
 
 def _search_settings(
@@ -359,8 +359,8 @@ class _ProgressLines:
         """Print nothing: the result shows it."""
 
 
-def _has_confirmed_culprits(search: Search) -> bool:
-    """Return whether there are culprits and every proof that was measured confirms them."""
+def _has_succeeded(search: Search) -> bool:
+    """Return whether a search has named commits, and every proof that was measured stands; there may be none."""
     culprits = search.answer.culprits if isinstance(search.answer, Found) else ()
     return bool(culprits) and all(
         culprit.proof is None or culprit.proof.state is ProofState.STANDS for culprit in culprits

@@ -458,7 +458,7 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> Faultwa
     interactive = next((result for result in failures if needs_terminal(result.problem)), None)
     if interactive:
         failure = interactive
-        tip = f"a measured program has no terminal: pass one that needs none with --run; or, {_DRIVER_HINT.format('')}"
+        tip = f"a measured program has no terminal: with --run, pass one that needs none; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(failure.problem)
     if module:
         tip = (

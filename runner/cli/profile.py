@@ -52,7 +52,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
         "--stacks",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="FOLDER",
-        help="Write the stacks to this folder: folded, for speedscope and for pprof.",
+        help="Write the stacks to this folder as folded text, and in the formats of speedscope and pprof.",
     ),
     click.option("--upload/--no-upload", default=True, show_default=True, help="Store the profile in the service."),
     result_options,
@@ -72,7 +72,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
+    """Profile where the page faults, CPU time and waiting of one case of a WORKLOAD come from, and name the cause.
 
     With a RANGE, BASE..HEAD, both ends are profiled, and the growth between them is shown. With a single commit, only
     that commit is profiled. WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. A profile adds

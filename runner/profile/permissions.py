@@ -66,7 +66,9 @@ def detect_recording_permissions(
         tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
     )
     # Why something cannot be recorded, and what allows it.
-    lost_information = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
+    # Reads are told from writes by the instructions where these are known, otherwise by the error codes.
+    needs_error_codes = not has_known_instructions(machine)
+    lost_information = f", and {_ACCESS_REMARK}" if needs_error_codes else ""
     if not readable:
         remarks.append(
             f"tracepoints cannot be read, so strace records system calls{lost_information}: "
@@ -79,7 +81,7 @@ def detect_recording_permissions(
             f"to allow them, run `sysctl kernel.perf_event_paranoid=-1` (it is {paranoid}) "
             "and `chmod -R o=rX /sys/kernel/tracing`"
         )
-    elif not error_codes and lost_information:
+    elif not error_codes and needs_error_codes:
         remarks.append(f"this kernel does not trace page faults, so {_ACCESS_REMARK}")
     if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` shows them")

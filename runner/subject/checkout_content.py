@@ -64,8 +64,8 @@ class _RefusalRules(Struct, frozen=True):
     refuse_large: bool
     refuse_incomplete: bool
 
-    def guard_parts(self) -> AbstractContextManager[None]:
-        """Return the context for writing a part that the clone may lack."""
+    def skip_missing_if_allowed(self) -> AbstractContextManager[None]:
+        """Return the context for writing a part that the clone may lack: the error passes, or ends only this part."""
         return nullcontext() if self.refuse_incomplete else suppress(IncompleteCheckout)
 
 
@@ -195,7 +195,7 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Refusa
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
     entries = list(_parse_entries(listing))
-    with rules.guard_parts():
+    with rules.skip_missing_if_allowed():
         _write_large_files(repository, entries, tree)
     links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
     names = _read_submodule_names(repository, commit) if links else {}
@@ -204,7 +204,7 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Refusa
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
         if level == _MAX_LEVELS:
             raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
-        with rules.guard_parts():
+        with rules.skip_missing_if_allowed():
             submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
             folder = tree / link.path
             _remove_submodule_folder(folder, tree)

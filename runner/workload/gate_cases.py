@@ -76,6 +76,8 @@ def list_case_pairs(
 ) -> list[CasePair]:
     """Return the cases of a gate: all cases of the judging file, then those that head adds.
 
+    The judging file is the workload file of the branch into which head is to be merged.
+
     Parameters
     ----------
     parameter_choices, names

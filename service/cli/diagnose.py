@@ -12,7 +12,7 @@ from service.errors import ServiceError
 
 @click.command()
 def diagnose() -> None:
-    """Read a profile as JSON from standard input, and print its diagnosis; without a database and a server."""
+    """Read a profile as JSON from standard input, and print its diagnosis. Needs no database and no server."""
     from runner.contract.diagnosis import DiagnosisRequest  # noqa: PLC0415 - so that --help answers fast
     from service.rules.diagnose.diagnosis import diagnose_profile  # noqa: PLC0415
 

@@ -31,7 +31,7 @@ from service.cli.progress import show_progress
 def publish(site: Path, with_details: bool) -> None:
     """Write the inbox, the drift map, the events and the series as static files into SITE.
 
-    The files need no service and no web server: links are relative, and the charts have their data with them.
+    The files need no service and no web server: links are relative, and the charts contain their data.
     """
     from service.config.settings import Config
     from service.publishing.publish_site import publish_site

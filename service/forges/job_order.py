@@ -69,7 +69,10 @@ def build_question(command: Command, report: GateReport) -> Question | str:
 
 
 def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
-    """Return the first metric over its budget, otherwise one that changed, otherwise minor faults."""
+    """Return the first metric over its budget, otherwise one that changed, otherwise minor faults.
+
+    Of several, one that counts for the verdict of the gate comes before one that is only shown.
+    """
     metrics = outcome.comparison.metrics if outcome.comparison else ()
     changed_verdicts = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]
     ranked_verdicts = sorted(changed_verdicts, key=lambda verdict: (not verdict.over_budget, not verdict.counts))

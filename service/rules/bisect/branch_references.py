@@ -73,7 +73,11 @@ class BranchReferences:
         self._start_of_base = {base: self._find_start(base) for base in self._suspects_by_base}
 
     def find_reference(self, commit: str) -> str | None:
-        """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
+        """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none.
+
+        That is the older end of the gap, if the suspect descends from it; otherwise the nearest measured ancestor on
+        its branch, or the commit at which the branch started.
+        """
         if commit not in self._base_of:
             return self._old_end
         base, ancestry = self._base_of[commit], self._ancestry_of[commit]
@@ -82,7 +86,7 @@ class BranchReferences:
             for other in self._measured_by_base[base]
             if other != commit and ancestry >> self._graph.index_of[other] & 1
         ]
-        if earlier_measured:
+        if earlier_measured:  # The nearest is the one with the most ancestors.
             return max(earlier_measured, key=lambda other: (self._ancestry_of[other].bit_count(), other))
         return self._start_of_base[base]
 

@@ -169,13 +169,13 @@ def end_if_proofs_fail(
 
 
 def _explain_unproven(suspects: Sequence[Culprit]) -> str:
-    """Return what the proofs of suspects showed, of which none stands."""
-    commits = ", ".join(culprit.commit[:10] for culprit in suspects[:MAX_PROOFS_WITHOUT_RESULT])
-    more_commits = (
-        f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
-    )
+    """Return why a search is refused if all suspects have a proof and none stands; the last proof is quoted.
+
+    There are at most ``MAX_PROOFS_WITHOUT_RESULT``: with more, the search has ended before.
+    """
+    commits = ", ".join(culprit.commit[:10] for culprit in suspects)
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    reason = f"{commits}{more_commits} may move the metric, but no proof confirms it: {sentence}"
+    reason = f"{commits} may move the metric, but no proof confirms it: {sentence}"
     return reason.rstrip(".")
 
 

@@ -33,6 +33,7 @@ class ClippedSeries:
         medians = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:  # No point precedes the first one: it is compared with its own median.
             medians = np.concatenate([medians[:1], medians])
+        # A clipped value is the clipped distance from the running median, on top of a median whose jumps are clipped.
         residuals, increments = clip_outliers(x[start:n], medians, noise.sigma)
         _continue_sums(self._clipped_medians, start, increments)
         clipped_values = residuals + self._clipped_medians[start + 1 : n + 1]

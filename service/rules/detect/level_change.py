@@ -44,16 +44,18 @@ class LevelChange:
 
 def format_level(value: Number) -> str:
     """Write a level for people: integers in full unless they are huge, other numbers with three significant digits."""
-    if isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER:
+    if _is_huge(value):
         return f"{Decimal(value):.6e}"
     return numbers.format_number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
-    """Write two levels for people, with enough digits to differ: ``53,338 → 4,186``."""
-    if any(
-        isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER
-        for value in (before, after)
-    ):
+    """Write two levels for people, with enough digits to differ unless one is huge: ``53,338 → 4,186``."""
+    if _is_huge(before) or _is_huge(after):
         return f"{format_level(before)} → {format_level(after)}"
     return numbers.format_levels(before, after)
+
+
+def _is_huge(value: Number) -> bool:
+    """Return whether a level is an integer that is written as a power of ten."""
+    return isinstance(value, int) and abs(value) >= _MIN_SHORTENED_INTEGER

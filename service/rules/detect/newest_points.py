@@ -24,7 +24,8 @@ MAX_POINT_SIGMA = 5.0  # sigma: the most that one point contributes to that mean
 NOISE_CAUTION_POINTS = 8  # points from which the noise is known half as well as necessary
 MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
 MIN_FOLLOWED_SIGMA = 0.5  # sigma: a smaller mean of three points or more is not followed further back
-FAR_STEP_SIGMA = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
+FAR_STEP_SIGMA = 8.0  # sigma: a step from this size on is so large that a run near the level before has not taken it
+MAX_UNTAKEN_SHARE = 1 / 8  # a run has not taken such a step if it left the level by less than this share of it
 MIN_OUTLIER_FACTOR = 1.2  # a single point must be this many times as far off as outliers are
 MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
@@ -57,7 +58,7 @@ def find_newest_change(
     find_outlier_distance : function
         Returns the distance from the level that outliers of this series reach.
     reruns : sequence of floats
-        All measurements of the newest point, where it was measured again.
+        All measurements of the newest point, where it was measured again: they take the place of its value.
 
     Returns
     -------
@@ -89,6 +90,7 @@ def find_newest_change(
         n_reference=len(reference_points),
     )
     if length:
+        # If all points that may be new are off the level of a short series, that level may be one of both sides.
         if length == max_length < MAX_NEWEST_POINTS:
             length = _extend_to_older_points(recent_values, length, level)
             reference_points = recent_values[max(0, n - length - REFERENCE_POINTS) : n - length]
@@ -100,12 +102,16 @@ def find_newest_change(
         z_scores = [(value - level) / cautious_sigma * direction for value in runs]
         is_certain = (
             _is_shift_significant(z_scores, noise.inflation, len(reference_points))
-            and find_lacking_shift(values, split) == 0
+            and find_lacking_shift(values, split) == 0  # the shift is large enough not to be a chance order
         )
         after = compute_median(runs)
         level = find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma)
         return _make_change(
-            n - length, level, after, not is_certain, count_runs_between(runs, after, level, cautious_sigma)
+            n - length,
+            level,
+            after,
+            wants_rerun=not is_certain,
+            n_between=count_runs_between(runs, after, level, cautious_sigma),
         )
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
@@ -115,13 +121,12 @@ def find_newest_change(
         and z_score >= MIN_SINGLE_SIGMA
         and z_score * cautious_sigma >= MIN_OUTLIER_FACTOR * find_outlier_distance()
     ):
-        return _make_change(
-            n - 1, find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma), recent_values[-1], True
-        )
+        level = find_agreed_level(np.array(reference_points[::-1]), level, cautious_sigma)
+        return _make_change(n - 1, level, recent_values[-1], wants_rerun=True)
     return None
 
 
-def _make_change(index: int, before: float, after: float, wants_rerun: bool, n_between: int = 0) -> LevelChange:
+def _make_change(index: int, before: float, after: float, *, wants_rerun: bool, n_between: int = 0) -> LevelChange:
     """Return a change among the newest points, with the points that lie between its levels."""
     return LevelChange(index, before, after, index, index + n_between, "newest", wants_rerun=wants_rerun)
 
@@ -196,12 +201,10 @@ def _exclude_points_before_step(recent_values: Sequence[float], length: int, lev
 
     An outlier just before a large step would otherwise be taken for a part of the step.
     """
-    after = compute_median(recent_values[-length:])
-    while (
-        length > 1
-        and abs(after - level) >= FAR_STEP_SIGMA * sigma
-        and FAR_STEP_SIGMA * abs(recent_values[-length] - level) < abs(after - level)
-    ):
+    step = abs(compute_median(recent_values[-length:]) - level)
+    if step < FAR_STEP_SIGMA * sigma:
+        return length
+    while length > 1 and abs(recent_values[-length] - level) < MAX_UNTAKEN_SHARE * step:
         length -= 1
     return length
 

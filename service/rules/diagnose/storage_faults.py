@@ -67,7 +67,7 @@ def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
     image_faults = _count_major_file_faults(facts, is_image=True)
     data_faults = _count_major_file_faults(facts, is_image=False)
     smaller_binary = Remedy(
-        text="make the binary smaller (-Os, fewer libraries), or order its functions as the start uses them"
+        text="make the binary smaller (-Os, fewer libraries), or order its functions as start-up uses them"
     )
     return (
         *([smaller_binary] if image_faults >= data_faults else []),

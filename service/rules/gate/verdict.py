@@ -236,7 +236,10 @@ class CaseOutcome:
 
     @property
     def _is_disturbed(self) -> bool:
-        """Whether a side was skipped, and not because the host lacks what both need."""
+        """Whether a side was skipped for a temporary failure, or base only because of head.
+
+        A side that was skipped because the host lacks what both need is not disturbed.
+        """
         sides = (self.case.base, self.case.head)
         has_temporary_failure = any(
             side.outcome is Outcome.SKIPPED and side.failure and side.failure.temporary for side in sides
