@@ -5,7 +5,7 @@ import re
 _MAX_CHARACTERS = 300
 """What is shown of an error."""
 _ERROR = re.compile(
-    r"""^(?!.*\bmake\S*:\ \*\*\*\ \[)        # make's own line repeats that a command failed
+    r"""^(?!.*\bmake\S{0,40}:\ \*\*\*\ \[)        # make's own line repeats that a command failed
     (?:.*(?:
         \berror(?:\[\w+\])?:\s+\S            # compilers, configure scripts, Cargo, pip
         |\b\w+(?:Error|Exception):\s+\S      # Python, Java and JavaScript
