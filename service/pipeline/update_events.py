@@ -106,7 +106,7 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     founding_drifts, returned_drifts = _read_drifts_of_event(session, event)
     if not founding_drifts:
         return
-    # The summary begins anew, so that nothing of an earlier bisect contradicts this one.
+    # The summary is made again from the drifts, so that nothing of an earlier bisect contradicts this one.
     document = narrowing.narrow_event(
         headline.summarise_drifts(founding_drifts, returned_drifts),
         bisect_results.map_results_by_event(session, subject).get(event.id),
