@@ -124,6 +124,14 @@ def read_sources(repository: Repository, commit: str) -> Sources:
         except FaultwatchError:  # a submodule, or a file that a partial clone lacks
             return ""
 
-    changes = repository.git("log", f"-{_RECENT_COMMITS}", "--format=", "--name-only", "--no-renames", "-z", commit)
     files = tuple(filter(None, listing.split("\0")))
-    return Sources(repository.name, files, read, frozenset(changes.split("\0")) & frozenset(files))
+    return Sources(repository.name, files, read, _list_changed_files(repository, commit).intersection(files))
+
+
+def _list_changed_files(repository: Repository, commit: str) -> frozenset[str]:
+    """Return the files that the newest commits have changed; empty if that is unknown."""
+    try:
+        changes = repository.git("log", f"-{_RECENT_COMMITS}", "--format=", "--name-only", "--no-renames", "-z", commit)
+    except FaultwatchError:  # a partial clone may lack the older trees
+        return frozenset()
+    return frozenset(changes.split("\0"))

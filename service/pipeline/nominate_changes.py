@@ -73,7 +73,6 @@ def _rank_nominations(
     for head in heads:
         measured_points = tuple(point for point in trends[head.id].path if not point.is_reused)
         known_proofs = unify_proofs(proofs_of_series[head.id], trends[head.id].stand_ins)
-        ranked_nominations += _list_suspected_drifts(head, stored_drifts[head.id])
         ranked_nominations += _list_unproven_drifts(head, stored_drifts[head.id], known_proofs)
         ranked_nominations += _list_worthwhile_changes(head, stored_drifts[head.id], measured_points, known_proofs)
         paths.append((head, measured_points))
@@ -100,30 +99,23 @@ def _build_case(head: SeriesHead) -> Case:
     return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
 
-def _list_suspected_drifts(head: SeriesHead, drifts: Iterable[Drift]) -> Iterator[_RankedNomination]:
-    """Yield the drifts of a series that are not certain, and those that more than one commit can have caused."""
-    for drift in drifts:
-        if drift.environment_before != drift.environment_after or drift.good == drift.bad:
-            continue
-        if drift.evidence.wants_rerun or len(drift.candidates) > 1:
-            yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=True)
-
-
 def _list_unproven_drifts(
     head: SeriesHead, drifts: Iterable[Drift], known_proofs: Iterable[Proof]
 ) -> Iterator[_RankedNomination]:
-    """Yield the drifts of a noisy series that are certain by their runs alone, and that one commit has caused.
+    """Yield the drifts of a series that pairs can settle.
 
-    Pairs prove that it was the commit and not the host. A count that repeats needs no pairs.
+    Likely are those that are not certain, and those that more than one commit can have caused. A drift of a noisy
+    series that is certain by its runs alone is worth a comparison too: pairs prove that it was the commit and not the
+    host. A count that repeats needs none.
     """
     compared_commits = {(proof.base, proof.head) for proof in known_proofs}
     for drift in drifts:
-        if drift.environment_before != drift.environment_after or drift.rule in REPEATING_RULES:
+        if drift.environment_before != drift.environment_after or drift.good == drift.bad:
             continue
-        if drift.evidence.standing is not Standing.CERTAIN or len(drift.candidates) > 1:
-            continue
-        if (drift.good, drift.bad) not in compared_commits:
-            yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=False)
+        is_likely = drift.evidence.wants_rerun or len(drift.candidates) > 1
+        is_certain_by_runs = drift.evidence.standing is Standing.CERTAIN and drift.rule not in REPEATING_RULES
+        if is_likely or (is_certain_by_runs and (drift.good, drift.bad) not in compared_commits):
+            yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=is_likely)
 
 
 def _list_worthwhile_changes(
