@@ -20,8 +20,9 @@ from pathlib import Path
 from bench.report import finish, steps
 from runner.servers.server_execution import split_processors
 
-PAIRS = 20
-PERIOD_SECONDS = 6
+PAIRS = 10
+PERIOD_SECONDS = 30
+"""The default of ``--for``."""
 MIN_THROUGHPUT = 0.98
 """Of a server while it is observed, as the median of all pairs, relative to the period without."""
 MAX_FIRST_LINE_SECONDS = 2.0

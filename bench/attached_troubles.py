@@ -3,7 +3,7 @@
 ``python -m bench.attached_troubles [PART OF A TITLE …]``, run as ``make bench-attached-troubles``; needs redis,
 memcached, nginx and PostgreSQL with their load generators, and the compilers. Twenty-two programs run for ever with a
 planted trouble, and as many without one. What is right follows from the program: no rule is asked for it. One round of
-all takes a quarter of an hour.
+all takes half an hour.
 """
 
 import json
@@ -25,7 +25,8 @@ from runner.servers.server_execution import split_processors
 
 PROGRAMS = Path(__file__).with_name("attached_programs")
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
-OBSERVED_SECONDS = 6
+OBSERVED_SECONDS = 30
+"""The default of ``--for``."""
 STARTED_SECONDS = 2.5
 """After which a program has started, and what it does at its start is no longer seen."""
 MIN_RIGHT = 20

@@ -39,12 +39,12 @@ class GateTrial(Struct, frozen=True):
 def try_gate_build(
     repository: Repository, revision: Revision, workload: Workload, make_builder: Callable[[], Builder]
 ) -> GateTrial:
-    """Build a revision as a gate would, in a sandbox that also shows the folders of the build's tools and packages.
+    """Build a revision as a gate would; return how that ended, and the folders that the gate's sandbox must show.
 
     Parameters
     ----------
     make_builder
-        Returns a builder that uses a sandbox.
+        Returns a builder that uses a sandbox. The build's messages may name what it hides: the code is the user's own.
     """
     if workload.build.command is None:
         return GateTrial()

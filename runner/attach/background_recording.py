@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,6 +13,9 @@ from runner.attach.live_figures import Figures, compute_interval, list_stable_th
 from runner.attach.live_program import read_guards
 from runner.attach.live_recorder import LiveRecorder
 from runner.attach.recording_budget import (
+    BYTES_PER_CALL,
+    SECONDS_PER_ATTACHED_SWITCH,
+    SECONDS_PER_CALL,
     SECONDS_PER_FAULT,
     SECONDS_PER_STACK,
     SECONDS_PER_SWITCH,
@@ -21,19 +25,22 @@ from runner.attach.recording_budget import (
     plan_recording,
 )
 from runner.perf.attached_perf import AttachError
+from runner.perf.perf_binary import has_record_option
 from runner.profile.permissions import RecordingPermissions
-from runner.profile.recording_plan import CallGraph, build_faults_options, build_sampled_faults_options
+from runner.profile.recording_plan import CallGraph, build_calls_options, build_live_faults_options
 from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
+_LONG_POLL_SECONDS = 0.5
+"""Seconds between two checks of the size of the recording of calls."""
 _POLL_SECONDS = 0.05
 """Seconds between two checks of the number of recorded faults."""
+_CALL_BUFFER_PAGES = 64
+"""Pages of each processor's buffer for calls: perf writes half a buffer at a time, and the size is looked at."""
 _MAX_SAMPLED_RECORDS_FACTOR = 2
 """The recording of sampled faults ends once it has this many times as many records as that of each fault may have."""
 _MIN_CPU_SECONDS = 0.001
 """The CPU time of a process that hardly ran while it was counted: it can work later, and has to have a budget then."""
-_MIN_SECONDS = 0.02
-"""A shorter time is not recorded."""
 
 
 class TimedRecording(Struct):
@@ -51,10 +58,13 @@ class Recordings(Struct):
 
     Attributes
     ----------
+    calls
+        The calls of the whole host that map and return memory: while a perf is attached to a thread, each of its
+        switches costs more, but one that records all of the host costs a thread only its calls.
     addresses
-        Each fault with its address, and the calls that map and return memory.
+        Each fault with its address.
     sampled_recording
-        Some faults with their addresses, and all of these calls, for longer.
+        Some faults with their addresses, for longer.
     stacks
         Stacks of some faults, and of the CPU time.
     switches
@@ -64,6 +74,7 @@ class Recordings(Struct):
     """
 
     budget: RecordingBudget | None = None
+    calls: TimedRecording | None = None
     addresses: TimedRecording | None = None
     sampled_recording: TimedRecording | None = None
     stacks: TimedRecording | None = None
@@ -72,9 +83,17 @@ class Recordings(Struct):
 
     def close(self) -> None:
         """End what still records, and give up the recordings."""
-        for timed_recording in (self.addresses, self.sampled_recording, self.stacks, self.switches):
+        for timed_recording in (self.calls, self.addresses, self.sampled_recording, self.stacks, self.switches):
             if timed_recording:
                 timed_recording.recorder.close()
+
+
+class _RunningCalls(NamedTuple):
+    """A recording of calls that goes on, with its monotonic start and what the processes had used before."""
+
+    recorder: LiveRecorder
+    started_at: float
+    figures_before: Figures
 
 
 class LiveRecording:
@@ -107,6 +126,7 @@ class LiveRecording:
         self._call_graph = call_graph
         self._permissions = permissions
         self._recorders: list[LiveRecorder] = []
+        self._calls: _RunningCalls | None = None
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
 
     def start(self) -> None:
@@ -136,6 +156,9 @@ class LiveRecording:
             self._record()
         except AttachError as error:
             self.recordings.problems.append(str(error))
+        for recorder in self._recorders:
+            with suppress(AttachError):  # What was recorded before the processes ended can still be read.
+                recorder.finish()
 
     def _record(self) -> None:
         """Count for a while, plan the recordings by the rates, and make one after the other until the time is over."""
@@ -146,107 +169,161 @@ class LiveRecording:
         seconds = self._seconds - compute_counting_seconds(self._seconds)
         budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
         self.recordings.budget = budget
-        addresses, sampled_addresses, stacks, switches = self._attach(budget)
         deadline = time.monotonic() + seconds
-        if addresses and not self.stop.is_set():
-            end = min(time.monotonic() + budget.address_seconds, deadline)
-            self.recordings.addresses = self._record_addresses(addresses, end, budget.max_faults)
-        if sampled_addresses and not self.stop.is_set():
-            end = min(time.monotonic() + budget.sampled_seconds, deadline)
+        # One after the other, and each perf attaches only when its time comes: while it is attached, each switch of a
+        # thread costs more, even if nothing is recorded. Sampled faults come last, when many calls are known.
+        self.recordings.addresses = self._record_faults(budget, budget.address_seconds, budget.max_faults, 1)
+        self._record_switches(budget, deadline)
+        self._record_stacks(budget, deadline)
+        self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
+        self._record_sampled_faults(budget)
+
+    def _wait(self, budget: RecordingBudget, seconds: float) -> None:
+        """Wait for some seconds, or until the observation ends; if calls become too many, sample faults meanwhile."""
+        end = time.monotonic() + seconds
+        while not self.stop.wait(min(_LONG_POLL_SECONDS, max(0.0, end - time.monotonic()))):
+            if self._have_many_calls(budget):
+                self._record_sampled_faults(budget)
+            if time.monotonic() >= end:
+                return
+
+    def _record_sampled_faults(self, budget: RecordingBudget) -> None:
+        """Record some faults with their addresses for longer, as far as it is affordable, and then end with the calls.
+
+        The calls tell what happened to the pages before.
+        """
+        if self._calls and budget.sampled_seconds:
             max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
-            self.recordings.sampled_recording = self._record_addresses(
-                sampled_addresses, end, max_faults, budget.sampled_period
+            self.recordings.sampled_recording = self._record_faults(
+                budget, budget.sampled_seconds, max_faults, budget.sampled_period
             )
-        if not self.stop.is_set():
-            self._record_stacks(stacks, switches, budget, deadline)
+        self._stop_calls()
 
-    def _attach(
-        self, budget: RecordingBudget
-    ) -> tuple[LiveRecorder | None, LiveRecorder | None, LiveRecorder, LiveRecorder | None]:
-        """Attach a perf for addresses, for stacks and for switches, as far as they are affordable and allowed.
+    def _start_calls(self) -> None:
+        """Start a perf that records the calls of the whole host, as far as this is allowed."""
+        if self._calls or not self._permissions.tracepoints or self.stop.is_set():
+            return
+        # Without the programs and mappings of all processes of the host, which take long to read.
+        synthesis = ("--synth", "no") if has_record_option("--synth") else ()
+        recorder = LiveRecorder((*synthesis, *build_calls_options()), None, buffer_pages=_CALL_BUFFER_PAGES)
+        self._recorders.append(recorder)
+        recorder.wait()
+        recorder.enable()
+        self._calls = _RunningCalls(recorder, time.monotonic(), self._read_figures())
 
-        All at once, because each takes long to start.
+    def _stop_calls(self) -> None:
+        """Stop the recording of calls. Those of others are counted as its cost too: who made them is not known yet."""
+        if self._calls:
+            recorder, started_at, before = self._calls
+            cost_seconds = recorder.size / BYTES_PER_CALL * SECONDS_PER_CALL
+            self.recordings.calls = self._stop_recorder(recorder, started_at, before, lambda _: cost_seconds)
+            self._calls = None
+
+    def _have_many_calls(self, budget: RecordingBudget) -> bool:
+        """Return whether the recording of calls has become as large as it may."""
+        return self._calls is not None and self._calls.recorder.size > budget.max_call_bytes
+
+    def _record_faults(
+        self, budget: RecordingBudget, seconds: float, max_faults: int, period: int
+    ) -> TimedRecording | None:
+        """Record one in ``period`` faults with its address for some time, or until ``max_faults`` have happened.
+
+        Return None if this ends before it begins.
         """
-        permissions = self._permissions
-        options = build_faults_options(1, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes)
-        graph = "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph
-        call_graph = ("--call-graph", graph)
-        faults = f"page-faults/period={budget.fault_period},name=page-faults/"
-        clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
-        stacks = self._start(("-e", faults, "-e", clock, *call_graph))
-        addresses = self._start(options) if budget.address_seconds >= _MIN_SECONDS else None
-        sampled_addresses = None
-        if budget.sampled_seconds and permissions.tracepoints:
-            sampled_addresses = self._start(build_sampled_faults_options(budget.sampled_period))
-        switches = None
-        if budget.switch_seconds >= _MIN_SECONDS and permissions.kernel:
-            words = ("-e", "context-switches", "-c", str(budget.switch_period), *call_graph, "--switch-events")
-            switches = self._start(words)
-        for recorder in (stacks, addresses, sampled_addresses, switches):
-            if recorder:
-                recorder.wait()
-        return addresses, sampled_addresses, stacks, switches
-
-    def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> TimedRecording:
-        """Record one in ``period`` faults with its address until ``end``, or until ``max_faults`` have happened.
-
-        ``end`` is a monotonic time.
-        """
+        recorder = self._attach(
+            build_live_faults_options(period, error_codes=period == 1 and self._permissions.error_codes)
+        )
+        if recorder is None:
+            return None
+        self._start_calls()  # Only now, because attaching takes long, and there may be many calls.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         started_at, before = time.monotonic(), self._read_figures()
-        used_figures = Figures()
-        while time.monotonic() < end and used_figures.faults < max_faults:
-            if self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
+        end = started_at + seconds
+        while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
+            faults = _subtract_figures(self._read_figures(), before).faults
+            if time.monotonic() >= end or faults >= max_faults:
                 break
-            used_figures = _subtract_figures(self._read_figures(), before)
-        timed_recording = self._finish_recorder(
-            recorder, started_at, before, lambda used_figures: used_figures.faults * SECONDS_PER_FAULT / period
-        )
-        return replace(timed_recording, guards=guards)
-
-    def _record_stacks(
-        self, stacks: LiveRecorder, switches: LiveRecorder | None, budget: RecordingBudget, deadline: float
-    ) -> None:
-        """Record stacks of some faults and of CPU time until the end, and switches for a part of the time."""
-        for recorder in (stacks, switches):
-            if recorder:
-                recorder.enable()
-        started_at, before = time.monotonic(), self._read_figures()
-        stack_seconds = SECONDS_PER_STACK[self._call_graph]
-        if switches:
-            self.stop.wait(max(0.0, min(budget.switch_seconds, deadline - started_at)))
-            self.recordings.switches = self._finish_recorder(
-                switches,
-                started_at,
-                before,
-                lambda used_figures: (
-                    used_figures.switches * (SECONDS_PER_SWITCH + stack_seconds / budget.switch_period)
-                ),
-            )
-        self.stop.wait(max(0.0, deadline - time.monotonic()))
-        self.recordings.stacks = self._finish_recorder(
-            stacks,
+        timed_recording = self._stop_recorder(
+            recorder,
             started_at,
             before,
             lambda used_figures: (
-                stack_seconds
+                used_figures.faults * SECONDS_PER_FAULT / period
+                + used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["addresses"]
+            ),
+        )
+        return replace(timed_recording, guards=guards)
+
+    def _record_switches(self, budget: RecordingBudget, deadline: float) -> None:
+        """Record threads as they leave and enter processors, as far as it is affordable and allowed.
+
+        At least half of the time until ``deadline``, a monotonic time, is left for stacks.
+        """
+        if not self._permissions.kernel:
+            return
+        events = ("-e", "context-switches", "-c", str(budget.switch_period))
+        recorder = self._attach((*events, *self._build_graph_options(), "--switch-events"))
+        if recorder is None:
+            return
+        recorder.enable()
+        started_at, before = time.monotonic(), self._read_figures()
+        self._wait(budget, min(budget.switch_seconds, max(0.0, deadline - started_at) / 2))
+        seconds_per_switch = SECONDS_PER_ATTACHED_SWITCH["switches"] + SECONDS_PER_SWITCH
+        seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
+        self.recordings.switches = self._stop_recorder(
+            recorder,
+            started_at,
+            before,
+            lambda used_figures: (
+                used_figures.switches * (seconds_per_switch + seconds_per_stack / budget.switch_period)
+            ),
+        )
+
+    def _record_stacks(self, budget: RecordingBudget, deadline: float) -> None:
+        """Record stacks of some faults and of CPU time, for half of the planned time if it is late already.
+
+        ``deadline`` is the monotonic time at which the observation ends.
+        """
+        faults = f"page-faults/period={budget.fault_period},name=page-faults/"
+        clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
+        recorder = self._attach(("-e", faults, "-e", clock, *self._build_graph_options()))
+        if recorder is None:
+            return
+        recorder.enable()
+        started_at, before = time.monotonic(), self._read_figures()
+        self._wait(budget, max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - started_at)))
+        seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
+        self.recordings.stacks = self._stop_recorder(
+            recorder,
+            started_at,
+            before,
+            lambda used_figures: (
+                used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["stacks"]
+                + seconds_per_stack
                 * (used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period)
             ),
         )
 
-    def _start(self, options: Sequence[str]) -> LiveRecorder:
+    def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
+        """Return a perf that has attached; None if the observation ends."""
+        if self.stop.is_set():
+            return None
         recorder = LiveRecorder(options, lambda: list_stable_threads(Tree(), self._list_pids()))
         self._recorders.append(recorder)
+        recorder.wait()
         return recorder
 
-    def _finish_recorder(
+    def _build_graph_options(self) -> tuple[str, ...]:
+        """Return the options that record calling functions."""
+        return ("--call-graph", "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph)
+
+    def _stop_recorder(
         self, recorder: LiveRecorder, started_at: float, before: Figures, compute_cost: Callable[[Figures], float]
     ) -> TimedRecording:
-        """End one perf, and add what it cost, as ``compute_cost`` estimates from what the processes used meanwhile."""
+        """Stop one perf, and add what it cost, as ``compute_cost`` estimates from what the processes used meanwhile."""
         after, seconds = self._read_figures(), time.monotonic() - started_at
-        with suppress(AttachError):  # What was recorded before the processes ended can still be read.
-            recorder.finish()
+        recorder.stop()
         used_figures = _subtract_figures(after, before)
         self.cost_seconds += compute_cost(used_figures)
         return TimedRecording(recorder, seconds, used_figures)

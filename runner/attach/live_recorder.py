@@ -25,16 +25,24 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class LiveRecorder:
     """A perf record of running processes, which ends with this process and works at the lowest priority."""
 
-    def __init__(self, options: Sequence[str], list_threads: Callable[[], Sequence[int]]) -> None:
+    def __init__(
+        self,
+        options: Sequence[str],
+        list_threads: Callable[[], Sequence[int]] | None,
+        buffer_pages: int = _BUFFER_PAGES,
+    ) -> None:
         """Start perf, disabled; :meth:`wait` waits until it has attached.
 
         Parameters
         ----------
         list_threads
-            Returns the threads to record, and with them those that they start.
+            Returns the threads to record, and with them those that they start; None to record all of the host.
+        buffer_pages
+            Pages of each processor's buffer.
         """
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="faultwatch-")  # noqa: SIM115 - closed by close()
         self._options = options
+        self._buffer_pages = buffer_pages
         self._list_threads = list_threads
         self._recorder: Recorder | None = None
         try:
@@ -72,7 +80,7 @@ class LiveRecorder:
                 self._recorder.send_command("disable")  # perf starts disabled; the answer shows that it has attached.
             except AttachError:
                 self._end_process()
-                if attempt == _MAX_ATTEMPTS or not self._list_threads():
+                if attempt == _MAX_ATTEMPTS or self._list_threads is None or not self._list_threads():
                     raise
                 self._start()
             else:
@@ -93,11 +101,17 @@ class LiveRecorder:
         if self._recorder:
             self._recorder.send_command("enable")
 
-    def finish(self) -> None:
-        """Stop recording, and wait until perf has written everything."""
+    def stop(self) -> None:
+        """Stop recording; perf then writes everything and detaches, which takes up to a second."""
         if self._recorder:
             with suppress(AttachError):
                 self._recorder.send_command("disable")
+            self._recorder.stop()
+
+    def finish(self) -> None:
+        """Stop recording, and wait until perf has written everything."""
+        self.stop()
+        if self._recorder:
             self._recorder.finish()
             self._end_process()
 
@@ -113,13 +127,15 @@ class LiveRecorder:
 
     def _start(self) -> None:
         """Start perf."""
-        buffers = ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
+        buffers = ("-m", str(self._buffer_pages)) if os.geteuid() == 0 else ()
         descriptor = os.dup(self._file.fileno())  # A copy, because the recorder closes it.
         # With a list of threads, perf would leave out those that they start.
+        scope = ("--inherit",) if self._list_threads else ()
         plan = RecordPlan(
-            ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
+            (*scope, *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
         )
-        self._recorder = Recorder(plan, self._list_threads(), [descriptor], make_guard(), are_threads=True)
+        threads = self._list_threads() if self._list_threads else ()
+        self._recorder = Recorder(plan, threads, [descriptor], make_guard(), are_threads=True)
 
 
 def make_guard() -> Callable[[], None]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 
 from msgspec import Struct
@@ -24,13 +25,18 @@ from runner.attach.live_program import LiveProgram
 from runner.attach.observed_profile import Observation
 from runner.attach.process_choice import ProcessChoice
 from runner.attach.process_table import find_descendants, read_process_table
+from runner.attach.reading_priority import read_idle_seconds
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
+from runner.system.descendants import list_children
 from runner.system.processes import get_start_ticks
 from runner.system.tree import Tree
 
-_POLL_SECONDS = 0.1
-"""Seconds between two samples of whether threads wait."""
+_MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.1, 0.5
+"""Seconds between two samples of whether threads wait: the more there are, the longer a sample takes."""
+_MAX_POLL_SHARE = 0.01
+"""The share of a processor that these samples may take."""
+_CHILDREN_OF_INIT = Path("/proc/1/task/1/children")
 _MIN_ELAPSED_SECONDS = 0.001
 """The shortest observation, by which shares are divided."""
 _OWN_USAGES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -69,22 +75,48 @@ class ObservedProcesses:
 
         Start times recognise a reused pid. This process itself is never observed.
         """
-        table = read_process_table(self._tree)
-        living_roots = [
-            pid for pid in self._start_ticks if pid in table and table[pid].start_ticks == self._start_ticks[pid]
-        ]
-        living_tree = dict.fromkeys(pid for root in living_roots for pid in find_descendants(table, root))
+        living_roots = [pid for pid, ticks in self._start_ticks.items() if get_start_ticks(pid) == ticks]
+        living_tree = self._find_tree(living_roots)
         living_tree.pop(os.getpid(), None)
-        self._start_ticks.update({pid: table[pid].start_ticks for pid in living_tree if pid not in self._start_ticks})
-        self._pids = tuple(living_tree)
+        new_ticks = {pid: get_start_ticks(pid) for pid in living_tree if pid not in self._start_ticks}
+        self._start_ticks.update({pid: ticks for pid, ticks in new_ticks.items() if ticks is not None})
+        self._pids = tuple(pid for pid in living_tree if pid in self._start_ticks)
+
+    def _find_tree(self, roots: Sequence[int]) -> dict[int, None]:
+        """Return some processes with their descendants.
+
+        They are read from the processes alone if the kernel lists children (``CONFIG_PROC_CHILDREN``): on a large host,
+        the table of all processes takes more time than everything else that happens in a second.
+        """
+        if not _CHILDREN_OF_INIT.exists():
+            table = read_process_table(self._tree)
+            return dict.fromkeys(pid for root in roots for pid in find_descendants(table, root))
+        tree = dict.fromkeys(roots)
+        queue = list(roots)
+        while queue:
+            new_children = list_children(queue.pop()) - tree.keys()
+            tree.update(dict.fromkeys(sorted(new_children)))
+            queue += new_children
+        return tree
 
     def list_pids(self) -> Sequence[int]:
         """Return the processes, as they were at the last look."""
         return self._pids
 
+    def list_all(self) -> Sequence[int]:
+        """Return all processes so far, with those that have ended."""
+        return list(self._start_ticks)
+
     def list_living(self) -> Sequence[int]:
         """Return those that still live."""
-        return [pid for pid in self._pids if self._tree.read_text(f"proc/{pid}/stat")]
+        return [pid for pid in self._pids if self._lives(pid)]
+
+    def have_ended(self) -> bool:
+        """Return whether none of them lives any more."""
+        return not any(self._lives(pid) for pid in self._pids)
+
+    def _lives(self, pid: int) -> bool:
+        return bool(self._tree.read_text(f"proc/{pid}/stat"))
 
 
 class Outcome(Struct, frozen=True):
@@ -98,6 +130,8 @@ class Outcome(Struct, frozen=True):
         The share of their CPU time that recording cost the processes.
     own_share
         The share of the host's processors that this command and perf used.
+    idle_processors
+        How many of the host's processors were idle, on average.
     """
 
     observation: Observation
@@ -105,6 +139,7 @@ class Outcome(Struct, frozen=True):
     reason: str
     cost: float
     own_share: float
+    idle_processors: float
 
 
 def observe_processes(
@@ -152,14 +187,18 @@ def observe_processes(
     first_figures = last_figures = read_now()
     last_time = start_time
     waits = all_waits = Waits()  # Those since the last line, and those of all lines.
+    poll_seconds = _MIN_POLL_SECONDS
     reason, have_ended = "", False
-    own_seconds_before = _read_own_seconds()
+    own_seconds_before, idle_seconds_before = _read_own_seconds(), read_idle_seconds(tree)
     try:
         with catch_interrupt() as interrupted:
             recording.start()
             while not reason and recording.is_running():
-                time.sleep(_POLL_SECONDS)
+                time.sleep(poll_seconds)
+                poll_start = time.thread_time()
                 waits = waits.add(sample_waits(tree, processes.list_pids()))
+                poll_cost = time.thread_time() - poll_start
+                poll_seconds = min(max(_MIN_POLL_SECONDS, poll_cost / _MAX_POLL_SHARE), _MAX_POLL_SECONDS)
                 now = time.monotonic()
                 if now >= last_time + 1:
                     processes.refresh()
@@ -173,7 +212,7 @@ def observe_processes(
                         show(LiveLine(elapsed, last_interval, cost, own_share))
                         last_figures, last_time = current_figures, now
                         all_waits, waits = all_waits.add(waits), Waits()
-                if not processes.list_living():
+                if processes.have_ended():
                     reason, have_ended = "the process ended", True
                 elif interrupted():
                     reason = "stopped by Ctrl-C"
@@ -187,12 +226,23 @@ def observe_processes(
         raise
     interval = compute_interval(first_figures, current_figures, end_time - start_time, all_waits.add(waits))
     own_seconds = _read_own_seconds() - own_seconds_before
+    observed_seconds = max(_MIN_ELAPSED_SECONDS, end_time - start_time)
     return Outcome(
-        Observation(program, host, interval, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
+        Observation(
+            program,
+            host,
+            interval,
+            processes.list_all(),
+            _count_processors(choice.root.pid),
+            started_at,
+            finished_at,
+            call_graph,
+        ),
         recordings,
         reason,
         cost=_compute_share(recording.cost_seconds, interval.used_figures.cpu),
-        own_share=own_seconds / (processors * max(_MIN_ELAPSED_SECONDS, end_time - start_time)),
+        own_share=own_seconds / (processors * observed_seconds),
+        idle_processors=(read_idle_seconds(tree) - idle_seconds_before) / observed_seconds,
     )
 
 

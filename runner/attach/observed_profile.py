@@ -1,8 +1,9 @@
 """Makes a profile of what was recorded of live processes."""
 
+import math
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -22,8 +23,8 @@ from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
-from runner.profile.recording_reader import ADDRESS_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
-from runner.profile.script_parser import Event, Lost, Stacked
+from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
+from runner.profile.script_parser import Event, Fault, Forked, Lost, Stacked, Traced
 from runner.profile.stack_folding import (
     FrameTable,
     WeightedStacks,
@@ -37,6 +38,7 @@ _MIN_SAMPLED_FAULTS = 100
 """From this many sampled faults on, those of a long time tell more than every fault of a short time."""
 
 
+_BRK_ENTRY = "syscalls:sys_enter_brk"
 _MIN_SECONDS = 0.5
 """In less time, counts that were read just before and after a recording do not compare with it."""
 
@@ -48,11 +50,14 @@ class Observation(Struct, frozen=True):
     ----------
     interval
         What the processes used from the first to the last moment.
+    pids
+        All processes that were observed.
     """
 
     program: LiveProgram
     host: str
     interval: Interval
+    pids: Sequence[int]
     processors: int
     started_at: datetime
     finished_at: datetime
@@ -122,36 +127,45 @@ class ProfileBuilder(Struct):
         """Return the anatomy of the faults, and the census of the system calls that map and release memory.
 
         The anatomy is that of a short time in which each fault was recorded. If enough faults were sampled in the long
-        time after it, the two are merged. The census is that of the longest recording; None without tracepoints. Both
+        time after it, the two are merged. The census is None without tracepoints. Both
         are None if no addresses were recorded. A remark says how many faults were recorded.
         """
         timed_recording, budget = self.recordings.addresses, self.recordings.budget
         if timed_recording is None or budget is None:
             return None, None
-        tracing = TRACE_FIELDS if self.permissions.tracepoints else ()
-        # Each fault was recorded, so the period is 1.
-        complete_anatomy, census = self._build_anatomy(timed_recording, 1, *ADDRESS_FIELDS, *tracing)
+        calls = self._read_calls()
+        complete_anatomy = self._build_anatomy(timed_recording, 1, calls)  # Each fault was recorded.
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         if self.recordings.sampled_recording:
-            sampled_anatomy, census = self._build_anatomy(
-                self.recordings.sampled_recording, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
-            )
+            sampled_anatomy = self._build_anatomy(self.recordings.sampled_recording, budget.sampled_period, calls)
             # In `recorded`, each sampled fault stands for all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
-        return anatomy, census if self.permissions.tracepoints else None
+        return anatomy, _build_census(calls) if self.recordings.calls else None
 
-    def _build_anatomy(self, timed_recording: TimedRecording, period: int, *fields: str) -> tuple[Anatomy, Census]:
-        """Return the anatomy and the calls of one recording of addresses."""
+    def _read_calls(self) -> list[Traced]:
+        """Return the recorded calls of the observed processes, in chronological order."""
+        if self.recordings.calls is None:
+            return []
+        return list(select_calls(self._read_events(self.recordings.calls, *CALL_FIELDS), self.observation.pids))
+
+    def _build_anatomy(self, timed_recording: TimedRecording, period: int, calls: Sequence[Traced]) -> Anatomy:
+        """Return the anatomy of one recording of addresses, with the calls that were made before and meanwhile."""
         anatomy_builder = AnatomyBuilder(
             period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True
         )
-        anatomy_builder.add_events(chain(timed_recording.guards, self._read_events(timed_recording, *fields)))
+        tracing = TRACE_FIELDS if self.permissions.error_codes else ()
+        events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))
+        # Earlier calls show which pages had been given back; brk does so only if the heap's end is known. Then the
+        # mappings follow that perf read when it attached.
+        anatomy_builder.add_events(call for call in calls if call.time < start and call.event != _BRK_ENTRY)
+        calls_meanwhile = (call for call in calls if call.time >= start)
+        anatomy_builder.add_events(chain(timed_recording.guards, events), calls_meanwhile)
         # Without a count to fill up: the recorded faults are scaled later.
         anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
-        return anatomy.model_copy(update={"sites": sites}), anatomy_builder.build_census()
+        return anatomy.model_copy(update={"sites": sites})
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
         """Return the stacks of faults, and of CPU time, both scaled to the whole time."""
@@ -222,9 +236,38 @@ class ProfileBuilder(Struct):
         return Environment(settings=settings | program_settings)
 
 
+def select_calls(events: Iterable[Event], pids: Iterable[int]) -> Iterator[Traced]:
+    """Yield the calls of some processes, and of those that they start, from a recording of the whole host."""
+    observed_pids = set(pids)
+    for event in events:
+        if isinstance(event, Forked) and event.parent in observed_pids:
+            observed_pids.add(event.pid)
+        elif isinstance(event, Traced) and event.pid in observed_pids:
+            yield event
+
+
+def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:
+    """Return some events with the time of the first fault among them; infinity if there is none."""
+    remaining = iter(events)
+    first_events: list[Event] = []
+    for event in remaining:
+        first_events.append(event)
+        if isinstance(event, Fault):
+            return chain(first_events, remaining), event.time
+    return iter(first_events), math.inf
+
+
+def _build_census(calls: Iterable[Traced]) -> Census:
+    """Return the number of calls and the bytes of each system call."""
+    builder = AnatomyBuilder(1, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True)
+    builder.add_events(calls)
+    return builder.build_census()
+
+
 def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
-    """Return on how many recorded faults the tables stand."""
+    """Return on how many faults the tables stand: all of a time, but for threads that perf could not attach to."""
     part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {timed_recording.seconds:.1f} s"
+    # Each fault was to be recorded: fewer than half of those that the kernel counted means that threads were missed.
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
         part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
     n_faults = f"{interval.used_figures.faults:,}"

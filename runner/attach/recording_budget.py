@@ -8,18 +8,37 @@ from runner.profile.recording_plan import MAX_STACKS, CallGraph
 
 SECONDS_PER_FAULT = 1.5e-6
 """What the record of a fault with its address costs the process; with the processor's error code, two records."""
+SECONDS_PER_CALL, BYTES_PER_CALL = 0.5e-6, 100
+"""What the record of a system call costs the process, and its size in a recording."""
 SECONDS_PER_STACK = {"dwarf": 12e-6, "fp": 3e-6, "lbr": 3e-6}
 """What the record of a stack costs the process."""
 SECONDS_PER_SWITCH = 1.5e-6
 """What the two records of leaving and entering a processor cost the process."""
+SECONDS_PER_ATTACHED_SWITCH = {"addresses": 0.7e-6, "stacks": 2.5e-6, "switches": 1e-6}
+"""What a switch costs the process while a perf is attached to it, even if nothing is recorded: the kernel takes the
+events off the processor and puts them back. Those of stacks cost more: they have a clock, which stops and starts."""
 _COUNTING_SECONDS = 0.5
 """How long the process is only counted at first, for the rates."""
+_MIN_SECONDS = 0.02
+"""The shortest time for which addresses, and switches, are recorded: without any, nothing is known."""
 _MAX_ADDRESS_SHARE = 0.4
-"""The largest share of the time in which each fault is recorded with its address."""
-_MIN_SAMPLED_SECONDS = 0.5
+"""The largest share of the time in which faults are recorded with their addresses."""
+_MAX_SWITCH_SHARE = 0.2
+"""The largest share of the time in which threads are recorded as they leave and enter processors."""
+_MIN_SAMPLED_SECONDS = 0.05
 """A shorter recording of sampled addresses is not worth a perf of its own."""
 _MAX_SAMPLED_FAULTS = 50_000
-_BUDGET_SHARES = {"addresses": 0.3, "sampled": 0.1, "faults": 0.2, "clock": 0.2, "switches": 0.2}
+_BUDGET_SHARES = {
+    "addresses": 0.15,
+    "calls": 0.15,
+    "sampled-attached": 0.15,
+    "sampled": 0.05,
+    "stacks-attached": 0.2,
+    "faults": 0.1,
+    "clock": 0.1,
+    "switches": 0.1,
+}
+"""The share of each kind of record; ``attached`` is for the switches meanwhile, apart from their own records."""
 _MIN_PERIOD_NANOSECONDS = 100_000
 
 
@@ -37,33 +56,37 @@ class RecordingBudget(Struct, frozen=True):
     Attributes
     ----------
     address_seconds
-        For how long each fault is recorded with its address, and each call that maps or returns memory.
+        For how long each fault is recorded with its address.
     max_faults
         After how many faults that ends, if they become more than expected.
+    max_call_bytes
+        How large the recording of the calls may become that map and return memory. It then ends with the sampled
+        faults, to whose pages the calls tell what happened before.
     sampled_seconds, sampled_period
-        For how long, afterwards, only one in ``sampled_period`` faults is recorded with its address, but all calls are:
-        what is given back seldom, as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each
-        fault can be recorded for long enough.
+        For how long, finally, one in ``sampled_period`` faults is recorded with its address: what is given back seldom,
+        as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each fault can be recorded for long
+        enough.
+    switch_seconds
+        For how long threads are recorded, afterwards, as they leave and enter processors.
+    switch_period
+        One in this many switches is recorded with its stack.
     stack_seconds
-        For how long stacks are recorded, afterwards.
+        For how long stacks are recorded then.
     fault_period, clock_period
         One in ``fault_period`` faults is recorded with its stack, and the stack is sampled once in ``clock_period``
         nanoseconds of CPU time.
-    switch_seconds
-        For how long threads are recorded as they leave and enter processors.
-    switch_period
-        One in this many switches is recorded with its stack.
     """
 
     address_seconds: float
     max_faults: int
+    max_call_bytes: int
     sampled_seconds: float
     sampled_period: int
+    switch_seconds: float
+    switch_period: int
     stack_seconds: float
     fault_period: int
     clock_period: int
-    switch_seconds: float
-    switch_period: int
 
 
 def compute_counting_seconds(seconds: float) -> float:
@@ -86,34 +109,53 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     seconds_per_stack = SECONDS_PER_STACK[call_graph]
     # The CPU time that each kind of record may cost the process.
     budgets = {name: share * max_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
+    # What a second of each kind costs while perf is attached, before anything is recorded.
+    attached = {kind: price * rates.switches for kind, price in SECONDS_PER_ATTACHED_SWITCH.items()}
+
     # First each fault with its address, then only some of them.
-    max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
-    address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _compute_seconds(max_faults, rates.faults))
-    sampled_seconds = _MAX_ADDRESS_SHARE * seconds - address_seconds
+    address_seconds = min(
+        _MAX_ADDRESS_SHARE * seconds,
+        max(_MIN_SECONDS, _divide(budgets["addresses"], attached["addresses"] + rates.faults * SECONDS_PER_FAULT)),
+    )
+    sampled_seconds = min(
+        _MAX_ADDRESS_SHARE * seconds - address_seconds, _divide(budgets["sampled-attached"], attached["addresses"])
+    )
     if sampled_seconds < _MIN_SAMPLED_SECONDS:
         sampled_seconds = 0.0
     sampled_faults = min(_MAX_SAMPLED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
-    stack_seconds = seconds - address_seconds - sampled_seconds
-    # Then stacks: up to a number that says enough, and as many as the budget allows.
-    faults, switches = rates.faults * stack_seconds, rates.switches * stack_seconds
+
+    # Then threads that leave and enter processors. Half of this budget is for their stacks.
     max_stacks = MAX_STACKS[call_graph]
+    switch_seconds = min(
+        _MAX_SWITCH_SHARE * seconds,
+        max(
+            _MIN_SECONDS,
+            _divide(budgets["switches"] / 2, attached["switches"] + rates.switches * SECONDS_PER_SWITCH),
+        ),
+    )
+
+    # Then stacks of faults and of CPU time, up to a number that says enough, and as many as the budget allows.
+    stack_seconds = min(
+        seconds - address_seconds - sampled_seconds - switch_seconds,
+        _divide(budgets["stacks-attached"], attached["stacks"]),
+    )
     clock_seconds = max(
-        seconds_per_stack / (_BUDGET_SHARES["clock"] * max_overhead) if max_overhead else math.inf,
+        _divide(rates.cpu * stack_seconds * seconds_per_stack, budgets["clock"]),
         rates.cpu * stack_seconds / max_stacks,
     )
-    # Half of the budget of switches is for their own records, the other half for the stacks of some of them.
-    switch_seconds = min(stack_seconds, _compute_seconds(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))
-    recorded_switches = switches * switch_seconds / stack_seconds if stack_seconds else 0.0
     return RecordingBudget(
         address_seconds=address_seconds,
-        max_faults=max_faults,
+        max_faults=int(budgets["addresses"] / SECONDS_PER_FAULT),
+        max_call_bytes=int(budgets["calls"] / SECONDS_PER_CALL * BYTES_PER_CALL),
         sampled_seconds=sampled_seconds,
         sampled_period=_choose_period(rates.faults * sampled_seconds, _MAX_SAMPLED_FAULTS, sampled_faults),
         stack_seconds=stack_seconds,
-        fault_period=_choose_period(faults, max_stacks, budgets["faults"] / seconds_per_stack),
+        fault_period=_choose_period(rates.faults * stack_seconds, max_stacks, budgets["faults"] / seconds_per_stack),
         clock_period=max(_MIN_PERIOD_NANOSECONDS, math.ceil(min(clock_seconds, 1.0) * 1e9)),
         switch_seconds=switch_seconds,
-        switch_period=_choose_period(recorded_switches, max_stacks, budgets["switches"] / 2 / seconds_per_stack),
+        switch_period=_choose_period(
+            rates.switches * switch_seconds, max_stacks, budgets["switches"] / 2 / seconds_per_stack
+        ),
     )
 
 
@@ -123,5 +165,6 @@ def _choose_period(expected_events: float, max_stacks: int, affordable_stacks: f
     return max(1, math.ceil(expected_events / stack_count))
 
 
-def _compute_seconds(event_count: float, rate: float) -> float:
-    return event_count / rate if rate else math.inf
+def _divide(budget: float, price: float) -> float:
+    """Return how much a budget buys: anything, if it costs nothing."""
+    return budget / price if price else math.inf

@@ -80,12 +80,16 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
         parts.append(f"one in {budget.sampled_period:,} for {recordings.sampled_recording.seconds:.1f} s")
     if recordings.stacks and budget:
         parts.append(
-            f"one fault in {budget.fault_period:,} and CPU time every {budget.clock_period / 1e6:.1f} ms with their "
+            f"{_describe_period(budget.fault_period)} and CPU time every {budget.clock_period / 1e6:.1f} ms with their "
             f"stacks for {recordings.stacks.seconds:.1f} s"
         )
     if recordings.switches:
         parts.append(f"waiting threads for {recordings.switches.seconds:.1f} s")
     return ", ".join(parts) or "nothing"
+
+
+def _describe_period(period: int) -> str:
+    return "each fault" if period == 1 else f"one fault in {period:,}"
 
 
 def describe_unknown(program: LiveProgram, started_at: datetime) -> str:

@@ -292,7 +292,7 @@ class TrialFiles:
         return preparation.changed or not was_mounted
 
     def _prepare_private_copy(self, path: str, failed_preparation: Preparation) -> Preparation:
-        """Prepare a private copy of a file whose own pages cannot be prepared, to mount it over the file."""
+        """Prepare a copy to mount over a file whose own pages cannot be prepared, and keep it for later sessions."""
         if not can_mount_copies(self._sandbox):
             return replace(failed_preparation, reason=f"{failed_preparation.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
@@ -301,7 +301,7 @@ class TrialFiles:
             return failed_preparation
         self.copies[path] = copy
         self._known.shared[path] = _identify_path(path), copy
-        return replace(preparation, cache=CacheState.COPY, changed=True)
+        return replace(preparation, cache=CacheState.COPY, changed=True)  # The program has not mapped the copy yet.
 
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:
         """Return a mapped file as the report describes it: its digest, its cache state and its faults."""

@@ -253,7 +253,7 @@ class Trial:
         """Execute the case, watch which files it maps and asks about, and prepare their state in the page cache.
 
         The executions are not samples. If files were unprepared during the first execution, or if it left files that
-        stay, such as Python's bytecode, there is a second one. If some files cannot be prepared, two more executions
+        stay, such as bytecode, a short case is executed again. If some files cannot be prepared, two more executions
         show by how much their state in the page cache changes the faults.
 
         Raises
@@ -276,7 +276,7 @@ class Trial:
         if not self._files.are_all_prepared:
             self._files.renew()
             for _ in range(2):  # once with the evicted files, and once in the state that the first execution leaves
-                self._files.record_renewal(self._execute_traced(None))
+                self._files.record_renewal(self._record_faults())
 
     def _leaves_files(self, lookups: Lookups) -> bool:
         """Return whether an execution has made files that stay, so that the next one may do less work."""
@@ -317,20 +317,20 @@ class Trial:
         reasons = self._bench.known_files.untraced_reasons
         case = self.subject.case.name
         if case in reasons:
-            return self._execute_traced(None), make_untraced(reasons[case])
+            return self._record_faults(), make_untraced(reasons[case])
         with LookupTracer(is_launched=True, is_counted=True) as tracer:
             try:
-                return self._execute_traced(tracer), tracer.read_lookups()
+                return self._record_faults(tracer), tracer.read_lookups()
             except ExecutionFailure as failure:
                 # In a memory limit, a program that the tracer killed looks like one that the kernel killed.
                 if failure.was_stopped and not tracer.has_killed_command():
                     raise
                 problem = f"it fails while it is traced: {failure.message}"
-        faults = self._execute_traced(None)
+        faults = self._record_faults()
         reasons[case] = problem
         return faults, make_untraced(problem)
 
-    def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
+    def _record_faults(self, tracer: LookupTracer | None = None) -> FaultsByFile | None:
         """Execute the case once with all faults recorded; return them by file, None if that is impossible."""
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), (recorder,), tracer))

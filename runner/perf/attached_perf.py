@@ -47,6 +47,8 @@ class ControlledPerf:
         ----------
         arguments
             The subcommand of perf and its options.
+        processes
+            The processes to attach to; none for all of the host.
         are_threads
             Whether ``processes`` are the numbers of threads: perf then attaches to these and to those that they start,
             not to the other threads of their processes.
@@ -65,7 +67,10 @@ class ControlledPerf:
             self._from_perf, ack = map(self._keep_descriptor, os.pipe())
             command = [*prefix, get_perf_program(), *arguments]
             command += ["-D", "-1", "--control", f"fd:{control},{ack}"]  # -D -1 starts with disabled counters.
-            command += ["-t" if are_threads else "-p", ",".join(map(str, processes))]
+            if processes:
+                command += ["-t" if are_threads else "-p", ",".join(map(str, processes))]
+            else:
+                command.append("-a")
             log_command(command)
             self._perf = subprocess.Popen(
                 command,

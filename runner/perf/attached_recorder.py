@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from runner.perf.attached_perf import ControlledPerf
-from runner.perf.private_tracefs import build_tracefs_prefix
+from runner.perf.private_mounts import build_recording_prefix
 
 _MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
@@ -86,7 +86,7 @@ class Recorder(ControlledPerf):
             command,
             processes,
             inherited_descriptors,
-            prefix=build_tracefs_prefix(),
+            prefix=build_recording_prefix(),
             before_execution=before_execution,
             are_threads=are_threads,
         )

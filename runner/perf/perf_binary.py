@@ -3,18 +3,39 @@
 import os
 import re
 import shutil
+import subprocess
 from functools import lru_cache
 from pathlib import Path
 
 from runner.execution.process_variables import BASE_VARIABLES
 
 _PERF_OF_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
+_TIMEOUT_SECONDS = 10.0
 
 
 @lru_cache
 def get_perf_program() -> str:
     """Return the name or the path of perf on this host; whether it works is found out by running it."""
     return find_perf(Path("/"), BASE_VARIABLES["PATH"], os.uname().release)
+
+
+@lru_cache
+def has_record_option(option: str) -> bool:
+    """Return whether perf record has an option, such as ``--synth``, which came with Linux 5.12."""
+    try:
+        result = subprocess.run(
+            [get_perf_program(), "record", "-h"],
+            env=dict(BASE_VARIABLES),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return f" {option} " in result.stdout + result.stderr
 
 
 def find_perf(root: Path, path: str, release: str) -> str:

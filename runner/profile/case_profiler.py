@@ -407,11 +407,12 @@ def collect_profile(
     counted: Sample | None = None,
     progress: Progress = lambda _: None,
 ) -> Profile:
-    """Profile one case, see :meth:`Profiling.record_case`."""
+    """Record one case, see :meth:`Profiling.record_case`, and wait for its profile."""
     with open_profiling() as profiling:
-        return profiling.record_case(
+        wait_for_profile = profiling.record_case(
             trial, call_graph=call_graph, with_times=with_times, counted=counted, progress=progress
-        )()
+        )
+        return wait_for_profile()
 
 
 def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.perf.private_tracefs import has_private_tracepoint
+from runner.perf.private_mounts import has_private_tracepoint
 from runner.profile.fault_access import EXCEPTION_TRACEPOINTS, has_error_codes, has_known_instructions
 from runner.system.tree import Tree
 

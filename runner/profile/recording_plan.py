@@ -69,10 +69,11 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
     return ("-d", "-c", str(period), *clock, *(word for event in events for word in ("-e", event)))
 
 
-def build_sampled_faults_options(period: int) -> tuple[str, ...]:
-    """Return the options to record the address of one in ``period`` faults, and each system call around them."""
+def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, ...]:
+    """Return the options to record the address of one in ``period`` faults of a live process, without system calls."""
     faults = f"page-faults/period={period},name=page-faults/"
-    return ("-d", "-c", "1", *(word for event in (faults, *_list_call_tracepoints()) for word in ("-e", event)))
+    exact = ("major-faults", *(EXCEPTION_TRACEPOINTS if error_codes else ())) if period == 1 else ()
+    return ("-d", "-c", "1", *(word for event in (faults, *exact) for word in ("-e", event)))
 
 
 def build_calls_options() -> tuple[str, ...]:

@@ -396,7 +396,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
 
 
 def _derive_name(address: str) -> str:
-    """Derive a repository's name from its address or path; empty if neither is meaningful.
+    """Return a repository's name, which is the last part of its address or path; empty if there is none.
 
     A mirror on this host may be a folder ``repo`` inside a folder with the project's name. Its clones get the same
     name.

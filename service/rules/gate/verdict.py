@@ -299,9 +299,9 @@ class GateOutcome:
 
     @cached_property
     def state(self) -> GateState:
-        """The state of the case that matters most."""
+        """The state of a case that comes first in :class:`GateState`; NOTHING if no case could be measured."""
         states = {case.state for case in self.cases}
-        # A case that head adds does not stand in for those by which it is judged.
+        # A case that head adds has no base to compare with, so it does not make up for cases that were not measured.
         judged_states = {case.state for case in self.cases if not case.case.added} or states
         if judged_states <= {GateState.UNMEASURED} and GateState.HEAD_FAILED not in states:
             return GateState.NOTHING

@@ -108,7 +108,7 @@ def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
 
 
 def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainReport | None:
-    """Read a report; return None if any reading is more than a value."""
+    """Parse a report the fast way; return None, for the models to parse it, if any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
     # Without the word "true", no reading says that it is an outlier.
@@ -117,16 +117,16 @@ def _parse_plain_report(report: Raw, validate_part: _PartValidator) -> PlainRepo
     values = _read_values([sample["readings"] for sample in samples])
     if values is None:
         return None
-    # Parts that reports share are validated once; all other fields are parsed as one list.
+    # Parts that reports share are validated once; all other fields are parsed in one call, as a list: that is faster.
     validated_parts: dict[str, Any] = {name: validate_part(name, fields[name]) for name in _SHARED_PARTS}
     other_fields = {name: value for name, value in fields.items() if name not in validated_parts}
     other_fields["samples"] = _NO_SAMPLES
     validated_parts |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
     validated_parts["samples"] = list(map(_skip_readings, samples))
-    head = Report.model_validate(validated_parts)
+    report_without_readings = Report.model_validate(validated_parts)
     # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
     document = _select_json(fields | {"samples": Raw(b"[%s]" % b",".join(map(_select_json, samples)))})
-    return PlainReport(head, document, values)
+    return PlainReport(report_without_readings, document, values)
 
 
 def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:

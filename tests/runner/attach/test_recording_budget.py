@@ -1,10 +1,13 @@
-"""How thinly a live process is recorded."""
+"""How thinly, and for how long, a live process is recorded."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.attach.recording_budget import (
+    BYTES_PER_CALL,
+    SECONDS_PER_ATTACHED_SWITCH,
+    SECONDS_PER_CALL,
     SECONDS_PER_FAULT,
     SECONDS_PER_STACK,
     SECONDS_PER_SWITCH,
@@ -24,22 +27,28 @@ RATES = st.builds(
 @given(RATES, st.floats(1, 3600), st.floats(0.001, 0.2), st.sampled_from(["dwarf", "fp"]))
 def test_no_process_loses_more_than_its_share(rates: Rates, seconds: float, share: float, graph: str) -> None:
     budget = plan_recording(rates, seconds, share, graph)  # type: ignore[arg-type]
-    price = SECONDS_PER_STACK[graph]
+    price, attached = SECONDS_PER_STACK[graph], SECONDS_PER_ATTACHED_SWITCH
     cost = rates.faults * budget.address_seconds * SECONDS_PER_FAULT
     cost += rates.faults * budget.sampled_seconds / budget.sampled_period * SECONDS_PER_FAULT
+    cost += rates.switches * (budget.address_seconds + budget.sampled_seconds) * attached["addresses"]
+    cost += budget.max_call_bytes / BYTES_PER_CALL * SECONDS_PER_CALL
     cost += price * rates.faults * budget.stack_seconds / budget.fault_period
     cost += price * rates.cpu * budget.stack_seconds * 1e9 / budget.clock_period
+    cost += rates.switches * budget.stack_seconds * attached["stacks"]
     cost += rates.switches * budget.switch_seconds * (SECONDS_PER_SWITCH + price / budget.switch_period)
-    # One stack of each kind is always recorded, or there would be none.
-    assert cost <= share * rates.cpu * seconds * 1.001 + 3 * price
+    cost += rates.switches * budget.switch_seconds * attached["switches"]
+    # A moment is always recorded, and one stack of each kind, or there would be none.
+    switch_price = attached["addresses"] + attached["switches"] + SECONDS_PER_SWITCH
+    moment = 0.02 * (rates.faults * SECONDS_PER_FAULT + rates.switches * switch_price)
+    assert cost <= 1.01 * (share * rates.cpu * seconds + moment) + 3 * price
 
 
 @given(RATES, st.floats(1, 3600), st.floats(0.001, 0.2))
 def test_the_times_lie_within_the_observation(rates: Rates, seconds: float, share: float) -> None:
     budget = plan_recording(rates, seconds, share, "dwarf")
     assert 0 <= budget.address_seconds <= 0.4 * seconds
-    assert budget.switch_seconds <= budget.stack_seconds
-    assert budget.address_seconds + budget.sampled_seconds + budget.stack_seconds == pytest.approx(seconds)
+    times = (budget.address_seconds, budget.sampled_seconds, budget.switch_seconds, budget.stack_seconds)
+    assert sum(times) <= seconds * 1.001
     assert budget.sampled_period >= 1
     assert rates.faults * budget.stack_seconds / budget.fault_period <= MAX_STACKS["dwarf"] * 1.001
 
@@ -48,13 +57,24 @@ def test_a_process_that_seldom_faults_is_recorded_without_gaps() -> None:
     budget = plan_recording(Rates(faults=200, switches=100, cpu=0.5), 30, 0.01, "dwarf")
     assert budget.address_seconds == 12
     assert budget.sampled_seconds == 0
+    assert budget.switch_seconds == 6
+    assert budget.stack_seconds == 12
     assert budget.fault_period <= 10
-    assert budget.switch_seconds == budget.stack_seconds
 
 
 def test_a_process_that_only_faults_is_recorded_for_a_moment() -> None:
     budget = plan_recording(Rates(faults=500_000, switches=100, cpu=1), 30, 0.01, "dwarf")
-    assert budget.address_seconds == pytest.approx(0.12, rel=1e-3)
-    assert budget.max_faults == pytest.approx(60_000, abs=1)
-    assert budget.sampled_seconds == pytest.approx(12 - 0.12)
-    assert budget.sampled_period == pytest.approx(297, abs=1)
+    assert budget.address_seconds == pytest.approx(0.06, rel=1e-2)
+    assert budget.max_faults == pytest.approx(30_000, abs=1)
+    assert budget.sampled_seconds == pytest.approx(12 - 0.06, rel=1e-2)
+    assert budget.sampled_period == pytest.approx(596, rel=1e-2)
+
+
+def test_a_server_that_switches_all_the_time_is_left_alone_for_most_of_it() -> None:
+    """While perf is attached, each switch costs more, and a server that answers one client does nothing else."""
+    budget = plan_recording(Rates(faults=10, switches=31_000, cpu=0.5), 30, 0.01, "dwarf")
+    assert 0.5 < budget.address_seconds < 2
+    assert 0.5 < budget.sampled_seconds < 2
+    assert 0.05 < budget.switch_seconds < 0.2
+    assert 0.3 < budget.stack_seconds < 0.5
+    assert budget.clock_period <= 1_000_000

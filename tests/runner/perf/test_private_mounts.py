@@ -1,4 +1,4 @@
-"""On a host that has not mounted tracefs, root's runner mounts it for perf alone."""
+"""What is mounted for perf alone: tracefs on a host without it, and a short list of kernel symbols."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from runner.perf.private_mounts import build_recording_prefix
 
 ROOT = Path(__file__).parents[3]
 HIDE = "umount -l /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debug 2>/dev/null; "
@@ -42,3 +44,22 @@ def test_tracepoints_are_recorded_without_a_tracefs_that_others_see(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     script = subprocess.run(["perf", "script", "-i", data], capture_output=True, text=True, check=True)
     assert "sys_enter_munmap" in script.stdout
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_recording_places_the_kernel_where_one_that_read_all_symbols_does(tmp_path: Path) -> None:
+    prefix = build_recording_prefix()
+    if "/proc/kallsyms" not in " ".join(prefix):
+        pytest.skip("the list of kernel symbols cannot be replaced here")
+    words = ["perf", "record", "-q", "-N", "-B", "-c", "1", "-e", "context-switches", "-g"]
+    scripts = []
+    for name, before in (("all", ()), ("landmarks", prefix)):
+        data = tmp_path / name
+        subprocess.run([*before, *words, "-o", data, "sleep", "0.01"], check=True, capture_output=True)
+        read = ["perf", "script", "-i", data, "--show-mmap-events"]
+        scripts.append(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
+    kernel_places = [[line for line in text.splitlines() if "-1/0:" in line] for text in scripts]
+    assert kernel_places[0]
+    assert kernel_places[0] == kernel_places[1]
+    assert all("schedule" in text for text in scripts)
