@@ -38,7 +38,7 @@ _POLL_SECONDS = 0.05
 _CALL_BUFFER_PAGES = 64
 """Pages of each processor's buffer for calls: perf writes half a buffer at a time, and the size is looked at."""
 _MAX_SAMPLED_RECORDS_FACTOR = 2
-"""The recording of sampled faults ends once it has this many times as many records as that of each fault may have."""
+"""The recording of sampled faults ends once there are this many times as many faults, or calls, as each may have."""
 _MIN_CPU_SECONDS = 0.001
 """The CPU time of a process that hardly ran while it was counted: it can work later, and has to have a budget then."""
 
@@ -172,7 +172,9 @@ class LiveRecording:
         deadline = time.monotonic() + seconds
         # One after the other, and each perf attaches only when its time comes: while it is attached, each switch of a
         # thread costs more, even if nothing is recorded. Sampled faults come last, when many calls are known.
-        self.recordings.addresses = self._record_faults(budget, budget.address_seconds, budget.max_faults, 1)
+        self.recordings.addresses = self._record_faults(
+            1, budget.address_seconds, max_faults=budget.max_faults, max_call_bytes=budget.max_call_bytes
+        )
         self._record_switches(budget, deadline)
         self._record_stacks(budget, deadline)
         self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
@@ -182,7 +184,7 @@ class LiveRecording:
         """Wait for some seconds, or until the observation ends; if calls become too many, sample faults meanwhile."""
         end = time.monotonic() + seconds
         while not self.stop.wait(min(_LONG_POLL_SECONDS, max(0.0, end - time.monotonic()))):
-            if self._have_many_calls(budget):
+            if self._have_many_calls(budget.max_call_bytes):
                 self._record_sampled_faults(budget)
             if time.monotonic() >= end:
                 return
@@ -195,7 +197,10 @@ class LiveRecording:
         if self._calls and budget.sampled_seconds:
             max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
             self.recordings.sampled_recording = self._record_faults(
-                budget, budget.sampled_seconds, max_faults, budget.sampled_period
+                budget.sampled_period,
+                budget.sampled_seconds,
+                max_faults=max_faults,
+                max_call_bytes=_MAX_SAMPLED_RECORDS_FACTOR * budget.max_call_bytes,
             )
         self._stop_calls()
 
@@ -219,14 +224,14 @@ class LiveRecording:
             self.recordings.calls = self._stop_recorder(recorder, started_at, before, lambda _: cost_seconds)
             self._calls = None
 
-    def _have_many_calls(self, budget: RecordingBudget) -> bool:
+    def _have_many_calls(self, max_bytes: int) -> bool:
         """Return whether the recording of calls has become as large as it may."""
-        return self._calls is not None and self._calls.recorder.size > budget.max_call_bytes
+        return self._calls is not None and self._calls.recorder.size > max_bytes
 
     def _record_faults(
-        self, budget: RecordingBudget, seconds: float, max_faults: int, period: int
+        self, period: int, seconds: float, *, max_faults: int, max_call_bytes: int
     ) -> TimedRecording | None:
-        """Record one in ``period`` faults with its address for some time, or until ``max_faults`` have happened.
+        """Record one in ``period`` faults with its address for some time, or until faults or calls are too many.
 
         Return None if this ends before it begins.
         """
@@ -242,7 +247,7 @@ class LiveRecording:
         end = started_at + seconds
         while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
             faults = _subtract_figures(self._read_figures(), before).faults
-            if time.monotonic() >= end or faults >= max_faults:
+            if time.monotonic() >= end or faults >= max_faults or self._have_many_calls(max_call_bytes):
                 break
         timed_recording = self._stop_recorder(
             recorder,

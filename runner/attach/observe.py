@@ -25,7 +25,6 @@ from runner.attach.live_program import LiveProgram
 from runner.attach.observed_profile import Observation
 from runner.attach.process_choice import ProcessChoice
 from runner.attach.process_table import find_descendants, read_process_table
-from runner.attach.reading_priority import read_idle_seconds
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.system.descendants import list_children
@@ -130,8 +129,6 @@ class Outcome(Struct, frozen=True):
         The share of their CPU time that recording cost the processes.
     own_share
         The share of the host's processors that this command and perf used.
-    idle_processors
-        How many of the host's processors were idle, on average.
     """
 
     observation: Observation
@@ -139,7 +136,6 @@ class Outcome(Struct, frozen=True):
     reason: str
     cost: float
     own_share: float
-    idle_processors: float
 
 
 def observe_processes(
@@ -189,7 +185,7 @@ def observe_processes(
     waits = all_waits = Waits()  # Those since the last line, and those of all lines.
     poll_seconds = _MIN_POLL_SECONDS
     reason, have_ended = "", False
-    own_seconds_before, idle_seconds_before = _read_own_seconds(), read_idle_seconds(tree)
+    own_seconds_before = _read_own_seconds()
     try:
         with catch_interrupt() as interrupted:
             recording.start()
@@ -242,7 +238,6 @@ def observe_processes(
         reason,
         cost=_compute_share(recording.cost_seconds, interval.used_figures.cpu),
         own_share=own_seconds / (processors * observed_seconds),
-        idle_processors=(read_idle_seconds(tree) - idle_seconds_before) / observed_seconds,
     )
 
 

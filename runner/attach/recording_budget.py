@@ -28,6 +28,8 @@ _MAX_SWITCH_SHARE = 0.2
 _MIN_SAMPLED_SECONDS = 0.05
 """A shorter recording of sampled addresses is not worth a perf of its own."""
 _MAX_SAMPLED_FAULTS = 50_000
+_MAX_CALLS = 100_000
+"""So many calls are read in a few seconds."""
 _BUDGET_SHARES = {
     "addresses": 0.15,
     "calls": 0.15,
@@ -146,7 +148,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     return RecordingBudget(
         address_seconds=address_seconds,
         max_faults=int(budgets["addresses"] / SECONDS_PER_FAULT),
-        max_call_bytes=int(budgets["calls"] / SECONDS_PER_CALL * BYTES_PER_CALL),
+        max_call_bytes=int(min(_MAX_CALLS, budgets["calls"] / SECONDS_PER_CALL) * BYTES_PER_CALL),
         sampled_seconds=sampled_seconds,
         sampled_period=_choose_period(rates.faults * sampled_seconds, _MAX_SAMPLED_FAULTS, sampled_faults),
         stack_seconds=stack_seconds,

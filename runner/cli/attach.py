@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_PID = 2**22
 """The largest process id that Linux assigns."""
+_READING_NICENESS = 10
+"""The niceness of this command while it reads recordings: that takes seconds, on a host that works for others."""
 _MIN_OBSERVED_SECONDS = 1.0
 _MAX_TITLE_CHARACTERS = 1000
 """Characters of the command line of the observed process that are stored."""
@@ -105,7 +107,6 @@ def command(
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
     from runner.attach.observe import observe_processes
     from runner.attach.process_table import find_busiest, read_process_table
-    from runner.attach.reading_priority import lower_priority
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
     from runner.cli.terminal import print_message
     from runner.profile.permissions import detect_recording_permissions
@@ -137,7 +138,7 @@ def command(
         show=lambda line: print_message(format_live_line(line)),
     )
     # Read, diagnose and store what was recorded.
-    lower_priority(outcome.idle_processors)
+    os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)  # 0 is this process
     try:
         profile = _build_profile(outcome, permissions)
     finally:

@@ -67,7 +67,7 @@ _MAX_CANDIDATES = 20
         "--settings",
         "environment_pair",
         metavar="BEFORE..AFTER",
-        help="Search the differences between two environments, at one revision: files of `env --json`, saved reports, "
+        help="Search the differences between two environments at one revision: files from `env --json`, saved reports, "
         "or run ids.",
     ),
     click.option(

@@ -227,7 +227,7 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
 
 
 def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
-    """Return the cause of a drift in words: a single commit only if no other commit can have caused it.
+    """Return the cause of a drift in words: a single commit only if no other commit could have caused it.
 
     If the drift waits for further runs, the text says so first.
     """

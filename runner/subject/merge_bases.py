@@ -45,7 +45,7 @@ class GateEnds(Struct, frozen=True):
     base, measured_commit
         What is compared: ``measured_commit`` is head, or the merge of head into the target.
     merge_bases
-        The commits at which both parted.
+        The commits at which both diverged.
     """
 
     repository: Repository
@@ -68,7 +68,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
     Raises
     ------
     FaultwatchError
-        There is nothing to compare, this clone lacks the commits at which both parted, or they cannot be merged.
+        There is nothing to compare, this clone lacks the commits at which both diverged, or they cannot be merged.
     """
     target, tip = repository.resolve(base), repository.resolve(head)
     merge_bases = repository.find_merge_bases(base, head)
@@ -80,7 +80,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
     is_shallow = repository.is_shallow()
     if is_shallow and (len(merge_bases) > 1 or repository.may_lack_fork_point(base, head)):
         raise FaultwatchError(
-            f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} parted",
+            f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} diverged",
             FULL_HISTORY_HINT,
         )
     ends = GateEnds(repository, target, tip, merge_bases[0], tip, merge_bases)

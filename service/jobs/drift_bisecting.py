@@ -1,4 +1,4 @@
-"""Narrows drifts that several commits can have caused down to one, on idle hosts, for subjects that want that."""
+"""Narrows drifts that several commits could have caused down to one, on idle hosts, for subjects that want that."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _CONTROL_CHARACTER = re.compile(
 _CAUSES = {
     Cause.COMMIT: "commit",
     Cause.CONFIG: "configuration",
-    Cause.BOTH: "commit and configuration changed together; a cross-measurement is ordered if the environments differ",
+    Cause.BOTH: "commit and configuration changed together; a cross-measurement follows if the environments differ",
     Cause.UNKNOWN: "unknown: neither commit nor configuration changed",
 }
 

@@ -175,7 +175,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
 
 
 def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
-    """Return the commits that can have caused a shift of a suite."""
+    """Return the commits that could have caused a shift of a suite."""
     parents = revisions.map_parents(session, suite.subject.id)
     contained = list_commits_between(parents, path[-2].revision, path[-1].revision)
     return revisions.list_candidates(session, suite.subject.id, contained)

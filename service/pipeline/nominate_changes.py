@@ -104,7 +104,7 @@ def _list_unproven_drifts(
 ) -> Iterator[_RankedNomination]:
     """Yield the drifts of a series that pairs can settle.
 
-    Likely are those that are not certain, and those that more than one commit can have caused. A drift of a noisy
+    Likely are those that are not certain, and those that more than one commit could have caused. A drift of a noisy
     series that is certain by its runs alone is worth a comparison too: pairs prove that it was the commit and not the
     host. A count that repeats needs none.
     """

@@ -22,9 +22,9 @@ class Certainty(StrEnum):
     PROVISIONAL = "provisional"
     """One more run is needed before the change is a fact."""
     RANGE = "range"
-    """Several commits can have caused it, or a commit and the configuration."""
+    """Several commits could have caused it, or a commit and the configuration."""
     SINGLE = "single"
-    """Only one commit can have caused the change."""
+    """Only one commit could have caused the change."""
     PROVEN = "proven"
     """The commits that caused the change were measured interleaved with their parents."""
     CONFIRMED = "confirmed"
@@ -39,11 +39,11 @@ def decide_certainty(
     Parameters
     ----------
     n_candidates
-        The number of known commits that can have caused the change.
+        The number of known commits that could have caused the change.
     certain
         Whether the change itself is certain, so that no rerun is needed.
     all_known
-        Whether all commits that can have caused the change are known.
+        Whether all commits that could have caused the change are known.
     proven
         Whether interleaved pairs have proven the commits that caused it.
     """

@@ -187,7 +187,7 @@ class SeriesFailure(View):
 
 
 class Candidate(View):
-    """A commit that can have caused a drift."""
+    """A commit that could have caused a drift."""
 
     commit: str
     title: str
@@ -268,7 +268,7 @@ class Drift(View):
     certainty: Certainty = Certainty.CONFIRMED
     """How certain the drift and its cause are. The event of the drift says whether a bisect has proven the cause."""
     revision: str
-    """Revision of the first point on the new level: the newest commit that can have caused it."""
+    """Revision of the first point on the new level: the newest commit that could have caused it."""
     title: str = ""
     """Title of the commit that caused it; empty unless only one commit is possible and the change is a fact."""
     author: str = ""
@@ -338,7 +338,7 @@ class Drift(View):
 
     @property
     def blamed(self) -> str:
-        """The only commit that can have caused the drift, by its title; else how many there are; empty for none.
+        """The only commit that could have caused the drift, by its title; else how many there are; empty for none.
 
         While further runs have to confirm the drift, that stands before it.
         """
@@ -349,7 +349,7 @@ class Drift(View):
 
     @property
     def cause_words(self) -> str:
-        """What changed, in one line: the commits that can have caused the drift, or the settings."""
+        """What changed, in one line: the commits that could have caused the drift, or the settings."""
         if self.cause is Cause.COMMIT:
             return self.blamed
         is_provisional = self.certainty is Certainty.PROVISIONAL

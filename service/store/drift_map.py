@@ -149,12 +149,12 @@ def read_map_events(session: Session, event_ids: Iterable[str]) -> dict[str, Map
 
 
 def list_important_events(session: Session, subject_id: int | None, limit: int) -> list[MapEvent]:
-    """Return the most important events that a commit can have caused, and those without a known cause."""
+    """Return the most important events that a commit could have caused, and those without a known cause."""
     return _read_events(session, _select_important(subject_id).where(Event.cause != Cause.CONFIG).limit(limit))
 
 
 def list_config_events(session: Session, subject_id: int | None) -> list[MapEvent]:
-    """Return the events that changes of settings caused or can have caused, the most important first."""
+    """Return the events that changes of settings caused or could have caused, the most important first."""
     of_settings = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.BOTH)))
     return _read_events(session, of_settings.limit(_MAX_CONFIG_EVENTS))
 

@@ -60,7 +60,7 @@ def _find_baseline(session: Session, head: contract.Report, metric: str) -> Base
     )
     if series is None:
         return None
-    # The newest commit that can have caused its last expected drift.
+    # The newest commit that could have caused its last expected drift.
     first_position = session.scalar(
         select(func.max(Revision.position))
         .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)

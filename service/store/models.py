@@ -116,7 +116,7 @@ class Subject(Base):
     events_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """Value of ``drifts_version`` from which the events were made."""
     bisect_policy: Mapped[BisectPolicy] = mapped_column(default=BisectPolicy.ASK, server_default="ask")
-    """What happens to a drift that several commits can have caused."""
+    """What happens to a drift that several commits could have caused."""
 
 
 class Revision(Base):

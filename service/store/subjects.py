@@ -33,7 +33,7 @@ def find_subject_entry(session: Session, name: str) -> SubjectEntry | None:
 
 
 def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> SubjectEntry | None:
-    """Set what happens to drifts of a subject that several commits can have caused; None if it is unknown."""
+    """Set what happens to drifts of a subject that several commits could have caused; None if it is unknown."""
     row = shared_rows.find_subject(session, name)
     if row is None:
         return None

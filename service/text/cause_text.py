@@ -1,4 +1,4 @@
-"""Names the commits that can have caused a change: only a single candidate by its title."""
+"""Names the commits that could have caused a change: only a single candidate by its title."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class MapDrift(NamedTuple):
     case_key
         Key of the case's definition; empty for a shift of a whole suite.
     column
-        The column of the newest commit that can have caused it.
+        The column of the newest commit that could have caused it.
     metric, before, after
         What moved, and its levels.
     move

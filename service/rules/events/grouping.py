@@ -27,7 +27,7 @@ class LocatedDrift:
     cause, detail
         The cause, and the settings that changed or the host on which something unknown happened.
     first, last
-        Positions of the commits that can have caused it; for a configuration change, where it was seen.
+        Positions of the commits that could have caused it; for a configuration change, where it was seen.
     since, until
         The time in which it happened, in seconds.
     before, after
@@ -39,7 +39,7 @@ class LocatedDrift:
     revision
         The first commit on the new level.
     change
-        Who made the last commit that can have caused it, and its title: they stay the same if a branch is rewritten.
+        Who made the last commit that could have caused it, and its title: they stay the same if a branch is rewritten.
     patch
         The patch id of that commit, which stays the same unless its content is rewritten too; empty if it is unknown.
     returned

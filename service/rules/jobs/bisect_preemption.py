@@ -73,7 +73,7 @@ def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
     """Return why a bisect of the service has to pause; an empty text if it need not."""
     if job.is_withdrawn:
         return "The runs no longer show the drift."
-    return "A job that somebody ordered for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
+    return "A job that a person requested for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
 
 
 def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:

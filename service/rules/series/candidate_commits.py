@@ -1,4 +1,4 @@
-"""Decides which commits can have caused a change: those that ``git rev-list before..after`` lists."""
+"""Decides which commits could have caused a change: those that ``git rev-list before..after`` lists."""
 
 from __future__ import annotations
 

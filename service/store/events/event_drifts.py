@@ -273,7 +273,7 @@ def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[
 
 
 def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
-    """Return the ids of the first and last commits that can have caused drifts, by hash."""
+    """Return the ids of the first and last commits that could have caused drifts, by hash."""
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
@@ -283,7 +283,7 @@ def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[histo
 
 
 def _find_ends(drift: history.Drift) -> tuple[str, str]:
-    """Return the first and the last commit that can have caused a drift."""
+    """Return the first and the last commit that could have caused a drift."""
     if drift.candidates and drift.cause in {Cause.COMMIT, Cause.BOTH}:
         return drift.candidates[0].commit, drift.candidates[-1].commit
     return drift.revision, drift.revision
@@ -326,7 +326,7 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
 def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
     """Return the first run at the new level: for a ramp, the run at its end; None for a suite shift.
 
-    ``last`` is the last commit that can have caused the drift.
+    ``last`` is the last commit that could have caused the drift.
     """
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None

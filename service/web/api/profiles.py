@@ -109,8 +109,8 @@ def _parse_profile(body: bytes) -> Profile:
         raise ProblemError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             f"This profile is {len(body) / 2**20:.1f} MiB of JSON, but at most {MAX_BYTES / 2**20:.0f} MiB are "
-            "accepted. Frame pointers (--call-graph fp) make shorter stacks than DWARF; a shorter run of the program "
-            "has fewer.",
+            "accepted. To shrink it, use frame pointers (--call-graph fp) instead of DWARF, or profile a shorter run "
+            "of the program.",
         )
     return Profile.model_validate_json(body)
 

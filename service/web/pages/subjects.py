@@ -1,4 +1,4 @@
-"""Subjects: what happens to drifts that several commits can have caused."""
+"""Subjects: what happens to drifts that several commits could have caused."""
 
 from __future__ import annotations
 

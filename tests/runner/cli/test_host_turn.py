@@ -82,7 +82,7 @@ SLOW = """
 [workload]
 name = "slow"
 [build]
-command = "sh -c 'touch {mark} && sleep 4'"
+command = "sh -c 'touch {folder}/building; until test -e {folder}/measured; do sleep 0.1; done'"
 [run]
 command = ["true"]
 """
@@ -91,7 +91,7 @@ command = ["true"]
 def test_a_measurement_does_not_wait_for_the_build_of_another(tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10])
     (tmp_path / "lock").touch()
-    (tmp_path / "slow.toml").write_text(SLOW.format(mark=tmp_path / "building"))
+    (tmp_path / "slow.toml").write_text(SLOW.format(folder=tmp_path))
     environment = variables(tmp_path / "home", FAULTWATCH_HOST_LOCK=str(tmp_path / "lock"))
 
     def start(*words: str) -> "subprocess.Popen[str]":
@@ -108,7 +108,8 @@ def test_a_measurement_does_not_wait_for_the_build_of_another(tmp_path: Path) ->
         building = start("slow.toml")
         wait_until((tmp_path / "building").exists)
         _, shown = start("repo/workload.toml").communicate(timeout=60)
-        assert building.poll() is None  # it builds still
+        assert building.poll() is None  # It waits until the other one has been measured.
+        (tmp_path / "measured").touch()
         assert "waiting for process" not in shown
         output, _ = building.communicate(timeout=60)
         assert json.loads(output)[0]["outcome"] == "measured"

@@ -1,4 +1,4 @@
-"""The next step of a drift that several commits can have caused: nothing, an offer, or a bisect by the service."""
+"""The next step of a drift that several commits could have caused: nothing, an offer, or a bisect by the service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 GAP = (history.REGRESSION - 2, history.REGRESSION - 1)
-"""Commits that are not measured: three can have caused the regression."""
+"""Commits that are not measured: three could have caused the regression."""
 AT = datetime.now(UTC) - timedelta(hours=1)
 
 
@@ -280,7 +280,7 @@ def test_it_gives_way_to_what_a_person_orders_and_goes_on_afterwards(app: APIFla
     paused = client.get(f"/api/v1/jobs/{own['id']}").json
     assert (paused["state"], paused["sentence"]) == (
         "paused",
-        "A job that somebody ordered for the host comes first.",
+        "A job that a person requested for the host comes first.",
     )
     assert client.post(f"/api/v1/jobs/{own['id']}/progress", json={"lease": lease}).json["instruction"] == "pause"
     work(app)

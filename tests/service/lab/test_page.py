@@ -119,7 +119,7 @@ def test_what_makes_no_lab_is_refused_in_one_sentence(read_only: FlaskClient, qu
 
 def test_a_commit_without_runs_takes_the_defaults_of_the_newest_run(read_only: FlaskClient) -> None:
     text = read(read_only, f"{LAB}&commit={reports.commit(4)}&set=huge_pages=never")
-    assert "Nothing is measured at this commit yet." in text
+    assert "Nothing has been measured at this commit yet." in text
     found = cells(read_only, f"/lab.json?subject=demo&commit={reports.commit(4)}&set=huge_pages=never")
     assert {cell["state"] for cell in found.values()} == {"empty"}
     assert found[("never",)]["question"]["revision"] == reports.commit(4)

@@ -39,7 +39,7 @@ def test_a_message_about_one_event() -> None:
 def test_what_came_back_says_so_and_both_does_not_guess() -> None:
     message = write_message("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
     assert message.subject.startswith("[demo] again: ")
-    assert "cross-measurement is ordered" in message.lines[1]
+    assert "cross-measurement follows" in message.lines[1]
 
 
 def test_a_message_about_many_says_how_many_more() -> None:

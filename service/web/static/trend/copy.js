@@ -34,6 +34,6 @@ export function copying(root, canvas) {
       // Browsers offer a clipboard to secure pages only; others save the picture.
       Object.assign(document.createElement("a"), { href: drawn.toDataURL(), download: "chart.png" }).click();
     }
-    setTimeout(() => { told.textContent = "Copy picture"; }, 2000);
+    setTimeout(() => { told.textContent = "Copy chart"; }, 2000);
   });
 }

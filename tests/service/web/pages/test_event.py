@@ -36,7 +36,7 @@ def event(client: FlaskClient, title: str = STANDS) -> str:
 
 
 def improvement(client: FlaskClient) -> str:
-    """Return the event that two commits can have caused."""
+    """Return the event that two commits could have caused."""
     items = client.get("/events.json?state=all").json["items"]
     return str(next(entry["id"] for entry in items if entry["direction"] == "improvement"))
 
