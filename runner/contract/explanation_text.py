@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from runner.contract.explanation import Explanation, MeasuredRemedy
+from runner.contract.metric_verdict_text import name_metric
 from runner.contract.number_text import format_number, format_signed
 
 EscapeText = Callable[[str], str]
@@ -55,5 +56,5 @@ def _describe_remedy(remedy: MeasuredRemedy, escape_text: EscapeText) -> str:
     share = min(100.0, 100 * remedy.won_back)
     return (
         f"{escape_text(format_settings(remedy.settings))} takes back {format_number(round(share))} % of the "
-        f"regression, measured in {remedy.pairs} pairs."
+        f"change in {name_metric(remedy.metric, escape_text)}, measured in {remedy.pairs} pairs."
     )

@@ -18,6 +18,14 @@ _NOTICEABLE_METRICS = ("throughput", "elapsed")
 """The metrics that a user notices first; the others follow from them or explain them."""
 
 
+def name_metric(name: str, escape_text: Callable[[str], str]) -> str:
+    """Return the title of a metric within a sentence, or the name that a workload file gave it."""
+    title = metric(name).title
+    if title == name:
+        return escape_text(name)
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
 def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
     """Return the verdict on a metric in words.
 

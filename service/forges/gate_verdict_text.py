@@ -8,7 +8,7 @@ from runner.contract import MetricVerdict, Outcome, Stage, metric
 from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
-from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved
+from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved, name_metric
 from runner.contract.number_text import capitalize_first
 from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
@@ -299,10 +299,7 @@ def _describe_acceptance(outcome: GateOutcome, escape: Escape) -> str:
 
 def format_metric_name(verdict: MetricVerdict, escape: Escape) -> str:
     """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
-    title = metric(verdict.metric).title
-    if title == verdict.metric:
-        return escape(verdict.metric)
-    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+    return name_metric(verdict.metric, escape)
 
 
 def format_change(verdict: MetricVerdict) -> str:
