@@ -31,6 +31,8 @@ from runner.profile.recording_plan import CallGraph, build_calls_options, build_
 from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
+_MIN_FAULTS_SECONDS = 0.5
+"""Faults are recorded for so long even if there are too many calls."""
 _LONG_POLL_SECONDS = 0.5
 """Seconds between two checks of the size of the recording of calls."""
 _POLL_SECONDS = 0.05
@@ -233,6 +235,8 @@ class LiveRecording:
     ) -> TimedRecording | None:
         """Record one in ``period`` faults with its address for some time, or until faults or calls are too many.
 
+        However many calls there are, faults are recorded for a moment: without the faults, the calls say nothing.
+
         Return None if this ends before it begins.
         """
         recorder = self._attach(
@@ -244,10 +248,10 @@ class LiveRecording:
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         started_at, before = time.monotonic(), self._read_figures()
-        end = started_at + seconds
+        end, moment_end = started_at + seconds, started_at + _MIN_FAULTS_SECONDS
         while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
-            faults = _subtract_figures(self._read_figures(), before).faults
-            if time.monotonic() >= end or faults >= max_faults or self._have_many_calls(max_call_bytes):
+            now, faults = time.monotonic(), _subtract_figures(self._read_figures(), before).faults
+            if now >= end or faults >= max_faults or (now >= moment_end and self._have_many_calls(max_call_bytes)):
                 break
         timed_recording = self._stop_recorder(
             recorder,

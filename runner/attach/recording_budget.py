@@ -19,7 +19,7 @@ SECONDS_PER_ATTACHED_SWITCH = {"addresses": 0.7e-6, "stacks": 2.5e-6, "switches"
 events off the processor and puts them back. Those of stacks cost more: they have a clock, which stops and starts."""
 _COUNTING_SECONDS = 0.5
 """How long the process is only counted at first, for the rates."""
-_MIN_SECONDS = 0.02
+_MIN_SECONDS = 0.05
 """The shortest time for which addresses, and switches, are recorded: without any, nothing is known."""
 _MAX_ADDRESS_SHARE = 0.4
 """The largest share of the time in which faults are recorded with their addresses."""
