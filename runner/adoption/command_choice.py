@@ -91,7 +91,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
 
 def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
     """Return whether a program has read its file, compared with an execution that worked without it."""
-    return _opens_other_files(with_input, without_input) and _have_distinct_counts(
+    return opens_other_files(with_input, without_input) and _have_distinct_counts(
         without_input.faults, with_input.faults
     )
 
@@ -136,7 +136,7 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
         inputs = [other for other in of_program if other.run.input_file]
         of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
     else:
-        of_program = [other for other in of_program if _opens_other_files(other, chosen_command)]
+        of_program = [other for other in of_program if opens_other_files(other, chosen_command)]
     return of_program[:_MAX_LARGER_INPUTS]
 
 
@@ -168,7 +168,12 @@ def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
 
     The faults of a shell that only opens a file for the program would be counted too.
     """
-    return " < " in tried.run.command, tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
+    return is_redirected(tried.run), tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
+
+
+def is_redirected(run: RunProposal) -> bool:
+    """Return whether a command reads a file from its standard input, which a shell opens."""
+    return bool(run.file) and " < " in run.command
 
 
 def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_program: str) -> bool:
@@ -213,7 +218,7 @@ def _get_program_or_script(run: RunProposal) -> str:
     return scripts[0] if scripts and not run.file else words[0]
 
 
-def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
+def opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether two executions of a program may have opened different files of the build."""
     return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
 

@@ -46,9 +46,10 @@ _BUILD_KINDS = frozenset(
 )
 _DATA_KINDS = frozenset(
     {
-        *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "dimacs", "dot", "fa", "fasta", "fastq", "geojson"),
-        *("graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "pcap", "pgm", "pgn", "ply"),
-        *("ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav", "xml"),
+        *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "diff", "dimacs", "dot", "fa", "fasta", "fastq"),
+        *("geojson", "graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "patch", "pcap"),
+        *("pgm", "pgn", "ply", "ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav"),
+        "xml",
     }
 )
 """Suffixes of what many programs read, other than sources, settings and documents."""

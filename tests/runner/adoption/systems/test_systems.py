@@ -466,12 +466,24 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
         ("node --single-threaded bin/minjs", "", "bin/minjs"),
         ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded bin/minjs --help", "", "bin/minjs"),
         ("node --single-threaded lib/x.js", "", "lib/x.js"),
     ]
     (proposal,) = node.propose(
         listing({"package.json": package.replace('"main"', '"dependencies": {"d": "1"}, "main"')})
     )
     assert proposal.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+
+
+def test_a_program_of_node_that_is_a_file_of_the_project_may_work_without_a_build() -> None:
+    package = '{"scripts": {"build": "pnpm x"}, "bin": "./bin/x.js", "main": "dist/x.js", "dependencies": {"d": "1"}}'
+    _, without_build = node.propose(listing({"package.json": package, "bin/x.js": ""}))
+    assert without_build.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+    assert [run.command for run in without_build.runs] == [
+        "node --single-threaded ./bin/x.js",
+        "node --single-threaded ./bin/x.js --help",
+    ]
+    assert len(node.propose(listing({"package.json": package}))) == 1, "the build makes the program"
 
 
 def test_the_packages_in_folders_are_run_where_the_one_at_the_top_names_nothing() -> None:
@@ -481,10 +493,11 @@ def test_the_packages_in_folders_are_run_where_the_one_at_the_top_names_nothing(
         "a-walk/package.json": '{"main": "dist/walk.js"}',
         "test/package.json": '{"main": "x.js"}',
     }
-    (proposal,) = node.propose(listing(files))
+    proposal, *_ = node.propose(listing(files))
     assert proposal.command.endswith(" && npm run build'")
     assert [(run.command, run.takes_files) for run in proposal.runs] == [
         ("node --single-threaded core/bin/core", True),
+        ("node --single-threaded core/bin/core --help", False),
         ("node --single-threaded a-walk/dist/walk.js", False),
         ("node --single-threaded core/dist/core.js", False),
     ]
