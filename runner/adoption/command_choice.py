@@ -1,7 +1,7 @@
 """Decides which of the commands that were tried is measured, and whether to try more. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -43,14 +43,13 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
     best = min(
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
-    if _is_example(best):
-        # Examples are many and alike: of them, the one with the most faults does the most work.
-        examples = [
-            candidate
-            for candidate in best_of_programs
-            if _is_example(candidate) and candidate.did_work is best.did_work
+    is_alike = _find_alike(best)
+    if is_alike:
+        # Examples and tests are many and alike: of them, the one with the most faults does the most work.
+        alike = [
+            candidate for candidate in best_of_programs if is_alike(candidate) and candidate.did_work is best.did_work
         ]
-        return min(examples, key=lambda example: (_rank(example), *_rank_steadiness(example), -min(example.faults)))
+        return min(alike, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
     return best
 
 
@@ -196,10 +195,28 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
         return True
     if total_seconds > MAX_SECONDS:
         return bool(best_of_programs)
-    are_examples = bool(best_of_programs) and all(_is_example(best) for best in best_of_programs)
-    # After the last example, one program of another kind is tried.
-    needed_programs = _MAX_EXAMPLES + 1 if are_examples else _MAX_WEAK_PROGRAMS
-    return len(best_of_programs) >= needed_programs
+    return len(best_of_programs) >= _count_needed_programs(best_of_programs)
+
+
+def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
+    """Return how many programs have to work before no other is tried: more of those that are many and alike."""
+    best_rank = min(map(_rank, best_of_programs), default=0)
+    leaders = [best for best in best_of_programs if _rank(best) == best_rank]
+    if leaders and all(map(_is_test_program, leaders)):
+        return _MAX_PROGRAMS
+    if leaders and all(map(_is_example, best_of_programs)):
+        return _MAX_EXAMPLES + 1  # after the last example, one program of another kind is tried
+    return _MAX_WEAK_PROGRAMS
+
+
+def _find_alike(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
+    """Return what tells the commands of the same kind if that is a kind of which a project has many; otherwise None."""
+    return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried)), None)
+
+
+def _is_test_program(tried: TriedCommand) -> bool:
+    """Return whether a command runs one of the project's many similar test programs."""
+    return tried.run.is_test
 
 
 def _is_example(tried: TriedCommand) -> bool:

@@ -54,6 +54,21 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     assert alone.run.command == "bin/inflate", "the first is the most telling"
 
 
+def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> None:
+    tests = [
+        TriedCommand(RunProposal(f"bin/test_{name}", may_do_nothing=True, is_test=True), (faults,) * 3, own_faults=own)
+        for name, faults, own in (("array", 54, 30), ("chaos", 65, 20), ("load", 57, 20), ("copy", 300, 20))
+    ]
+    start = TriedCommand(RunProposal("bin/parse", may_do_nothing=True), (400,) * 3)
+    chosen = choose_best([start, *tests])
+    assert chosen
+    assert chosen.run.command == "bin/test_copy"
+    programs = {result.run.command: [result] for result in [start, *tests[:3]]}
+    assert not has_tried_enough(programs, "bin/test_copy")
+    reading = TriedCommand(RunProposal("bin/print LICENSE", stand_in_file="LICENSE"), (90,) * 3)
+    assert has_tried_enough({**programs, "bin/print": [reading]}, "bin/test_copy")
+
+
 def test_an_example_that_computes_for_long_comes_before_one_that_may_only_start() -> None:
     quick = TriedCommand(RunProposal("bin/example2", may_do_nothing=True), (142,) * 3, seconds=0.02)
     slow = TriedCommand(
