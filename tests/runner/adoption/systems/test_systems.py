@@ -154,8 +154,12 @@ def test_the_programs_of_a_python_package_may_do_nothing_without_a_file() -> Non
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}
+    files["cmd/web/main.go"] = f"//go:build js && wasm\n\n{main}"
     (proposal,) = go.propose(listing(files))
     assert proposal.command == "go build -o bin/ ./. ./cmd/tool"
+    files["cmd/web/main.go"] = f"//go:build linux || windows\n\n{main}"
+    (proposal,) = go.propose(listing(files))
+    assert proposal.command == "go build -o bin/ ./. ./cmd/tool ./cmd/web"
 
 
 def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
