@@ -1,7 +1,7 @@
 """Decides which of the commands that were tried is measured, and whether to try more. Pure."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -114,6 +114,12 @@ def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedComman
     return min(
         (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
     )
+
+
+def list_descriptions(chosen_command: TriedCommand, runs: Iterable[RunProposal]) -> list[RunProposal]:
+    """Return the commands with which a command's program only prints its version or usage."""
+    program = _get_program_or_script(chosen_command.run)
+    return [run for run in runs if run.only_describes_itself and _get_program_or_script(run) == program]
 
 
 def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> list[TriedCommand]:

@@ -6,6 +6,7 @@ from runner.adoption.command_choice import (
     count_start_faults,
     has_tried_enough,
     list_commands_with_files,
+    list_descriptions,
 )
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -192,3 +193,5 @@ def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
     ]
     assert count_start_faults(given, tried) == 79
     assert count_start_faults(given, [given]) == 0
+    runs = [RunProposal(name) for name in ("./x", "./x --help", "./other --help")]
+    assert list_descriptions(given, runs) == [runs[1]]

@@ -132,6 +132,20 @@ def test_another_input_is_repeated_where_the_first_one_cannot_be(
     assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
 
 
+def test_a_program_that_works_more_without_an_input_is_compared_with_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guess = RunProposal("./x", may_do_nothing=True)
+    given = RunProposal("./x a.md", input_file="a.md")
+    builds = [BuildProposal("Make", "make", runs=(guess, given, RunProposal("./x --version", may_do_nothing=True)))]
+    counts = {("make", "./x"): (7000, 7000), ("make", "./x a.md"): (3700, 3700), ("make", "./x --version"): (300, 300)}
+    host = Host(counts)
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
+    monkeypatch.setattr(init_choice, "_try_commands", lambda *_: host.try_runs(builds[0], [guess, given], Path(), ""))
+    choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
+    assert (choice.tried.run.command, choice.start_faults) == ("./x a.md", 300)
+
+
 @pytest.mark.parametrize("small_faults", [72, 600])
 def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
     small_faults: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
