@@ -39,6 +39,8 @@ _OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
 """Options before an input: a compiler starts no assembler and no linker, and a program is read from a file."""
 _SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
 """Words that a benchmark is named with, besides those that contain *bench*."""
+_SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
+"""The suffix of the sources that an interpreter or a virtual machine executes, besides Python."""
 _ANY_EXPRESSION = "."
 """What a program that takes an expression before its file, such as grep and jq, finds in each file."""
 BENCHMARK_TIME = "10x"
@@ -244,7 +246,7 @@ def add_file_runs(
 
 def _get_source_suffix(command: str) -> str:
     """Return the suffix of the language in which a program is written that an interpreter executes."""
-    return ".js" if command.startswith("node ") else ".py"
+    return _SOURCE_SUFFIXES.get(command.partition(" ")[0], ".py")
 
 
 def list_file_runs(

@@ -416,7 +416,14 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     files = {"src/app/App.java": f"package app;\n{_MAIN}", "src/app/Part.java": "package app; class Part {}"}
     (proposal,) = java.propose(listing(files))
     assert proposal.command == "sh -c 'javac -d faultwatch-classes src/app/*.java'"
-    assert [run.command for run in proposal.runs] == ["java -cp faultwatch-classes app.App"]
+    start = "java -cp faultwatch-classes app.App"
+    assert [run.command for run in proposal.runs] == [start, f"{start} --help"]
+    with_files = add_file_runs(proposal.runs, listing({**files, "test/data/a.json": ""}))
+    assert [run.command for run in with_files if run.file and not run.needs_failures] == [
+        f"{start} test/data/a.json",
+        f"{start} src/app/Part.java",
+    ]
+    assert {run.program for run in with_files} == {start}
     files |= {"src/bench/DecodeBenchmark.java": f"package bench;\n{_MAIN}", "test/Tests.java": _MAIN}
     offline, online = java.propose(listing({**files, "pom.xml": "<project/>"}))
     assert "--offline" in offline.command
@@ -424,6 +431,7 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     assert [(run.command, run.may_do_nothing) for run in online.runs] == [
         ("java -cp target/classes:target/dependency/* bench.DecodeBenchmark", False),
         ("java -cp target/classes:target/dependency/* app.App", True),
+        ("java -cp target/classes:target/dependency/* app.App --help", True),
     ]
     assert java.propose(listing({**files, "build.gradle": "", "gradlew": ""}))[0].command.startswith("./gradlew ")
     assert java.propose(listing({"src/Part.java": "class Part {}"})) == []
