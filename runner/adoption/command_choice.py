@@ -90,7 +90,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
 
 def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
     """Return whether a program has read its file, compared with an execution that worked without it."""
-    return opens_other_files(with_input, without_input) and _have_distinct_counts(
+    return _opens_other_files(with_input, without_input) and _have_distinct_counts(
         without_input.faults, with_input.faults
     )
 
@@ -141,7 +141,7 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
         inputs = [other for other in of_program if other.run.input_file]
         of_program = [chosen_command, *sorted(inputs, key=lambda other: -min(other.faults))]
     else:
-        of_program = [other for other in of_program if opens_other_files(other, chosen_command)]
+        of_program = [other for other in of_program if _opens_other_files(other, chosen_command)]
     return of_program[:_MAX_LARGER_INPUTS]
 
 
@@ -241,9 +241,16 @@ def _get_program_or_script(run: RunProposal) -> str:
     return scripts[0] if scripts and not run.file else words[0]
 
 
-def opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
+def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether two executions of a program may have opened different files of the build."""
     return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
+
+
+def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool:
+    """Return whether a program did not open its file; if it is unknown what it opened, whether its count is the same."""
+    if with_file.own_bytes and without_file.own_bytes:
+        return with_file.own_bytes == without_file.own_bytes
+    return not _have_distinct_counts(without_file.faults, with_file.faults)
 
 
 def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:

@@ -22,7 +22,7 @@ from runner.adoption.command_choice import (
     has_tried_enough,
     is_given_work,
     is_redirected,
-    opens_other_files,
+    may_ignore_file,
 )
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
@@ -494,12 +494,11 @@ def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) ->
 
 
 def _ignores_file(tried: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a command that got a file did not open it, or only printed its usage."""
+    """Return whether a command that got a file seems to ignore it, or only printed its usage."""
     if not tried.run.file or is_redirected(tried.run):
         return False
     bare_results = [result for result in earlier_results if result.did_work and not result.run.file]
-    is_unopened = any(not opens_other_files(tried, bare) for bare in bare_results)
-    return tried.prints_usage or is_unopened
+    return tried.prints_usage or any(may_ignore_file(tried, bare) for bare in bare_results)
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:

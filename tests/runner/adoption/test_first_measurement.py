@@ -197,6 +197,10 @@ def test_a_program_that_does_not_open_its_file_gets_it_as_its_standard_input(mon
     assert ignored == ["./x", "./x t/a", FROM_INPUT]
     opened = replace(start, own_bytes="a")
     assert try_file_runs({"./x": start, "./x t/a": opened}, monkeypatch, BARE, WITH_FILE) == ["./x", "./x t/a"]
+    unknown = replace(start, own_bytes="")
+    assert FROM_INPUT in try_file_runs({"./x": unknown, "./x t/a": unknown}, monkeypatch, BARE, WITH_FILE)
+    more = replace(unknown, faults=(20, 20))
+    assert FROM_INPUT not in try_file_runs({"./x": unknown, "./x t/a": more}, monkeypatch, BARE, WITH_FILE)
     usage = replace(opened, prints_usage=True)
     assert try_file_runs({"./x t/a": usage}, monkeypatch, WITH_FILE) == ["./x t/a", FROM_INPUT]
 
