@@ -65,7 +65,12 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     # Prefer an input that the program reads.
     inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
     reading = [
-        candidate for candidate in inputs if candidate is first or not first.did_work or _reads_more(candidate, first)
+        candidate
+        for candidate in inputs
+        if candidate is first
+        or not first.did_work
+        or _reads_more(candidate, first)
+        or (_opens_other_files(candidate, first) and _is_steadier(candidate, first))
     ]
     if reading:
         # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
@@ -247,7 +252,7 @@ def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand
 
 
 def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool:
-    """Return whether a program did not open its file; if it is unknown what it opened, whether its count is the same."""
+    """Return whether a program did not open its file; if that is unknown, whether its count is the same without it."""
     if with_file.own_bytes and without_file.own_bytes:
         return with_file.own_bytes == without_file.own_bytes
     return not _have_distinct_counts(without_file.faults, with_file.faults)

@@ -55,6 +55,16 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     assert alone.run.command == "bin/inflate", "the first is the most telling"
 
 
+def test_an_input_with_which_a_count_is_much_steadier_was_read() -> None:
+    start = TriedCommand(RunProposal("./x", may_do_nothing=True), (11_568, 12_000, 13_835))
+    steady = TriedCommand(RunProposal("./x a.svg", input_file="a.svg"), (14_436, 14_440, 14_457))
+    varying = TriedCommand(RunProposal("./x b.svg", input_file="b.svg"), (13_280, 14_000, 15_027))
+    assert choose_best([start, varying, steady]) is steady
+    assert choose_best([start, varying]) is start
+    unopened = [replace(result, own_bytes="aa") for result in (start, steady)]
+    assert choose_best(unopened) is unopened[0]
+
+
 def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> None:
     tests = [
         TriedCommand(RunProposal(f"bin/test_{name}", may_do_nothing=True, is_test=True), (faults,) * 3, own_faults=own)
