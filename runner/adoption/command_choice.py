@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from runner.adoption.proposal import RunProposal
+from msgspec.structs import replace
+
+from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
@@ -110,6 +112,16 @@ def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> b
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
     """Return whether an input adds hardly anything to the faults of a start, if those are known (not 0)."""
     return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
+
+
+def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+    """Return commands that were tried, with those scripts marked that hardly do more than import the project."""
+    imports = [result for result in tried if IMPORT_OPTION in result.run.command and result.faults]
+    import_faults = min((min(result.faults) for result in imports), default=0)
+    return [
+        replace(result, only_imports=bool(result.faults) and result.run.is_test and adds_little(result, import_faults))
+        for result in tried
+    ]
 
 
 def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:

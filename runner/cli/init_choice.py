@@ -448,6 +448,7 @@ def _try_commands(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
 ) -> list["TriedCommand"]:
     """Try the user's ``run`` command, or else those that the build suggests; print and return how each went."""
+    from runner.adoption.command_choice import mark_imports
     from runner.adoption.proposal import RunProposal
 
     runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
@@ -460,7 +461,7 @@ def _try_commands(
                 outcome += _ONLY_PRINTS_USAGE if result.prints_usage else ""
             print_message(f"  {result.run.command}: {outcome}")
             tried.append(result)
-    return tried
+    return mark_imports(tried)
 
 
 def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> FaultwatchError:

@@ -4,9 +4,11 @@ from msgspec.structs import replace
 from runner.adoption.command_choice import (
     choose_best,
     count_start_faults,
+    has_input_of_its_own,
     has_tried_enough,
     list_commands_with_files,
     list_descriptions,
+    mark_imports,
 )
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -63,6 +65,18 @@ def test_an_input_with_which_a_count_is_much_steadier_was_read() -> None:
     assert choose_best([start, varying]) is start
     unopened = [replace(result, own_bytes="aa") for result in (start, steady)]
     assert choose_best(unopened) is unopened[0]
+
+
+def test_an_example_that_hardly_does_more_than_import_the_project_only_starts() -> None:
+    example = TriedCommand(RunProposal("python examples/a.py", may_do_nothing=True, is_test=True), (2_797,) * 3)
+    importing = TriedCommand(RunProposal('python -c "import x"', may_do_nothing=True), (2_750,) * 3)
+    marked, _ = mark_imports([example, importing])
+    assert marked.only_imports
+    assert marked.may_only_start
+    assert not has_input_of_its_own(marked)
+    assert not replace(marked, cpu_seconds=3.0).may_only_start, "it computes for long"
+    assert mark_imports([replace(example, faults=(3_500,) * 3), importing])[0].may_only_start is False
+    assert mark_imports([example]) == [example], "the import failed, or was not tried"
 
 
 def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> None:
