@@ -21,6 +21,8 @@ _MIN_ADDED_SHARE = 0.1
 """The smallest share of the faults of a start that an input has to add, to be more than a start."""
 _MIN_RANGE_RATIO = 10
 """How many times wider the range of a count has to be than another one, to vary much more."""
+_MIN_START_RANGE_RATIO = 3
+"""How many times wider the range of a start's count has to be than that with an input, to say nothing of that."""
 _MAX_LARGER_INPUTS = 3
 """How many inputs of a program are repeated, each in a build of its own, until the program does more work."""
 SLOW_SECONDS = 2.0
@@ -72,7 +74,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
         if candidate is first
         or not first.did_work
         or _reads_more(candidate, first)
-        or (_opens_other_files(candidate, first) and _is_steadier(candidate, first))
+        or (_opens_other_files(candidate, first) and _lies_steadily_above(candidate, first))
     ]
     if reading:
         # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
@@ -107,6 +109,14 @@ def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> b
     first_range = max(first_command.faults) - min(first_command.faults)
     second_range = max(second_command.faults) - min(second_command.faults)
     return first_range * _MIN_RANGE_RATIO < second_range
+
+
+def _lies_steadily_above(first_command: TriedCommand, second_command: TriedCommand) -> bool:
+    """Return whether each count of the first command is above all of the second, whose count varies much more."""
+    first_range = max(first_command.faults) - min(first_command.faults)
+    second_range = max(second_command.faults) - min(second_command.faults)
+    is_above = min(first_command.faults) > max(second_command.faults)
+    return is_above and first_range * _MIN_START_RANGE_RATIO < second_range
 
 
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
