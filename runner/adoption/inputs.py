@@ -25,7 +25,7 @@ _MAX_FILES_OF_KIND = 6
 _MAX_LARGE_FILES = 2
 """Of many files of a kind, how many are chosen because they are the largest: they ask for the most work."""
 _MAX_DATA_FILES = 2
-"""Files of other kinds with which it is tried."""
+"""Files of the most frequent other kind with which it is tried, besides one of yet another kind."""
 _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
 _MAX_SOURCE_BYTES = 256 << 10
@@ -129,8 +129,12 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
     )
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
+    of_first_kind = [file for file in data_files if _get_kind(file) == _get_kind(data_files[0])]
+    # A program may refuse the most frequent kind: also one of another kind, of the folder that asks for the most work.
+    of_other_kinds = sorted((file for file in data_files if file not in of_first_kind), key=_rank_folder)
+    selected_data_files = [*of_first_kind[:1], *of_other_kinds[:1], *of_first_kind[1:_MAX_DATA_FILES]]
     selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
-    return list(dict.fromkeys([*selected_files_of_kind, *data_files[:_MAX_DATA_FILES]]))
+    return list(dict.fromkeys([*selected_files_of_kind, *selected_data_files]))
 
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:

@@ -61,6 +61,19 @@ def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() 
     assert list_inputs(data, "./parse", len) == ["bench/large.json", "bench/a.json"]
 
 
+def test_a_program_that_refuses_the_most_frequent_kind_gets_one_of_another_kind() -> None:
+    files = (
+        "tests/corpus/1.txt",
+        "tests/corpus/2.txt",
+        "tests/corpus/3.txt",
+        "tests/a.xml",
+        "_benchmarks/page.html",
+        "tests/b.html",
+    )
+    sources = listing(dict.fromkeys(files, ""))
+    assert list_inputs(sources, "./pack") == ["tests/corpus/1.txt", "_benchmarks/page.html", "tests/corpus/2.txt"]
+
+
 def test_a_document_is_an_input_if_it_is_kept_with_the_data_of_benchmarks_or_tests() -> None:
     files = dict.fromkeys(("bench/README.md", "bench/samples/lorem.md", "test/spec.md", "docs/guide.md"), "")
     assert list_inputs(listing(files, "render"), "./render") == ["bench/samples/lorem.md"]
