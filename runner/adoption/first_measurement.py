@@ -437,7 +437,10 @@ class FirstMeasurement:
 
         with_file, with_nothing = execute_variant(run), execute_variant(without_content)
         differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        refuses_file = reports_error(with_file.output) and not reports_error(with_nothing.output)
+        # What the program prints may be the content of the file.
+        content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
+        names_error_itself = any(map(reports_error, (with_nothing.output, content)))
+        refuses_file = reports_error(with_file.output) and not names_error_itself
         return differ and not refuses_file
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:

@@ -210,3 +210,16 @@ def test_a_program_that_reads_its_standard_input_gets_each_file_there(monkeypatc
     outcomes = {FROM_INPUT: works, OTHER_FROM_INPUT: works}
     tried = try_file_runs(outcomes, monkeypatch, WITH_FILE, WITH_OTHER_FILE)
     assert tried == ["./x t/a", FROM_INPUT, OTHER_FROM_INPUT]
+
+
+@pytest.mark.parametrize(("content", "reads"), [("let error = 1", True), ("let x = 1", False)])
+def test_an_error_that_the_file_names_is_no_error_of_the_program(
+    content: str, reads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_text(content)
+    outputs = iter(("error in line 1", ""))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(outputs), "", 0.1, 1.0))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    run = RunProposal("./x a", input_file="a")
+    assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads
