@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.inputs import find_input_pair, find_source, list_inputs, list_stand_ins
+from runner.adoption.inputs import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
@@ -265,6 +265,9 @@ def list_file_runs(
         for file in inputs
     ]
     runs = list(input_runs)
+    other = find_other_input(sources, inputs) if inputs else None
+    if other:
+        runs.append(RunProposal(f"{start_command} {other}", input_file=other, needs_failures=True))
     pair = find_input_pair(inputs)
     if pair:
         # Of programs that compare or combine files, which refuse one alone.

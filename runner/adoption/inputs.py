@@ -25,7 +25,7 @@ _MAX_FILES_OF_KIND = 6
 _MAX_LARGE_FILES = 2
 """Of many files of a kind, how many are chosen because they are the largest: they ask for the most work."""
 _MAX_DATA_FILES = 2
-"""Files of the most frequent other kind with which it is tried, besides one of yet another kind."""
+"""Files of other kinds with which it is tried."""
 _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
 _MAX_SOURCE_BYTES = 256 << 10
@@ -107,34 +107,28 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         """Return the files that the newest commits have not changed, or all if there are none."""
         return [file for file in files if file not in sources.changed_files] or files
 
-    def is_in_input_folder(file: str) -> bool:
-        return _rank_folder(file) < len(_INPUT_FOLDERS)
-
     candidates = [file for file in sources.files if _may_be_input(file)]
     # Files of the kind that the program is named after.
     name = PurePosixPath(program).name.lower()
     files_of_kind = [
         file
         for file in candidates
-        if _is_of_kind(file, name, sources.name.lower()) and (is_in_input_folder(file) or _may_be_kept_elsewhere(file))
+        if _is_of_kind(file, name, sources.name.lower()) and (_is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     ]
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
     # Data of other kinds, those of the most frequent kind first.
-    data_files = choose_unchanged(
-        [
-            file
-            for file in candidates
-            if is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
-        ]
-    )
+    data_files = choose_unchanged([file for file in candidates if _is_data(file)])
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
-    of_first_kind = [file for file in data_files if _get_kind(file) == _get_kind(data_files[0])]
-    # A program may refuse the most frequent kind: also one of another kind, of the folder that asks for the most work.
-    of_other_kinds = sorted((file for file in data_files if file not in of_first_kind), key=_rank_folder)
-    selected_data_files = [*of_first_kind[:1], *of_other_kinds[:1], *of_first_kind[1:_MAX_DATA_FILES]]
     selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
-    return list(dict.fromkeys([*selected_files_of_kind, *selected_data_files]))
+    return list(dict.fromkeys([*selected_files_of_kind, *data_files[:_MAX_DATA_FILES]]))
+
+
+def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
+    """Return data of another kind than the inputs, of the folder that asks for the most work; None if absent."""
+    kinds = {_get_kind(file) for file in inputs}
+    files = [file for file in sources.files if _may_be_input(file) and _is_data(file) and _get_kind(file) not in kinds]
+    return min(files, key=lambda file: (file in sources.changed_files, _rank_folder(file), file), default=None)
 
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
@@ -172,6 +166,15 @@ def _may_be_input(file: str) -> bool:
 def _get_kind(file: str) -> str:
     """Return the suffix of a file in lower case, without its dot."""
     return PurePosixPath(file).suffix.removeprefix(".").lower()
+
+
+def _is_in_input_folder(file: str) -> bool:
+    return _rank_folder(file) < len(_INPUT_FOLDERS)
+
+
+def _is_data(file: str) -> bool:
+    """Return whether a file is kept as data that many programs read."""
+    return _is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
 
 
 def _is_kept_document(file: str) -> bool:
