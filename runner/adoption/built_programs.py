@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.inputs import find_input_pair, find_source, list_inputs, list_stand_ins
+from runner.adoption.inputs import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
@@ -39,6 +39,8 @@ _OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
 """Options before an input: a compiler starts no assembler and no linker, and a program is read from a file."""
 _SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
 """Words that a benchmark is named with, besides those that contain *bench*."""
+_SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
+"""The suffix of the sources that an interpreter or a virtual machine executes, besides Python."""
 _ANY_EXPRESSION = "."
 """What a program that takes an expression before its file, such as grep and jq, finds in each file."""
 BENCHMARK_TIME = "10x"
@@ -244,7 +246,7 @@ def add_file_runs(
 
 def _get_source_suffix(command: str) -> str:
     """Return the suffix of the language in which a program is written that an interpreter executes."""
-    return ".js" if command.startswith("node ") else ".py"
+    return _SOURCE_SUFFIXES.get(command.partition(" ")[0], ".py")
 
 
 def list_file_runs(
@@ -263,6 +265,9 @@ def list_file_runs(
         for file in inputs
     ]
     runs = list(input_runs)
+    other = find_other_input(sources, inputs) if inputs else None
+    if other:
+        runs.append(RunProposal(f"{start_command} {other}", input_file=other, needs_failures=True))
     pair = find_input_pair(inputs)
     if pair:
         # Of programs that compare or combine files, which refuse one alone.

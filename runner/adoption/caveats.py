@@ -43,6 +43,8 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
         return (
             f"this measures little more than the program's start: `{run.command}` takes only {min(tried.faults)} faults"
         )
+    if tried.may_only_start and tried.only_imports:
+        return f"this measures little more than the import of the package: `{run.command}` takes hardly more faults"
     if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""

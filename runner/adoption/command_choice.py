@@ -1,9 +1,11 @@
 """Decides which of the commands that were tried is measured, and whether to try more. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from runner.adoption.proposal import RunProposal
+from msgspec.structs import replace
+
+from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
@@ -19,6 +21,8 @@ _MIN_ADDED_SHARE = 0.1
 """The smallest share of the faults of a start that an input has to add, to be more than a start."""
 _MIN_RANGE_RATIO = 10
 """How many times wider the range of a count has to be than another one, to vary much more."""
+_MIN_START_RANGE_RATIO = 3
+"""How many times wider the range of a start's count has to be than that with an input, to say nothing of that."""
 _MAX_LARGER_INPUTS = 3
 """How many inputs of a program are repeated, each in a build of its own, until the program does more work."""
 SLOW_SECONDS = 2.0
@@ -43,14 +47,13 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
     best = min(
         best_of_programs, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults)
     )
-    if _is_example(best):
-        # Examples are many and alike: of them, the one with the most faults does the most work.
-        examples = [
-            candidate
-            for candidate in best_of_programs
-            if _is_example(candidate) and candidate.did_work is best.did_work
+    is_alike = _find_alike(best)
+    if is_alike:
+        # Examples and tests are many and alike: of them, the one with the most faults does the most work.
+        alike = [
+            candidate for candidate in best_of_programs if is_alike(candidate) and candidate.did_work is best.did_work
         ]
-        return min(examples, key=lambda example: (_rank(example), *_rank_steadiness(example), -min(example.faults)))
+        return min(alike, key=lambda other: (_rank(other), *_rank_steadiness(other), -min(other.faults)))
     return best
 
 
@@ -66,7 +69,12 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
     # Prefer an input that the program reads.
     inputs = [candidate for candidate in working if candidate.run.input_file and candidate.did_work]
     reading = [
-        candidate for candidate in inputs if candidate is first or not first.did_work or _reads_more(candidate, first)
+        candidate
+        for candidate in inputs
+        if candidate is first
+        or not first.did_work
+        or _reads_more(candidate, first)
+        or (_opens_other_files(candidate, first) and _lies_steadily_above(candidate, first))
     ]
     if reading:
         # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
@@ -103,9 +111,27 @@ def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> b
     return first_range * _MIN_RANGE_RATIO < second_range
 
 
+def _lies_steadily_above(first_command: TriedCommand, second_command: TriedCommand) -> bool:
+    """Return whether each count of the first command is above all of the second, whose count varies much more."""
+    first_range = max(first_command.faults) - min(first_command.faults)
+    second_range = max(second_command.faults) - min(second_command.faults)
+    is_above = min(first_command.faults) > max(second_command.faults)
+    return is_above and first_range * _MIN_START_RANGE_RATIO < second_range
+
+
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
     """Return whether an input adds hardly anything to the faults of a start, if those are known (not 0)."""
     return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
+
+
+def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:
+    """Return commands that were tried, with those scripts marked that hardly do more than import the project."""
+    imports = [result for result in tried if IMPORT_OPTION in result.run.command and result.faults]
+    import_faults = min((min(result.faults) for result in imports), default=0)
+    return [
+        replace(result, only_imports=bool(result.faults) and result.run.is_test and adds_little(result, import_faults))
+        for result in tried
+    ]
 
 
 def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:
@@ -115,6 +141,12 @@ def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedComman
     return min(
         (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
     )
+
+
+def list_descriptions(chosen_command: TriedCommand, runs: Iterable[RunProposal]) -> list[RunProposal]:
+    """Return the commands with which a command's program only prints its version or usage."""
+    program = _get_program_or_script(chosen_command.run)
+    return [run for run in runs if run.only_describes_itself and _get_program_or_script(run) == program]
 
 
 def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> list[TriedCommand]:
@@ -168,7 +200,12 @@ def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
 
     The faults of a shell that only opens a file for the program would be counted too.
     """
-    return " < " in tried.run.command, tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
+    return is_redirected(tried.run), tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
+
+
+def is_redirected(run: RunProposal) -> bool:
+    """Return whether a command reads a file from its standard input, which a shell opens."""
+    return bool(run.file) and " < " in run.command
 
 
 def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_program: str) -> bool:
@@ -191,10 +228,28 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
         return True
     if total_seconds > MAX_SECONDS:
         return bool(best_of_programs)
-    are_examples = bool(best_of_programs) and all(_is_example(best) for best in best_of_programs)
-    # After the last example, one program of another kind is tried.
-    needed_programs = _MAX_EXAMPLES + 1 if are_examples else _MAX_WEAK_PROGRAMS
-    return len(best_of_programs) >= needed_programs
+    return len(best_of_programs) >= _count_needed_programs(best_of_programs)
+
+
+def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
+    """Return how many programs have to work before no other is tried: more of those that are many and alike."""
+    best_rank = min(map(_rank, best_of_programs), default=0)
+    leaders = [best for best in best_of_programs if _rank(best) == best_rank]
+    if leaders and all(map(_is_test_program, leaders)):
+        return _MAX_PROGRAMS
+    if leaders and all(map(_is_example, best_of_programs)):
+        return _MAX_EXAMPLES + 1  # after the last example, one program of another kind is tried
+    return _MAX_WEAK_PROGRAMS
+
+
+def _find_alike(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
+    """Return what tells the commands of the same kind if that is a kind of which a project has many; otherwise None."""
+    return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried)), None)
+
+
+def _is_test_program(tried: TriedCommand) -> bool:
+    """Return whether a command runs one of the project's many similar test programs."""
+    return tried.run.is_test
 
 
 def _is_example(tried: TriedCommand) -> bool:
@@ -216,6 +271,13 @@ def _get_program_or_script(run: RunProposal) -> str:
 def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether two executions of a program may have opened different files of the build."""
     return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
+
+
+def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool:
+    """Return whether a program did not open its file; if that is unknown, whether its count is the same without it."""
+    if with_file.own_bytes and without_file.own_bytes:
+        return with_file.own_bytes == without_file.own_bytes
+    return not _have_distinct_counts(without_file.faults, with_file.faults)
 
 
 def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:

@@ -17,7 +17,13 @@ from runner.adoption.built_programs import (
     find_known_servers,
     list_commands,
 )
-from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_given_work
+from runner.adoption.command_choice import (
+    MAX_SECONDS,
+    has_tried_enough,
+    is_given_work,
+    is_redirected,
+    may_ignore_file,
+)
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
@@ -32,6 +38,7 @@ from runner.adoption.server_proposals import (
 )
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
+from runner.adoption.subcommands import list_subcommand_runs
 from runner.adoption.systems import scripts
 from runner.adoption.tried_command import TriedCommand
 from runner.adoption.workload_text import escape_braces, render_workload
@@ -169,7 +176,7 @@ class FirstMeasurement:
         file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
         """
         programs: dict[str, list[TriedCommand]] = {}
-        for run in runs:
+        for run in self._add_subcommand_runs(proposal, runs, programs, tree):
             program = get_program(run)
             earlier_results = programs.get(program, [])
             if _is_needless(run, earlier_results):
@@ -178,15 +185,7 @@ class FirstMeasurement:
                 return
             if _has_enough_inputs(run, earlier_results):
                 continue
-            candidates = [run]
-            is_kind_tried = any(
-                bool(result.run.stand_in_file) is bool(run.stand_in_file)
-                for result in earlier_results
-                if result.run.file
-            )
-            if run.file and not is_kind_tried:
-                candidates.append(redirect_file_to_input(run))
-            for candidate in candidates:
+            for candidate in _list_variants(run, earlier_results):
                 show_progress(f"trying {candidate.command}")
                 tried = self._try_program_or_server(proposal, candidate, tree)
                 if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
@@ -197,8 +196,36 @@ class FirstMeasurement:
                     )
                 programs.setdefault(program, []).append(tried)
                 yield tried
-                if tried.faults or tried.run.is_server:
+                if tried.run.is_server or (tried.faults and not _ignores_file(tried, earlier_results)):
                     break
+
+    def _add_subcommand_runs(
+        self,
+        proposal: BuildProposal,
+        runs: Iterable[RunProposal],
+        programs: Mapping[str, Sequence[TriedCommand]],
+        tree: Path,
+    ) -> Iterator[RunProposal]:
+        """Yield commands, and before a program describes itself those of its subcommands if it has refused each file.
+
+        Parameters
+        ----------
+        programs
+            What was tried of each program, up to the command that is asked for.
+        """
+        asked_programs = set()
+        for run in runs:
+            program = get_program(run)
+            results = programs.get(program, [])
+            file_runs = [result.run for result in results if result.run.file]
+            is_refused = bool(file_runs) and not any(result.did_work and result.run.file for result in results)
+            if run.only_describes_itself and is_refused and program not in asked_programs:
+                asked_programs.add(program)
+                start_command = run.command.rpartition(" ")[0]
+                asking = replace(run, command=f"{start_command} --help")
+                answer = self._execute_command(self._make_workload(proposal, asking, TRIAL_SECONDS), tree)
+                yield from list_subcommand_runs(start_command, answer.output, file_runs)
+            yield run
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
         """Try a command. If it is found to be a server, try it with a load: a server does not end by itself."""
@@ -410,7 +437,10 @@ class FirstMeasurement:
 
         with_file, with_nothing = execute_variant(run), execute_variant(without_content)
         differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        refuses_file = reports_error(with_file.output) and not reports_error(with_nothing.output)
+        # What the program prints may be the content of the file.
+        content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
+        names_error_itself = any(map(reports_error, (with_nothing.output, content)))
+        refuses_file = reports_error(with_file.output) and not names_error_itself
         return differ and not refuses_file
 
     def _execute_command(self, workload: Workload, tree: Path) -> ProgramResult:
@@ -450,6 +480,28 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     if run.needs_failures and any(result.did_work and result.run.file for result in earlier_results):
         return True
     return run.may_do_nothing and any(is_given_work(result) for result in earlier_results)
+
+
+def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:
+    """Return a command, and then how the program reads the first file of a kind from its standard input.
+
+    A program that has read one file from there reads the others from there too.
+    """
+    if not run.file:
+        return [run]
+    with_files = [result for result in earlier_results if result.run.file]
+    if any(result.did_work and is_redirected(result.run) for result in with_files):
+        return [] if run.needs_failures else [redirect_file_to_input(run)]
+    is_kind_tried = any(bool(result.run.stand_in_file) is bool(run.stand_in_file) for result in with_files)
+    return [run] if is_kind_tried else [run, redirect_file_to_input(run)]
+
+
+def _ignores_file(tried: TriedCommand, earlier_results: Sequence[TriedCommand]) -> bool:
+    """Return whether a command that got a file seems to ignore it, or only printed its usage."""
+    if not tried.run.file or is_redirected(tried.run):
+        return False
+    bare_results = [result for result in earlier_results if result.did_work and not result.run.file]
+    return tried.prints_usage or any(may_ignore_file(tried, bare) for bare in bare_results)
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:

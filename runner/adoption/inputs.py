@@ -46,9 +46,10 @@ _BUILD_KINDS = frozenset(
 )
 _DATA_KINDS = frozenset(
     {
-        *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "dimacs", "dot", "fa", "fasta", "fastq", "geojson"),
-        *("graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "pcap", "pgm", "pgn", "ply"),
-        *("ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav", "xml"),
+        *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "diff", "dimacs", "dot", "fa", "fasta", "fastq"),
+        *("geojson", "graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "patch", "pcap"),
+        *("pgm", "pgn", "ply", "ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav"),
+        "xml",
     }
 )
 """Suffixes of what many programs read, other than sources, settings and documents."""
@@ -106,30 +107,28 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         """Return the files that the newest commits have not changed, or all if there are none."""
         return [file for file in files if file not in sources.changed_files] or files
 
-    def is_in_input_folder(file: str) -> bool:
-        return _rank_folder(file) < len(_INPUT_FOLDERS)
-
     candidates = [file for file in sources.files if _may_be_input(file)]
     # Files of the kind that the program is named after.
     name = PurePosixPath(program).name.lower()
     files_of_kind = [
         file
         for file in candidates
-        if _is_of_kind(file, name, sources.name.lower()) and (is_in_input_folder(file) or _may_be_kept_elsewhere(file))
+        if _is_of_kind(file, name, sources.name.lower()) and (_is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     ]
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
     # Data of other kinds, those of the most frequent kind first.
-    data_files = choose_unchanged(
-        [
-            file
-            for file in candidates
-            if is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
-        ]
-    )
+    data_files = choose_unchanged([file for file in candidates if _is_data(file)])
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
     selected_files_of_kind = [file for _, file in _select_files_of_kind(ranked_files_of_kind, rank_size)]
     return list(dict.fromkeys([*selected_files_of_kind, *data_files[:_MAX_DATA_FILES]]))
+
+
+def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
+    """Return data of another kind than the inputs, of the folder that asks for the most work; None if absent."""
+    kinds = {_get_kind(file) for file in inputs}
+    files = [file for file in sources.files if _may_be_input(file) and _is_data(file) and _get_kind(file) not in kinds]
+    return min(files, key=lambda file: (file in sources.changed_files, _rank_folder(file), file), default=None)
 
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
@@ -167,6 +166,15 @@ def _may_be_input(file: str) -> bool:
 def _get_kind(file: str) -> str:
     """Return the suffix of a file in lower case, without its dot."""
     return PurePosixPath(file).suffix.removeprefix(".").lower()
+
+
+def _is_in_input_folder(file: str) -> bool:
+    return _rank_folder(file) < len(_INPUT_FOLDERS)
+
+
+def _is_data(file: str) -> bool:
+    """Return whether a file is kept as data that many programs read."""
+    return _is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
 
 
 def _is_kept_document(file: str) -> bool:

@@ -27,6 +27,8 @@ class TriedCommand(Struct, frozen=True):
         Faults in files of the build: how much of the project's code it executes, in pages.
     is_foreign
         Whether it executes nothing that the project builds, such as a script for another program.
+    only_imports
+        Whether it takes hardly more faults than the import of the project's package.
     cpu_seconds
         The CPU time of its quickest execution; 0 if it is unknown.
     """
@@ -41,6 +43,7 @@ class TriedCommand(Struct, frozen=True):
     own_faults: int = 0
     is_foreign: bool = False
     cpu_seconds: float = 0.0
+    only_imports: bool = False
 
     @property
     def did_work(self) -> bool:
@@ -51,7 +54,11 @@ class TriedCommand(Struct, frozen=True):
 
     @property
     def may_only_start(self) -> bool:
-        """Whether the command may do nothing but start: it gets no work, is no test, and does not compute for long."""
+        """Whether the command may do nothing but start: it gets no work, is no real test, and computes for no second.
+
+        A test that only imports the project is no real one.
+        """
         is_import = IMPORT_OPTION in self.run.command
         works_long = self.cpu_seconds >= _LONG_CPU_SECONDS and not is_import
-        return self.run.may_do_nothing and not self.run.is_test and not works_long
+        is_real_test = self.run.is_test and not self.only_imports
+        return self.run.may_do_nothing and not is_real_test and not works_long

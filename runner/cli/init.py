@@ -428,7 +428,8 @@ def _describe_weakness(tried: "TriedCommand") -> str:
         )
     if run.stand_in_file:
         return _STAND_IN_REMARK.format(run.stand_in_file)
-    return _NO_INPUT_REMARK.format(run.command) if tried.may_only_start else ""
+    gets_no_input = tried.may_only_start and not tried.only_imports
+    return _NO_INPUT_REMARK.format(run.command) if gets_no_input else ""
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:

@@ -77,7 +77,7 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.command_choice import count_start_faults, has_input_of_its_own, list_commands_with_files
+    from runner.adoption.command_choice import has_input_of_its_own, list_commands_with_files
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
@@ -104,7 +104,7 @@ def choose_build_and_run(
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
-    start_faults = count_start_faults(chosen_command, tried)
+    start_faults = _count_start_faults(first_measurement, proposal, tree, chosen_command, tried)
     for with_file in list_commands_with_files(chosen_command, tried):
         larger = _try_larger_input(first_measurement, proposal, tree, with_file)
         if larger:
@@ -123,6 +123,29 @@ def choose_build_and_run(
         )
         print_message(f"  with {' '.join(tried_assignments)}: the count still varies")
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), start_faults)
+
+
+def _count_start_faults(
+    first_measurement: "FirstMeasurement",
+    proposal: "BuildProposal",
+    tree: Path,
+    chosen_command: "TriedCommand",
+    tried: "list[TriedCommand]",
+) -> int:
+    """Return the faults of the chosen command's program without an input; 0 if they are unknown.
+
+    A program that takes more faults without an input does other work then, such as to guess what it gets. Printing its
+    version or usage is a start too.
+    """
+    from runner.adoption.command_choice import count_start_faults, list_descriptions
+
+    start_faults = count_start_faults(chosen_command, tried)
+    if start_faults <= min(chosen_command.faults):
+        return start_faults
+    descriptions = list_descriptions(chosen_command, first_measurement.list_run_proposals(proposal, tree))
+    with show_activity("trying what was built") as show_progress:
+        described = list(first_measurement.try_runs(proposal, descriptions, tree, show_progress))
+    return count_start_faults(chosen_command, described)
 
 
 def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
@@ -425,6 +448,7 @@ def _try_commands(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
 ) -> list["TriedCommand"]:
     """Try the user's ``run`` command, or else those that the build suggests; print and return how each went."""
+    from runner.adoption.command_choice import mark_imports
     from runner.adoption.proposal import RunProposal
 
     runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
@@ -437,7 +461,7 @@ def _try_commands(
                 outcome += _ONLY_PRINTS_USAGE if result.prints_usage else ""
             print_message(f"  {result.run.command}: {outcome}")
             tried.append(result)
-    return tried
+    return mark_imports(tried)
 
 
 def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> FaultwatchError:

@@ -167,6 +167,7 @@ _HEADER = re.compile(
 _LIBRARY = re.compile(
     r"""cannot\ find\ -l([\w.+-]{1,60})
     |No\ package\ '([\w.+-]{1,60})'\ found
+    |Package\ '([\w.+-]{1,60})'(?:,\ required\ by\ '[^'\n]{1,60}',)?\ not\ found
     |Dependency\ "([\w.+-]{1,60})"\ not\ found
     |Could\ NOT\ find\ ([\w.+-]{1,60})\ \(missing
     |package\ configuration\ file\ provided\ by\ "([\w.+-]{1,60})"

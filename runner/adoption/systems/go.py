@@ -16,6 +16,9 @@ _MAX_PROGRAMS = 8
 """Programs of a module that are built, those nearest to its top first."""
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
+_CONSTRAINT = re.compile(r"^//go:build ([\w. &,()]+)$", re.MULTILINE)
+"""A condition without a negation or an alternative."""
+_OTHER_SYSTEMS = frozenset({"js", "wasm", "wasip1", "windows", "darwin", "android", "ios", "plan9", "tinygo"})
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
 _SUB_BENCHMARK = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
 _IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
@@ -104,9 +107,15 @@ def _count_matches_by_folder(
     for file in files:
         text = sources.read_text(file)
         n_matches = len(pattern.findall(text))
-        if n_matches and not _IGNORED.search(text):
+        if n_matches and not _IGNORED.search(text) and not _is_for_other_system(text):
             counts[str(PurePosixPath(file).parent.relative_to(module))] += n_matches
     return counts
+
+
+def _is_for_other_system(text: str) -> bool:
+    """Return whether a Go file says that it is only compiled for a system or a processor that this host is not."""
+    constraint = _CONSTRAINT.search(text)
+    return constraint is not None and not _OTHER_SYSTEMS.isdisjoint(re.findall(r"\w+", constraint[1]))
 
 
 def _list_module_paths(sources: Sources) -> list[str]:

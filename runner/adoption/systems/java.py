@@ -15,6 +15,8 @@ _MODES = (" --offline", "")
 """Maven and Gradle use what this host has, then download."""
 _MAX_MODULES = 2
 _MAX_CLASSES = 5
+_MAX_CLASSES_WITH_FILES = 2
+"""Classes that are tried with files, which takes several starts of the JVM each."""
 _MAX_READ_SOURCES = 200
 """Sources that are read to find a main class."""
 _CLASSES_FOLDER = "faultwatch-classes"
@@ -70,11 +72,16 @@ def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[Build
 
 
 def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
-    """Return the commands that run the first few classes, with a class path."""
-    return tuple(
-        RunProposal(f"java -cp {path} {name}", may_do_nothing=not _BENCHMARK.search(name))
-        for name in classes[:_MAX_CLASSES]
-    )
+    """Return the commands that run the first few classes, with a class path; those of programs also take files."""
+    runs: list[RunProposal] = []
+    for name in classes[:_MAX_CLASSES]:
+        command = f"java -cp {path} {name}"
+        is_benchmark = _BENCHMARK.search(name) is not None
+        takes_files = not is_benchmark and sum(run.takes_files for run in runs) < _MAX_CLASSES_WITH_FILES
+        runs.append(RunProposal(command, may_do_nothing=not is_benchmark, program=command, takes_files=takes_files))
+        if takes_files:
+            runs.append(RunProposal(f"{command} --help", may_do_nothing=True, program=command))
+    return tuple(runs)
 
 
 def _find_main_classes(sources: Sources, files: list[str]) -> dict[str, str]:

@@ -5,6 +5,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec.structs import replace
+
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary
 from runner.subject.package_managers import NPM
@@ -34,11 +36,36 @@ def propose(sources: Sources) -> list[BuildProposal]:
     runs = (*scripts, *_list_program_runs(package, PurePosixPath())) or _list_member_runs(sources)
     if not runs:
         return []
-    steps = []
+    runs = _add_help_runs(runs)
     is_built = "build" in _get_table(package, "scripts")
     # Packages for developers are what scripts need: a program that is not built does without them, and without what
     # they would have to download.
-    needs_all_packages = is_built or bool(scripts)
+    builds = [_propose_build(sources, package, runs, needs_all_packages=is_built or bool(scripts), is_built=is_built)]
+    if is_built:
+        # What is built may only be for distribution: a program that is a file of the project may work without it.
+        own_programs = tuple(run for run in runs if run.program and sources.has(run.program.removeprefix("./")))
+        builds += [_propose_build(sources, package, own_programs)] if own_programs else []
+    return builds
+
+
+def _propose_build(
+    sources: Sources,
+    package: dict[str, Any],
+    runs: tuple[RunProposal, ...],
+    *,
+    needs_all_packages: bool = False,
+    is_built: bool = False,
+) -> BuildProposal:
+    """Return the installation of the packages that a package requires, and its build.
+
+    Parameters
+    ----------
+    needs_all_packages
+        Whether the packages for developers are installed too.
+    is_built
+        Whether the script that builds the package is run.
+    """
+    steps = []
     if package.get("dependencies") or (needs_all_packages and package.get("devDependencies")):
         install = "ci" if sources.has(*_LOCK_FILES) else "install"
         omit = "" if needs_all_packages else "--omit=dev "
@@ -46,8 +73,18 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if is_built:
         steps.append("npm run build")
     if not steps:
-        return [BuildProposal("Node.js", "", ("node",), runs=runs)]
-    return [BuildProposal("Node.js", build_shell_command(*steps), ("node", "npm"), _CACHE, runs)]
+        return BuildProposal("Node.js", "", ("node",), runs=runs)
+    return BuildProposal("Node.js", build_shell_command(*steps), ("node", "npm"), _CACHE, runs)
+
+
+def _add_help_runs(runs: tuple[RunProposal, ...]) -> tuple[RunProposal, ...]:
+    """Return commands, those of programs that take files followed by their help, which names their subcommands."""
+    all_runs: list[RunProposal] = []
+    for run in runs:
+        all_runs.append(run)
+        if run.takes_files:
+            all_runs.append(replace(run, command=f"{run.command} --help", takes_files=False))
+    return tuple(all_runs)
 
 
 def _list_member_runs(sources: Sources) -> tuple[RunProposal, ...]:

@@ -280,7 +280,9 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     # Its import.
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
-        runs.append(RunProposal(f'{python} {IMPORT_OPTION}{name}"', may_do_nothing=True))
+        importing = f'{python} {IMPORT_OPTION}{name}"'
+        # Examples that the same interpreter executes are compared with it.
+        runs.append(RunProposal(importing, may_do_nothing=True, program=importing))
     return runs
 
 

@@ -57,6 +57,11 @@ def test_a_test_or_a_benchmark_that_takes_hardly_a_fault_is_little_more_than_a_s
     assert describe_caveat(replace(tried("./x a.json", input_file="a.json"), faults=(66, 66))) == ""
 
 
+def test_an_example_that_only_imports_the_package_is_said_to_do_so() -> None:
+    example = replace(tried("python examples/a.py", may_do_nothing=True, is_test=True), only_imports=True)
+    assert describe_caveat(example).startswith("this measures little more than the import of the package")
+
+
 def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
     text = render_workload(
         "x", BuildProposal("Make", "make"), RunProposal("./x"), caveat="this watches the start alone"

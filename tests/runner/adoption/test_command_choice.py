@@ -4,8 +4,11 @@ from msgspec.structs import replace
 from runner.adoption.command_choice import (
     choose_best,
     count_start_faults,
+    has_input_of_its_own,
     has_tried_enough,
     list_commands_with_files,
+    list_descriptions,
+    mark_imports,
 )
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import TriedCommand
@@ -52,6 +55,45 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
     alone = choose_best(results[2:] + results[:2])
     assert alone
     assert alone.run.command == "bin/inflate", "the first is the most telling"
+
+
+def test_an_input_with_which_a_count_is_much_steadier_was_read() -> None:
+    start = TriedCommand(RunProposal("./x", may_do_nothing=True), (11_568, 12_000, 13_835))
+    steady = TriedCommand(RunProposal("./x a.svg", input_file="a.svg"), (14_336, 14_440, 14_657))
+    varying = TriedCommand(RunProposal("./x b.svg", input_file="b.svg"), (13_280, 14_000, 15_027))
+    assert choose_best([start, varying, steady]) is steady
+    assert choose_best([start, varying]) is start
+    below = replace(steady, faults=(11_000, 11_200, 11_300))
+    assert choose_best([start, below]) is start
+    unopened = [replace(result, own_bytes="aa") for result in (start, steady)]
+    assert choose_best(unopened) is unopened[0]
+
+
+def test_an_example_that_hardly_does_more_than_import_the_project_only_starts() -> None:
+    example = TriedCommand(RunProposal("python examples/a.py", may_do_nothing=True, is_test=True), (2_797,) * 3)
+    importing = TriedCommand(RunProposal('python -c "import x"', may_do_nothing=True), (2_750,) * 3)
+    marked, _ = mark_imports([example, importing])
+    assert marked.only_imports
+    assert marked.may_only_start
+    assert not has_input_of_its_own(marked)
+    assert not replace(marked, cpu_seconds=3.0).may_only_start, "it computes for long"
+    assert mark_imports([replace(example, faults=(3_500,) * 3), importing])[0].may_only_start is False
+    assert mark_imports([example]) == [example], "the import failed, or was not tried"
+
+
+def test_of_many_test_programs_the_one_with_the_most_faults_is_measured() -> None:
+    tests = [
+        TriedCommand(RunProposal(f"bin/test_{name}", may_do_nothing=True, is_test=True), (faults,) * 3, own_faults=own)
+        for name, faults, own in (("array", 54, 30), ("chaos", 65, 20), ("load", 57, 20), ("copy", 300, 20))
+    ]
+    start = TriedCommand(RunProposal("bin/parse", may_do_nothing=True), (400,) * 3)
+    chosen = choose_best([start, *tests])
+    assert chosen
+    assert chosen.run.command == "bin/test_copy"
+    programs = {result.run.command: [result] for result in [start, *tests[:3]]}
+    assert not has_tried_enough(programs, "bin/test_copy")
+    reading = TriedCommand(RunProposal("bin/print LICENSE", stand_in_file="LICENSE"), (90,) * 3)
+    assert has_tried_enough({**programs, "bin/print": [reading]}, "bin/test_copy")
 
 
 def test_an_example_that_computes_for_long_comes_before_one_that_may_only_start() -> None:
@@ -177,3 +219,5 @@ def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
     ]
     assert count_start_faults(given, tried) == 79
     assert count_start_faults(given, [given]) == 0
+    runs = [RunProposal(name) for name in ("./x", "./x --help", "./other --help")]
+    assert list_descriptions(given, runs) == [runs[1]]

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from runner.adoption.first_measurement import FirstMeasurement, redirect_file_to_input
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.adoption.tried_command import TriedCommand
+from runner.execution.execute import ProgramResult
 from tests.runner.adoption.listings import listing
 
 
@@ -151,3 +152,74 @@ def test_a_file_is_redirected_to_the_script_of_an_interpreter() -> None:
     run = RunProposal("node --single-threaded bin/x a.js", input_file="a.js", program="bin/x")
     assert redirect_file_to_input(run).command == "sh -c 'exec node --single-threaded bin/x < a.js'"
     assert redirect_file_to_input(RunProposal("./x -f a.awk", input_file="a.awk")).command == "sh -c 'exec ./x < a.awk'"
+
+
+def try_file_runs(
+    outcomes: dict[str, TriedCommand], monkeypatch: pytest.MonkeyPatch, *runs: RunProposal, help_text: str = ""
+) -> list[str]:
+    """Try commands that fail unless they are listed, and return what was tried."""
+    monkeypatch.setattr(
+        FirstMeasurement,
+        "_try_run",
+        lambda _, __, run, ___: replace(outcomes.get(run.command) or TriedCommand(run, (), "it failed"), run=run),
+    )
+    monkeypatch.setattr(FirstMeasurement, "_reads_standard_input", lambda *_: True)
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, help_text, "", 0.1, 1.0))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    return [tried.run.command for tried in first.try_runs(BuildProposal("Make", ""), runs, Path(), lambda _: None)]
+
+
+BARE, WITH_FILE, WITH_OTHER_FILE = (
+    RunProposal("./x", may_do_nothing=True),
+    RunProposal("./x t/a", input_file="t/a"),
+    RunProposal("./x t/b", input_file="t/b"),
+)
+FROM_INPUT, OTHER_FROM_INPUT = "sh -c 'exec ./x < t/a'", "sh -c 'exec ./x < t/b'"
+
+
+def test_the_subcommands_of_a_program_are_tried_where_it_refuses_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = (WITH_FILE, RunProposal("./x --help", may_do_nothing=True))
+    help_text = "Commands:\n  sort  Sort\n"
+    works = TriedCommand(WITH_FILE, (9, 9))
+    tried = try_file_runs({"./x sort t/a": works}, monkeypatch, *runs, help_text=help_text)
+    assert tried == ["./x t/a", FROM_INPUT, "./x sort t/a"]
+    tried = try_file_runs({"./x t/a": works}, monkeypatch, *runs, help_text=help_text)
+    assert tried == ["./x t/a"]
+    usage = replace(works, prints_usage=True)
+    tried = try_file_runs({"./x t/a": usage, "./x sort t/a": works}, monkeypatch, *runs, help_text=help_text)
+    assert "./x sort t/a" in tried, "it only prints its usage"
+
+
+def test_a_program_that_does_not_open_its_file_gets_it_as_its_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = TriedCommand(BARE, (9, 9), own_bytes="start")
+    ignored = try_file_runs({"./x": start, "./x t/a": start}, monkeypatch, BARE, WITH_FILE)
+    assert ignored == ["./x", "./x t/a", FROM_INPUT]
+    opened = replace(start, own_bytes="a")
+    assert try_file_runs({"./x": start, "./x t/a": opened}, monkeypatch, BARE, WITH_FILE) == ["./x", "./x t/a"]
+    unknown = replace(start, own_bytes="")
+    assert FROM_INPUT in try_file_runs({"./x": unknown, "./x t/a": unknown}, monkeypatch, BARE, WITH_FILE)
+    more = replace(unknown, faults=(20, 20))
+    assert FROM_INPUT not in try_file_runs({"./x": unknown, "./x t/a": more}, monkeypatch, BARE, WITH_FILE)
+    usage = replace(opened, prints_usage=True)
+    assert try_file_runs({"./x t/a": usage}, monkeypatch, WITH_FILE) == ["./x t/a", FROM_INPUT]
+
+
+def test_a_program_that_reads_its_standard_input_gets_each_file_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = TriedCommand(WITH_FILE, (9, 9))
+    outcomes = {FROM_INPUT: works, OTHER_FROM_INPUT: works}
+    tried = try_file_runs(outcomes, monkeypatch, WITH_FILE, WITH_OTHER_FILE)
+    assert tried == ["./x t/a", FROM_INPUT, OTHER_FROM_INPUT]
+
+
+@pytest.mark.parametrize(("content", "reads"), [("let error = 1", True), ("let x = 1", False)])
+def test_an_error_that_the_file_names_is_no_error_of_the_program(
+    content: str, reads: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_text(content)
+    outputs = iter(("error in line 1", ""))
+    monkeypatch.setattr(FirstMeasurement, "_make_workload", lambda *_: None)
+    monkeypatch.setattr(FirstMeasurement, "_execute_command", lambda *_: ProgramResult(0, next(outputs), "", 0.1, 1.0))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    run = RunProposal("./x a", input_file="a")
+    assert first._reads_standard_input(BuildProposal("Make", ""), run, tmp_path) is reads

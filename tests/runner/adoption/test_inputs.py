@@ -1,4 +1,5 @@
-from runner.adoption.inputs import find_input_pair, find_source, list_inputs, list_stand_ins
+from runner.adoption.built_programs import list_file_runs
+from runner.adoption.inputs import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
 from tests.runner.adoption.listings import listing
 
 
@@ -59,6 +60,17 @@ def test_of_many_inputs_the_largest_are_tried_first_unless_they_take_too_long() 
     assert [file.removeprefix("bench/b")[0] for file in chosen] == [*"blaceg"]
     data = listing(dict.fromkeys(("bench/a.json", "bench/b.json", "bench/large.json"), ""))
     assert list_inputs(data, "./parse", len) == ["bench/large.json", "bench/a.json"]
+
+
+def test_a_program_that_refuses_each_input_gets_one_of_another_kind() -> None:
+    files = ("tests/corpus/1.txt", "tests/corpus/2.txt", "tests/a.xml", "_benchmarks/page.html", "src/a.json")
+    sources = listing(dict.fromkeys(files, ""))
+    inputs = list_inputs(sources, "./pack")
+    assert inputs == ["tests/corpus/1.txt", "tests/corpus/2.txt"]
+    assert find_other_input(sources, inputs) == "_benchmarks/page.html"
+    assert find_other_input(listing(dict.fromkeys(files[:2], "")), inputs) is None
+    runs = list_file_runs("pack", "./pack", sources, len, with_stand_ins=False)
+    assert [run.needs_failures for run in runs if run.file == "_benchmarks/page.html"] == [True]
 
 
 def test_a_document_is_an_input_if_it_is_kept_with_the_data_of_benchmarks_or_tests() -> None:

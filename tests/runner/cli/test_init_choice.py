@@ -132,6 +132,31 @@ def test_another_input_is_repeated_where_the_first_one_cannot_be(
     assert choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs)).startswith(larger)
 
 
+def test_an_example_that_only_imports_gives_way_to_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    example = RunProposal("python examples/a.py", may_do_nothing=True, is_test=True)
+    importing = RunProposal('python -c "import x"', may_do_nothing=True)
+    tests = RunProposal("python -m pytest tests", may_do_nothing=True, is_test=True)
+    builds = BuildProposal("Python", "own", runs=(example, importing)), BuildProposal("Python", "tests", runs=(tests,))
+    counts = {("own", example.command): (2_797, 2_797), ("own", importing.command): (2_750, 2_750)}
+    host = Host({**counts, ("tests", tests.command): (9_000, 9_000)})
+    assert choose(host, monkeypatch, *builds) == "tests: python -m pytest tests"
+    assert choose(Host(counts), monkeypatch, *builds) == "own: python examples/a.py", "the tests fail"
+
+
+def test_a_program_that_works_more_without_an_input_is_compared_with_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guess = RunProposal("./x", may_do_nothing=True)
+    given = RunProposal("./x a.md", input_file="a.md")
+    builds = [BuildProposal("Make", "make", runs=(guess, given, RunProposal("./x --version", may_do_nothing=True)))]
+    counts = {("make", "./x"): (7000, 7000), ("make", "./x a.md"): (3700, 3700), ("make", "./x --version"): (300, 300)}
+    host = Host(counts)
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
+    monkeypatch.setattr(init_choice, "_try_commands", lambda *_: host.try_runs(builds[0], [guess, given], Path(), ""))
+    choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True))
+    assert (choice.tried.run.command, choice.start_faults) == ("./x a.md", 300)
+
+
 @pytest.mark.parametrize("small_faults", [72, 600])
 def test_another_program_gets_the_larger_input_where_the_first_refuses_it(
     small_faults: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

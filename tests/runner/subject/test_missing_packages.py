@@ -49,6 +49,10 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
             GCC.format("stb_image.h", "").replace("<>", '"stb_image.h"'),
             "stb_image.h is missing: apt install libstb-dev, or dnf install stb_image-devel",
         ),
+        (
+            "Package 'libpcre', required by 'virtual:world', not found\n",
+            "libpcre is missing: apt install libpcre3-dev, or dnf install pcre-devel",
+        ),
         ("No package 'libpcre2-8' found\n", "libpcre2-8 is missing: apt install libpcre2-dev"),
         (
             'meson.build:7:0: ERROR: Dependency "zlib" not found, tried pkgconfig\n',

@@ -154,8 +154,12 @@ def test_the_programs_of_a_python_package_may_do_nothing_without_a_file() -> Non
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}
+    files["cmd/web/main.go"] = f"//go:build js && wasm\n\n{main}"
     (proposal,) = go.propose(listing(files))
     assert proposal.command == "go build -o bin/ ./. ./cmd/tool"
+    files["cmd/web/main.go"] = f"//go:build linux || windows\n\n{main}"
+    (proposal,) = go.propose(listing(files))
+    assert proposal.command == "go build -o bin/ ./. ./cmd/tool ./cmd/web"
 
 
 def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
@@ -412,7 +416,14 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     files = {"src/app/App.java": f"package app;\n{_MAIN}", "src/app/Part.java": "package app; class Part {}"}
     (proposal,) = java.propose(listing(files))
     assert proposal.command == "sh -c 'javac -d faultwatch-classes src/app/*.java'"
-    assert [run.command for run in proposal.runs] == ["java -cp faultwatch-classes app.App"]
+    start = "java -cp faultwatch-classes app.App"
+    assert [run.command for run in proposal.runs] == [start, f"{start} --help"]
+    with_files = add_file_runs(proposal.runs, listing({**files, "test/data/a.json": ""}))
+    assert [run.command for run in with_files if run.file and not run.needs_failures] == [
+        f"{start} test/data/a.json",
+        f"{start} src/app/Part.java",
+    ]
+    assert {run.program for run in with_files} == {start}
     files |= {"src/bench/DecodeBenchmark.java": f"package bench;\n{_MAIN}", "test/Tests.java": _MAIN}
     offline, online = java.propose(listing({**files, "pom.xml": "<project/>"}))
     assert "--offline" in offline.command
@@ -420,6 +431,7 @@ def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
     assert [(run.command, run.may_do_nothing) for run in online.runs] == [
         ("java -cp target/classes:target/dependency/* bench.DecodeBenchmark", False),
         ("java -cp target/classes:target/dependency/* app.App", True),
+        ("java -cp target/classes:target/dependency/* app.App --help", True),
     ]
     assert java.propose(listing({**files, "build.gradle": "", "gradlew": ""}))[0].command.startswith("./gradlew ")
     assert java.propose(listing({"src/Part.java": "class Part {}"})) == []
@@ -466,12 +478,24 @@ def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need
         ("node --single-threaded bin/minjs", "", "bin/minjs"),
         ("node --single-threaded bin/minjs test/input/a.js", "test/input/a.js", "bin/minjs"),
         ("node --single-threaded bin/minjs . test/input/a.js", "test/input/a.js", "bin/minjs"),
+        ("node --single-threaded bin/minjs --help", "", "bin/minjs"),
         ("node --single-threaded lib/x.js", "", "lib/x.js"),
     ]
     (proposal,) = node.propose(
         listing({"package.json": package.replace('"main"', '"dependencies": {"d": "1"}, "main"')})
     )
     assert proposal.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+
+
+def test_a_program_of_node_that_is_a_file_of_the_project_may_work_without_a_build() -> None:
+    package = '{"scripts": {"build": "pnpm x"}, "bin": "./bin/x.js", "main": "dist/x.js", "dependencies": {"d": "1"}}'
+    _, without_build = node.propose(listing({"package.json": package, "bin/x.js": ""}))
+    assert without_build.command == "npm install --omit=dev --prefer-offline --no-audit --no-fund"
+    assert [run.command for run in without_build.runs] == [
+        "node --single-threaded ./bin/x.js",
+        "node --single-threaded ./bin/x.js --help",
+    ]
+    assert len(node.propose(listing({"package.json": package}))) == 1, "the build makes the program"
 
 
 def test_the_packages_in_folders_are_run_where_the_one_at_the_top_names_nothing() -> None:
@@ -481,10 +505,11 @@ def test_the_packages_in_folders_are_run_where_the_one_at_the_top_names_nothing(
         "a-walk/package.json": '{"main": "dist/walk.js"}',
         "test/package.json": '{"main": "x.js"}',
     }
-    (proposal,) = node.propose(listing(files))
+    proposal, *_ = node.propose(listing(files))
     assert proposal.command.endswith(" && npm run build'")
     assert [(run.command, run.takes_files) for run in proposal.runs] == [
         ("node --single-threaded core/bin/core", True),
+        ("node --single-threaded core/bin/core --help", False),
         ("node --single-threaded a-walk/dist/walk.js", False),
         ("node --single-threaded core/dist/core.js", False),
     ]
