@@ -34,11 +34,11 @@ from runner.profile.stack_folding import (
 )
 from runner.version import get_version
 
-_MIN_SAMPLED_FAULTS = 100
-"""From this many sampled faults on, those of a long time tell more than every fault of a short time."""
+_MIN_SAMPLED_FAULTS, _MIN_TIME_RATIO = 100, 2
+"""From so many sampled faults on, and in so many times the time, they tell more than every fault of a short time."""
 
 
-_BRK_ENTRY = "syscalls:sys_enter_brk"
+_MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap", "syscalls:sys_exit_mremap"})
 _MIN_SECONDS = 0.5
 """In less time, counts that were read just before and after a recording do not compare with it."""
 
@@ -137,8 +137,9 @@ class ProfileBuilder(Struct):
         complete_anatomy = self._build_anatomy(timed_recording, 1, calls)  # Each fault was recorded.
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
-        if self.recordings.sampled_recording:
-            sampled_anatomy = self._build_anatomy(self.recordings.sampled_recording, budget.sampled_period, calls)
+        sampled_recording = self.recordings.sampled_recording
+        if sampled_recording and sampled_recording.seconds >= _MIN_TIME_RATIO * timed_recording.seconds:
+            sampled_anatomy = self._build_anatomy(sampled_recording, budget.sampled_period, calls)
             # In `recorded`, each sampled fault stands for all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
@@ -157,11 +158,10 @@ class ProfileBuilder(Struct):
         )
         tracing = TRACE_FIELDS if self.permissions.error_codes else ()
         events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))
-        # Earlier calls show which pages had been given back; brk does so only if the heap's end is known. Then the
-        # mappings follow that perf read when it attached.
-        anatomy_builder.add_events(call for call in calls if call.time < start and call.event != _BRK_ENTRY)
-        calls_meanwhile = (call for call in calls if call.time >= start)
-        anatomy_builder.add_events(chain(timed_recording.guards, events), calls_meanwhile)
+        # Earlier calls show which pages had been given back. They follow the mappings that perf read when it attached:
+        # those that move memory, or the end of the heap, would apply a second time.
+        known_calls = (call for call in calls if call.time >= start or call.event not in _MOVING_CALLS)
+        anatomy_builder.add_events(chain(timed_recording.guards, events), known_calls)
         # Without a count to fill up: the recorded faults are scaled later.
         anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
