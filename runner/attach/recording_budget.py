@@ -20,7 +20,7 @@ events off the processor and puts them back. Those of stacks cost more: they hav
 _COUNTING_SECONDS = 0.5
 """How long the process is only counted at first, for the rates."""
 _MIN_SECONDS = 0.05
-"""The shortest time for which addresses, and switches, are recorded: without any, nothing is known."""
+"""The shortest time for which addresses, switches, and stacks, are recorded: without any, nothing is known."""
 _MAX_ADDRESS_SHARE = 0.4
 """The largest share of the time in which faults are recorded with their addresses."""
 _MAX_SWITCH_SHARE = 0.2
@@ -139,7 +139,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     # Then stacks of faults and of CPU time, up to a number that says enough, and as many as the budget allows.
     stack_seconds = min(
         seconds - address_seconds - sampled_seconds - switch_seconds,
-        _divide(budgets["stacks-attached"], attached["stacks"]),
+        max(_MIN_SECONDS, _divide(budgets["stacks-attached"], attached["stacks"])),
     )
     clock_seconds = max(
         _divide(rates.cpu * stack_seconds * seconds_per_stack, budgets["clock"]),

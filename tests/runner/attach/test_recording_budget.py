@@ -38,8 +38,9 @@ def test_no_process_loses_more_than_its_share(rates: Rates, seconds: float, shar
     cost += rates.switches * budget.switch_seconds * (SECONDS_PER_SWITCH + price / budget.switch_period)
     cost += rates.switches * budget.switch_seconds * attached["switches"]
     # A moment is always recorded, and one stack of each kind, or there would be none.
-    switch_price = attached["addresses"] + attached["switches"] + SECONDS_PER_SWITCH
+    switch_price = sum(attached.values()) + SECONDS_PER_SWITCH
     moment = 0.05 * (rates.faults * SECONDS_PER_FAULT + rates.switches * switch_price)
+    moment += 0.05 * price * rates.cpu * 1e9 / budget.clock_period
     assert cost <= 1.01 * (share * rates.cpu * seconds + moment) + 3 * price
 
 
