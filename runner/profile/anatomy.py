@@ -128,8 +128,8 @@ class AnatomyBuilder(Struct):
     def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
         """Add recorded events, and calls that another tool recorded by the same clock, in the order of both.
 
-        The calls name only their thread, not their process. They are merged in before the faults, because no other
-        event depends on them.
+        The calls may name only their thread, as their process too. They are merged in before the faults, because no
+        other event depends on them.
 
         Raises
         ------
@@ -173,8 +173,8 @@ class AnatomyBuilder(Struct):
             call = next(remaining_calls, None)
 
     def _complete_call(self, call: Traced) -> Traced:
-        """Return a call with the process of its thread, which is known once the thread has faulted."""
-        return call._replace(pid=self._processes.get(call.tid, call.tid))
+        """Return a call with the process of its thread, if that has faulted; otherwise with the one that it names."""
+        return call._replace(pid=self._processes.get(call.tid, call.pid))
 
     def add_calls(self, events: Iterable[Event]) -> None:
         """Add the system calls of another recording of the same execution.

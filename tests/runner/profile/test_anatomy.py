@@ -389,3 +389,11 @@ def test_a_call_that_the_kernel_refuses_moves_nothing() -> None:
     refused = Traced(1, 1, 1.0, "syscalls:sys_exit_mremap", "0xfffffffffffffff4")
     events = [mapped(0x10000, 1), begin, refused, fault(0x10000)]
     assert dissected(events).build_anatomy(1, named).by_memory == {Memory.ANONYMOUS: 1}
+
+
+def test_memory_that_a_thread_without_faults_returned_is_known_as_returned() -> None:
+    returned = call("munmap", "addr: 0x10000, len: 0x1000")._replace(tid=2)
+    builder = AnatomyBuilder(1, 4096, FaultAccess("x86_64"), attached_late=True)
+    builder.add_events([mapped(0x10000, 1), fault(0x10000)], [returned])
+    anatomy = builder.build_anatomy(0, lambda places: {place: Frame(function="f", module="m") for place in places})
+    assert anatomy.by_touch == {Touch.AFTER_MUNMAP: 1}
