@@ -90,8 +90,8 @@ class Recordings(Struct):
                 timed_recording.recorder.close()
 
 
-class _RunningCalls(NamedTuple):
-    """A recording of calls that goes on, with its monotonic start and what the processes had used before."""
+class _RunningRecording(NamedTuple):
+    """A recording that goes on, with its monotonic start and what the processes had used before."""
 
     recorder: LiveRecorder
     started_at: float
@@ -128,7 +128,7 @@ class LiveRecording:
         self._call_graph = call_graph
         self._permissions = permissions
         self._recorders: list[LiveRecorder] = []
-        self._calls: _RunningCalls | None = None
+        self._calls: _RunningRecording | None = None
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
 
     def start(self) -> None:
@@ -215,15 +215,13 @@ class LiveRecording:
         recorder = LiveRecorder((*synthesis, *build_calls_options()), None, buffer_pages=_CALL_BUFFER_PAGES)
         self._recorders.append(recorder)
         recorder.wait()
-        recorder.enable()
-        self._calls = _RunningCalls(recorder, time.monotonic(), self._read_figures())
+        self._calls = self._begin(recorder)
 
     def _stop_calls(self) -> None:
         """Stop the recording of calls. Those of others are counted as its cost too: who made them is not known yet."""
         if self._calls:
-            recorder, started_at, before = self._calls
-            cost_seconds = recorder.size / BYTES_PER_CALL * SECONDS_PER_CALL
-            self.recordings.calls = self._stop_recorder(recorder, started_at, before, lambda _: cost_seconds)
+            cost_seconds = self._calls.recorder.size / BYTES_PER_CALL * SECONDS_PER_CALL
+            self.recordings.calls = self._end(self._calls, lambda _: cost_seconds)
             self._calls = None
 
     def _have_many_calls(self, max_bytes: int) -> bool:
@@ -246,17 +244,14 @@ class LiveRecording:
             return None
         self._start_calls()  # Only now, because attaching takes long, and there may be many calls.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
-        recorder.enable()
-        started_at, before = time.monotonic(), self._read_figures()
-        end, moment_end = started_at + seconds, started_at + _MIN_FAULTS_SECONDS
+        recording = self._begin(recorder)
+        end, moment_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
         while not self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
-            now, faults = time.monotonic(), _subtract_figures(self._read_figures(), before).faults
+            now, faults = time.monotonic(), _subtract_figures(self._read_figures(), recording.figures_before).faults
             if now >= end or faults >= max_faults or (now >= moment_end and self._have_many_calls(max_call_bytes)):
                 break
-        timed_recording = self._stop_recorder(
-            recorder,
-            started_at,
-            before,
+        timed_recording = self._end(
+            recording,
             lambda used_figures: (
                 used_figures.faults * SECONDS_PER_FAULT / period
                 + used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["addresses"]
@@ -275,15 +270,12 @@ class LiveRecording:
         recorder = self._attach((*events, *self._build_graph_options(), "--switch-events"))
         if recorder is None:
             return
-        recorder.enable()
-        started_at, before = time.monotonic(), self._read_figures()
-        self._wait(budget, min(budget.switch_seconds, max(0.0, deadline - started_at) / 2))
+        recording = self._begin(recorder)
+        self._wait(budget, min(budget.switch_seconds, max(0.0, deadline - recording.started_at) / 2))
         seconds_per_switch = SECONDS_PER_ATTACHED_SWITCH["switches"] + SECONDS_PER_SWITCH
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
-        self.recordings.switches = self._stop_recorder(
-            recorder,
-            started_at,
-            before,
+        self.recordings.switches = self._end(
+            recording,
             lambda used_figures: (
                 used_figures.switches * (seconds_per_switch + seconds_per_stack / budget.switch_period)
             ),
@@ -299,14 +291,11 @@ class LiveRecording:
         recorder = self._attach(("-e", faults, "-e", clock, *self._build_graph_options()))
         if recorder is None:
             return
-        recorder.enable()
-        started_at, before = time.monotonic(), self._read_figures()
-        self._wait(budget, max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - started_at)))
+        recording = self._begin(recorder)
+        self._wait(budget, max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - recording.started_at)))
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
-        self.recordings.stacks = self._stop_recorder(
-            recorder,
-            started_at,
-            before,
+        self.recordings.stacks = self._end(
+            recording,
             lambda used_figures: (
                 used_figures.switches * SECONDS_PER_ATTACHED_SWITCH["stacks"]
                 + seconds_per_stack
@@ -327,15 +316,18 @@ class LiveRecording:
         """Return the options that record calling functions."""
         return ("--call-graph", "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph)
 
-    def _stop_recorder(
-        self, recorder: LiveRecorder, started_at: float, before: Figures, compute_cost: Callable[[Figures], float]
-    ) -> TimedRecording:
+    def _begin(self, recorder: LiveRecorder) -> _RunningRecording:
+        """Begin to record with a perf that has attached."""
+        recorder.enable()
+        return _RunningRecording(recorder, time.monotonic(), self._read_figures())
+
+    def _end(self, recording: _RunningRecording, compute_cost: Callable[[Figures], float]) -> TimedRecording:
         """Stop one perf, and add what it cost, as ``compute_cost`` estimates from what the processes used meanwhile."""
-        after, seconds = self._read_figures(), time.monotonic() - started_at
-        recorder.stop()
-        used_figures = _subtract_figures(after, before)
+        after, seconds = self._read_figures(), time.monotonic() - recording.started_at
+        recording.recorder.stop()
+        used_figures = _subtract_figures(after, recording.figures_before)
         self.cost_seconds += compute_cost(used_figures)
-        return TimedRecording(recorder, seconds, used_figures)
+        return TimedRecording(recording.recorder, seconds, used_figures)
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,9 +23,15 @@ def get_perf_program() -> str:
 @lru_cache
 def has_record_option(option: str) -> bool:
     """Return whether perf record has an option, such as ``--synth``, which came with Linux 5.12."""
+    result = run_tool([get_perf_program(), "record", "-h"])
+    return result is not None and f" {option} " in result.stdout + result.stderr
+
+
+def run_tool(words: Sequence[str]) -> "subprocess.CompletedProcess[str] | None":
+    """Run a command that answers at once, without input; return None if it cannot be run, or takes too long."""
     try:
-        result = subprocess.run(
-            [get_perf_program(), "record", "-h"],
+        return subprocess.run(
+            words,
             env=dict(BASE_VARIABLES),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -34,8 +41,7 @@ def has_record_option(option: str) -> bool:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return f" {option} " in result.stdout + result.stderr
+        return None
 
 
 def find_perf(root: Path, path: str, release: str) -> str:

@@ -2,17 +2,15 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from runner.execution.process_variables import BASE_VARIABLES
+from runner.perf.perf_binary import run_tool
 
 _TRACEFS_FOLDERS = tuple(Path(folder) for folder in ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"))
 _MOUNT_TRACEFS = "mount -t tracefs -o nosuid,nodev,noexec tracefs /sys/kernel/tracing"
 _PREFIX = ("unshare", "--mount", "--propagation", "private", "sh", "-c")
-_TIMEOUT_SECONDS = 10.0
 _KALLSYMS = Path("/proc/kallsyms")
 _LANDMARK = re.compile(
     rb"^[0-9a-f]+ [A-Za-z] (?:_text|_stext|_etext|_edata|_end|_entry_trampoline|__entry_SYSCALL_64_trampoline)$", re.M
@@ -82,17 +80,5 @@ def _build_prefix(script: str) -> tuple[str, ...]:
 
 def _run(words: Sequence[str]) -> str:
     """Return what a command prints; empty if it fails."""
-    try:
-        result = subprocess.run(
-            words,
-            env=dict(BASE_VARIABLES),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "" if result.returncode else result.stdout
+    result = run_tool(words)
+    return "" if result is None or result.returncode else result.stdout
