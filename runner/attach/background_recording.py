@@ -182,12 +182,23 @@ class LiveRecording:
         self._wait(budget, deadline - budget.sampled_seconds - time.monotonic())
         self._record_sampled_faults(budget)
 
-    def _wait(self, budget: RecordingBudget, seconds: float) -> None:
-        """Wait for some seconds, or until the observation ends; if calls become too many, sample faults meanwhile."""
+    def _wait(self, budget: RecordingBudget, seconds: float, faults_recorder: LiveRecorder | None = None) -> None:
+        """Wait for some seconds, or until the observation ends; if calls become too many, sample faults meanwhile.
+
+        ``faults_recorder`` is a perf that records page faults already: it pauses so long, and goes on for longer. If
+        two events record the same fault, Linux gives the second record the number of the first event, because
+        ``perf_prepare_sample`` keeps what it has filled in, and perf script refuses the number of another perf's event.
+        """
         end = time.monotonic() + seconds
         while not self.stop.wait(min(_LONG_POLL_SECONDS, max(0.0, end - time.monotonic()))):
             if self._have_many_calls(budget.max_call_bytes):
+                paused_at = time.monotonic()
+                if faults_recorder:
+                    faults_recorder.disable()
                 self._record_sampled_faults(budget)
+                if faults_recorder:
+                    faults_recorder.enable()
+                    end += time.monotonic() - paused_at
             if time.monotonic() >= end:
                 return
 
@@ -292,7 +303,8 @@ class LiveRecording:
         if recorder is None:
             return
         recording = self._begin(recorder)
-        self._wait(budget, max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - recording.started_at)))
+        seconds = max(budget.stack_seconds / 2, min(budget.stack_seconds, deadline - recording.started_at))
+        self._wait(budget, seconds, recorder)
         seconds_per_stack = SECONDS_PER_STACK[self._call_graph]
         self.recordings.stacks = self._end(
             recording,

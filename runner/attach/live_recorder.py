@@ -91,7 +91,7 @@ class LiveRecorder:
                 return
 
     def enable(self) -> None:
-        """Begin to record.
+        """Begin to record, or go on.
 
         Raises
         ------
@@ -101,11 +101,22 @@ class LiveRecorder:
         if self._recorder:
             self._recorder.send_command("enable")
 
+    def disable(self) -> None:
+        """Pause, until :meth:`enable`.
+
+        Raises
+        ------
+        AttachError
+            perf does not answer, as when the processes have ended.
+        """
+        if self._recorder:
+            self._recorder.send_command("disable")
+
     def stop(self) -> None:
         """Stop recording; perf then writes everything and detaches, which takes up to a second."""
         if self._recorder:
             with suppress(AttachError):
-                self._recorder.send_command("disable")
+                self.disable()
             self._recorder.stop()
 
     def finish(self) -> None:

@@ -3,7 +3,7 @@
 import math
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -18,6 +18,7 @@ from runner.attach.live_program import LiveProgram, identify_program, read_modif
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
+from runner.errors import FaultwatchError
 from runner.profile.anatomy import AnatomyBuilder
 from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
@@ -214,9 +215,10 @@ class ProfileBuilder(Struct):
     def _read_events(self, timed_recording: TimedRecording, *fields: str) -> Iterator[Event]:
         recorder = timed_recording.recorder
         words = (*fields, *self.view.options)
-        return read_events(
+        events = read_events(
             recorder.path, *words, sandbox_prefix=self.view.sandbox_prefix, inherited=[recorder.descriptor]
         )
+        return keep_readable(events, self.remarks.append)
 
     def _make_relative(self, frame: Frame) -> Frame:
         """Return a frame whose module is relative if it is the program itself, which tells it from libraries."""
@@ -244,6 +246,28 @@ def select_calls(events: Iterable[Event], pids: Iterable[int]) -> Iterator[Trace
             observed_pids.add(event.pid)
         elif isinstance(event, Traced) and event.pid in observed_pids:
             yield event
+
+
+def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:
+    """Yield events as far as perf can read them; a remark says why it could not read on.
+
+    The processes cannot be asked again. Somebody else who records the page faults of this host at the same time can
+    leave a record in ours that perf refuses.
+
+    Raises
+    ------
+    FaultwatchError
+        perf cannot read a single event.
+    """
+    n_events = 0
+    try:
+        for event in events:
+            n_events += 1
+            yield event
+    except FaultwatchError as error:
+        if not n_events:
+            raise
+        add_remark(f"one recording was read up to its event {n_events:,} only: {error}")
 
 
 def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:

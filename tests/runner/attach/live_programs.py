@@ -51,6 +51,10 @@ int main(int count, char **words)
             }
             touch_pages(memory);
             wait(0);
+        } else if (!strcmp(words[1], "calling")) { /* thousands of calls in a second, and no fault */
+            for (int turn = 0; turn < 100; turn++)
+                madvise(memory, SIZE, MADV_WILLNEED);
+            rest();
         } else { /* healthy: it works in memory that it keeps */
             for (int turn = 0; turn < 200; turn++)
                 touch_pages(memory);

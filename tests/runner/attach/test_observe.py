@@ -59,9 +59,34 @@ def test_a_planted_trouble_is_named_with_its_line(
     assert shown.count("faults/s") >= 3
 
 
+@pytest.mark.usefixtures("tracepoints")
+def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_path: Path) -> None:
+    with run_program([program, "calling"]), run_program([program, "returned"]) as process:
+        result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
+    assert not any("was read up to" in remark for remark in result["profile"]["remarks"])
+    assert result["profile"]["faults"]["stacks"]
+
+
+@needs_root
+def test_somebody_else_may_record_the_same_faults(program: Path, tmp_path: Path) -> None:
+    with run_program([program, "mapped"]) as process:
+        pid = str(find_child(process))
+        # The event that is opened last may record first; in both recordings, its number then stands for the other's.
+        record = f"perf record -q -c 7 -e page-faults -e context-switches -o '{tmp_path}/other.data' -p {pid}"
+        other = subprocess.Popen(["sh", "-c", f"while sleep .1; do timeout 1.5 {record}; done"])
+        try:
+            result, _ = observe(tmp_path, pid, "--for", "10s")
+        finally:
+            other.terminate()
+            other.wait()
+    assert result["profile"]["anatomy"]["counted"] > 0
+    assert any("was read up to" in remark for remark in result["profile"]["remarks"])
+
+
 def test_a_healthy_program_has_no_diagnosis(program: Path, tmp_path: Path) -> None:
-    with run_program([program, "healthy"]) as process:
-        result, _ = observe(tmp_path, "--name", "live", "--for", "4s")
+    # Under a name of its own: other tests run programs of the same name at the same time.
+    with run_program([shutil.copy(program, tmp_path / "healthy"), "healthy"]) as process:
+        result, _ = observe(tmp_path, "--name", "healthy", "--for", "4s")
         assert result["profile"]["readings"]["task-clock"]["value"] > 0
         assert find_child(process)
     assert result["diagnosis"]["findings"] == []

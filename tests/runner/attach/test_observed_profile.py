@@ -1,8 +1,12 @@
 """What is read from the recordings of live processes."""
 
 import math
+from collections.abc import Iterator
 
-from runner.attach.observed_profile import peek_first_fault, select_calls
+import pytest
+
+from runner.attach.observed_profile import keep_readable, peek_first_fault, select_calls
+from runner.errors import FaultwatchError
 from runner.profile.script_parser import Event, Fault, Forked, Mapped, Traced
 
 
@@ -25,3 +29,19 @@ def test_the_first_fault_is_found_and_no_event_is_lost() -> None:
     events, time = peek_first_fault([mapped])
     assert time == math.inf
     assert list(events) == [mapped]
+
+
+def read_until(*events: Event) -> Iterator[Event]:
+    yield from events
+    raise FaultwatchError("perf script failed: bad record")
+
+
+def test_what_perf_read_before_a_bad_record_counts() -> None:
+    remarks: list[str] = []
+    assert list(keep_readable(read_until(make_call(1), make_call(2)), remarks.append)) == [make_call(1), make_call(2)]
+    assert remarks == ["one recording was read up to its event 2 only: perf script failed: bad record"]
+
+
+def test_a_recording_of_which_perf_reads_nothing_is_an_error() -> None:
+    with pytest.raises(FaultwatchError, match="bad record"):
+        list(keep_readable(read_until(), [].append))
