@@ -617,9 +617,9 @@ def of_kinds(*rows: tuple[Memory, Touch, int], cost: float = 0.4, **changes: Any
     return profile(anatomy(touches, kinds=kinds, sites=sites, by_memory=memory, **facts), cost=cost, **changes)
 
 
-def with_threads(threads: int, refaults: int, **changes: Any) -> Profile:
+def with_threads(threads: int, refaults: int, *, cpu: float = 1.0, **changes: Any) -> Profile:
     """Return a profile of threads that come and go, on stacks that are emptied between them."""
-    times = {"sys-time": 0.8, "user-time": 0.2}
+    times = {"sys-time": 0.8 * cpu, "user-time": 0.2 * cpu, "task-clock": cpu}
     rows = ((Memory.STACK, Touch.FIRST, 100), (Memory.STACK, Touch.AFTER_MADVISE, refaults))
     return of_kinds(*rows, threads=threads, cost=0.003, readings=times, calls={"madvise": threads}, **changes)
 
@@ -627,9 +627,13 @@ def with_threads(threads: int, refaults: int, **changes: Any) -> Profile:
 def test_threads_that_come_and_go_are_named_with_the_system_time_that_samples_do_not_see() -> None:
     (finding,) = findings(with_threads(1_000, 9_900))
     assert finding.rule == "thread-per-task"
-    assert finding.price == pytest.approx(0.8 * 0.99)
+    assert finding.price == pytest.approx(1_000 * 1e-4 + 9_900 * 1e-6)  # of one second of CPU time
     assert "1,000 threads were started; 9,900 faults, 10 per thread" in finding.evidence[0]
     assert "9,900 of these faults are in copy" in finding.evidence[2]
+
+
+def test_few_threads_of_a_program_that_works_for_long_are_no_finding() -> None:
+    assert rules(with_threads(1_000, 1_000, cpu=30.0)) == []
 
 
 def test_a_pool_of_threads_and_stacks_that_stay_are_no_finding() -> None:
