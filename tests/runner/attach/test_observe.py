@@ -225,23 +225,24 @@ def kill_at_random(program: Path, home: Path, kills: int) -> None:
             time.sleep(chance.uniform(0.2, 7))
             command.send_signal(chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGHUP]))
             command.wait()
-            assert find_observers(pid) == []
+            assert find_observers(pid, home) == []
             assert list_temporary_files(home) == []
             assert read_tracepoints() == before
         assert process.poll() is None
 
 
-def find_observers(pid: int) -> list[str]:
-    """Return the processes that still look at a process, some moments after they were told to end."""
+def find_observers(pid: int, home: Path) -> list[str]:
+    """Return the processes that still look at a process, or hold a file of the command, some moments after its end."""
     deadline = time.monotonic() + 5
     while True:
         found = []
         for folder in Path("/proc").glob("[1-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                files = [os.readlink(file) for file in (folder / "fd").iterdir()]
             except OSError:
                 continue
-            if str(pid) in words or any("/proc/self/fd/" in word for word in words if "perf" in words[0]):
+            if str(pid) in words or any(file.startswith(str(home)) for file in files):
                 found.append(" ".join(words))
         if not found or time.monotonic() > deadline:
             return found
