@@ -60,6 +60,12 @@ _TOUCHED_BEFORE = {
     Touch.AFTER_BRK: FaultCause.AFTER_BRK,
     Touch.AFTER_READ: FaultCause.AFTER_READ,
 }
+_RETURNING_CALLS = {
+    FaultCause.AFTER_MADVISE: ("madvise",),
+    FaultCause.AFTER_MUNMAP: ("munmap", "mremap"),
+    FaultCause.AFTER_BRK: ("brk",),
+}
+"""The system calls that gave the memory back."""
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
 _LineSums = Mapping[FunctionKey, Mapping[int, int]]
@@ -469,7 +475,10 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
         FaultCause.UNKNOWN_TOUCH: f"touches {more_or_fewer} pages of memory",
         FaultCause.OTHER: f"has {more_or_fewer} faults in the kernel's own mappings, or that could not be placed",
     }
-    return sentences[cause]
+    # Who gave it back is seen on the side that has more of it.
+    side = facts if growth > 0 else facts.before
+    line = side.find_returning_line(*_RETURNING_CALLS[cause]) if side and cause in _RETURNING_CALLS else ""
+    return f"{sentences[cause]} (from {line})" if line else sentences[cause]
 
 
 def _describe_image_change(before: Counter[str], after: Counter[str]) -> str:

@@ -39,8 +39,8 @@ OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHAR
 _MIN_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
 _MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
-"""The recorded stacks within calls that map or unmap from which it is known who called, and the largest share of
-malloc's among them from which the program itself maps."""
+"""The recorded stacks within calls that map or unmap from which it is known who called, and the share of malloc's among
+them up to which the program itself maps."""
 _USUAL_PAGE_BYTES = 4096
 """The size of a page if the environment does not state it."""
 _MAX_SIZE_DIGITS = 12
@@ -213,6 +213,30 @@ class Facts:
         """Return the function with the most faults of some touches in some memory, as a sentence; empty if unknown."""
         sites = [site for site in self.anatomy.sites if site.touch in touches and site.memory in memory]
         return self._describe_top_function(what, sites)
+
+    def find_returning_line(self, *calls: str) -> str:
+        """Return the program's line, with its function, from which some system calls give memory back.
+
+        The CPU time tells, which grows with the memory that they give back: it is the line with most of their samples.
+        Empty if there are too few samples, or if no line has half of them. Frame pointers are not enough, because the
+        C library, which makes the calls, has none.
+        """
+        on_cpu = self.profile.on_cpu
+        if on_cpu is None or on_cpu.call_graph == "fp" or not on_cpu.total:
+            return ""
+        call_frames = {
+            index
+            for index, frame in enumerate(self.profile.frames)
+            if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) and match[1] in calls
+        }
+        weights: Counter[str] = Counter()
+        for stack in on_cpu.stacks:
+            if not call_frames.isdisjoint(stack.frames):
+                weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
+        if on_cpu.samples * weights.total() / on_cpu.total < _MIN_CALLING_SAMPLES:
+            return ""
+        ((line, weight),) = weights.most_common(1)
+        return line if 2 * weight >= weights.total() else ""
 
     def describe_top_major_site(self) -> tuple[str, ...]:
         """Return the function with the most major faults, as a sentence; empty if unknown."""

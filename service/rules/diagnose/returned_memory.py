@@ -82,6 +82,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
         f"{_describe_refaults(facts)}",
         f"calls: {counts}; they and these faults take {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
+        *_describe_returning_line(facts, calls),
         *facts.describe_top_site("of these faults are", touches, memory),
     )
 
@@ -188,6 +189,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         *([per_operation] if per_operation else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
         f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
+        *_describe_returning_line(facts, ("munmap", "brk", "mremap")),
         *facts.top_function,
     )
 
@@ -219,3 +221,9 @@ def _describe_refaults(facts: Facts) -> str:
     ratio = facts.anatomy.refault_ratio
     times = f"{format_number(ratio)} times each" if ratio else "each several times"
     return f"{facts.anatomy.pages:,} pages faulted {times}"
+
+
+def _describe_returning_line(facts: Facts, calls: tuple[str, ...]) -> tuple[str, ...]:
+    """Return as evidence from which line of the program some system calls give the memory back; empty if unknown."""
+    line = facts.find_returning_line(*calls)
+    return (f"most of the time of these calls is spent in those from {line}",) if line else ()

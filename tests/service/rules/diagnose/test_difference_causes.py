@@ -291,3 +291,31 @@ def test_copies_after_a_fork_belong_to_the_lines_of_python_that_ran_after_it() -
         FaultCause.NEW_MEMORY: ("load at pool.py:5", 9_000),
         FaultCause.COPIED: ("main at pool.py:20", 3_500),
     }
+
+
+def test_who_gave_the_memory_back_is_named_from_the_time_of_the_calls() -> None:
+    release = Frame(function="release", module="prog", file="src/pool.c", line=88)
+    free = Frame(function="__libc_free", module="/usr/lib/x86_64-linux-gnu/libc.so.6")
+    frames = (*FRAMES, release, free, Frame(function="__x64_sys_munmap", module="[kernel.kallsyms]"))
+    again: Row = (Memory.HEAP, Touch.AFTER_MUNMAP, "", GROW, 900)
+
+    def explain_with(samples: int, call_graph: str = "dwarf") -> str:
+        on_cpu = StackProfile(
+            kind=StackKind.ON_CPU,
+            samples=1_000,
+            period=1,
+            total=1_000,
+            call_graph=call_graph,
+            stacks=(
+                Stack(frames=(3, 4, 5), weight=samples),
+                Stack(frames=(0, 4, 5), weight=2),
+                Stack(frames=(0,), weight=998 - samples),
+            ),
+        )
+        after = profiled(again).model_copy(update={"frames": frames, "on_cpu": on_cpu})
+        return explain(profiled(new(100)), after).parts[0].sentence
+
+    sentence = "touches more pages again where memory was unmapped"
+    assert explain_with(20) == f"{sentence} (from release at src/pool.c:88)"
+    assert explain_with(5) == sentence  # too few samples
+    assert explain_with(20, "fp") == sentence  # the C library has no frame pointers
