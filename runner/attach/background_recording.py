@@ -1,4 +1,4 @@
-"""Records a live process in the background: first each fault with its address, then thin stacks."""
+"""Records a live process in the background: first each fault with its address, then sampled stacks."""
 
 import threading
 import time
@@ -203,9 +203,9 @@ class LiveRecording:
                 return
 
     def _record_sampled_faults(self, budget: RecordingBudget) -> None:
-        """Record some faults with their addresses for longer, as far as it is affordable, and then end with the calls.
+        """Record a sample of the faults with their addresses while the budget allows, then stop recording calls.
 
-        The calls tell what happened to the pages before.
+        The calls tell what happened to the faulting pages before.
         """
         if self._calls and budget.sampled_seconds:
             max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.canary.fault_cost import load_or_measure_cost
-from runner.contract.host_trust import Canary, CanaryCount
+from runner.contract.canary import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
 from runner.perf.session import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState

@@ -64,7 +64,7 @@ def show_history(
     if summary.refusals:
         console.print(
             f"[yellow]The service refused {format_count(len(summary.refusals), 'report')}: "
-            f"{escape_text(summary.refusals[0])}[/]\nThey are set aside; see `faultwatch spool`.",
+            f"{escape_text(summary.refusals[0])}[/]\nRefused reports are set aside; see `faultwatch spool`.",
             soft_wrap=True,
         )
     error_text = f": {escape_text(summary.error.what)}" if summary.error else ""

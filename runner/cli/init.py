@@ -135,7 +135,7 @@ def command(
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import read_sources
-    from runner.adoption.systems.python import build_install_command
+    from runner.adoption.systems.python import build_download_command
     from runner.adoption.version_from_git import describe_version
     from runner.subject.repository import Repository, open_repository
 
@@ -181,7 +181,7 @@ def command(
     if ci_file:
         written_files += _write_ci_file(work_tree, ci_file, questions)
     # Print the result.
-    download_command = build_install_command(sources, " ".join(workload.build.command or ()))
+    download_command = build_download_command(sources, " ".join(workload.build.command or ()))
     is_ci_file_kept = ci_file is not None and ci_file.path not in written_files
     remarks = [
         *(proposal.remarks if proposal else ()),

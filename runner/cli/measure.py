@@ -202,5 +202,5 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The table of the case shows the failure.
     suite = build_suite(measured_reports[0])
     if suite is None:
-        raise FaultwatchError("a pyperf file cannot contain this run: every metric has a zero or a missing value")
+        raise FaultwatchError("a pyperf file cannot contain this run: every metric is zero or missing")
     suite.dump(str(file), replace=True)

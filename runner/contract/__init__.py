@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
 
 if TYPE_CHECKING:
+    from runner.contract.canary import Canary, CanaryCount
     from runner.contract.commit_search import Search, SearchRequest
     from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
-    from runner.contract.host_trust import Canary, CanaryCount, Mismatch
+    from runner.contract.declared_settings import Mismatch
     from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
     from runner.contract.pyperf_export import build_suite
     from runner.contract.report import (
@@ -99,7 +100,8 @@ _MODULES = {
     ),
     "commit_search": ("Search", "SearchRequest"),
     "pyperf_export": ("build_suite",),
-    "host_trust": ("Canary", "CanaryCount", "Mismatch"),
+    "canary": ("Canary", "CanaryCount"),
+    "declared_settings": ("Mismatch",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -11,7 +11,8 @@ from uuid import UUID
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
-from runner.contract.host_trust import Canary, Mismatch
+from runner.contract.canary import Canary
+from runner.contract.declared_settings import Mismatch
 from runner.contract.judging import Judging
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherBuild, OtherPlace

@@ -63,10 +63,14 @@ def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
 
 
 def _describe_difference(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
-    """Return in which respects two answers to one question differ."""
+    """Return in which respects two answers to one question differ.
+
+    The kinds of questions are those of :data:`runner.dependencies.recorded_lookups.Kind`: ``l`` asks about the name
+    itself, ``c`` about the content, ``x`` about the extended attributes.
+    """
     if base is None or head is None:
         if kind != "l":
-            return []  # The question where the file leads says already that one side lacks it.
+            return []  # The answers of kind "l" already show that one side lacks the file.
         return ["only in head" if base is None else "only in base"]
     if kind == "c":
         return ["content"] if base[1:] != head[1:] else []

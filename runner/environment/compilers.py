@@ -30,8 +30,8 @@ def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
 def read_version(command: str) -> str | None:
     """Return the first line of ``command --version``, or ``None`` if this host has no such command.
 
-    The command is executed outside of any sandbox, so it is looked up on the runner's own ``PATH`` alone: a workload
-    may name another one, and a stranger's workload one that leads to the stranger's programs.
+    The command is executed outside of any sandbox, so it is looked up only on the runner's own ``PATH``: the ``PATH``
+    that an untrusted workload sets could lead to a program of the workload's author.
     """
     program = _find_program(command)
     return _read_first_line(program) if program else None

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from pydantic import ValidationError
 
-from runner.contract.host_trust import Mismatch
+from runner.contract.declared_settings import Mismatch
 from runner.contract.report import Environment
 from runner.variables import get_value
 

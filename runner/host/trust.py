@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.canary.count import count_canary
-from runner.contract.host_trust import Canary
+from runner.contract.canary import Canary
 from runner.contract.report import Environment
 from runner.host.declared_settings import Declaration, load_declaration
 

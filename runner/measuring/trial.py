@@ -384,7 +384,9 @@ class Trial:
 
     @contextmanager
     def start_server(self, recording: Recording | None = None) -> Iterator[ServerExecution]:
-        """Start the server of the case, which ends with the context; :meth:`execute` does everything.
+        """Start the server of the case, and stop it when the context ends; the caller runs the load.
+
+        To measure one start of a server, from its start to its stop, call :meth:`execute`.
 
         Raises
         ------

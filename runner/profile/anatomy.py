@@ -262,7 +262,7 @@ class AnatomyBuilder(Struct):
         if memory_kind == _SHARED_MEMORY:
             self._shared_pages.add(page)
             if touch_kind == _AFTER_FORK:
-                # A fork copies no tables of shared mappings: the child maps each page at its own first touch.
+                # A fork copies no page tables of shared mappings: the child maps each page at its own first touch.
                 touch_kind = _FIRST_TOUCH
         if mapping is not None and file:
             is_new_part = self._add_file_part(pid, mapping, address)

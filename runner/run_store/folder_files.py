@@ -67,7 +67,7 @@ class FolderFiles(Struct, frozen=True):
                 yield name, b""
 
     def write(self, name: str, content: bytes) -> None:
-        """Add a file, so that nobody sees a part of it, whenever this process is killed.
+        """Add a file atomically: no reader sees a part of it, even if this process is killed.
 
         Raises
         ------
@@ -86,7 +86,8 @@ class FolderFiles(Struct, frozen=True):
             with suppress(OSError):
                 temporary_file.unlink()
             raise FaultwatchError(
-                f"the run cannot be stored in {self.folder}: {error.strerror}", "free space there"
+                f"the run cannot be stored in {self.folder}: {error.strerror}",
+                "free space there, or name a folder that you may write to",
             ) from None
 
     def finish(self) -> None:

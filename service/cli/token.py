@@ -1,4 +1,4 @@
-"""``faultwatch-service token``, for those who may write the database."""
+"""``faultwatch-service token``, for those who may write to the database."""
 
 from __future__ import annotations
 

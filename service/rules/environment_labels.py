@@ -1,7 +1,7 @@
 """Describes in a few words how the environments of adjacent columns differ.
 
-An environment holds a hundred settings. A reader of a table needs the few that differ between its columns, and of a
-tool not where its file lies and how large it is, but that it is another one.
+An environment holds a hundred settings. A reader of a table needs only the few that differ between its columns. Of a
+tool, the label says that it is another one, not where its file is or how large it is.
 """
 
 from __future__ import annotations

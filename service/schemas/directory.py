@@ -7,7 +7,7 @@ from uuid import UUID
 
 from runner.contract import Outcome
 from runner.contract.base import Parameter
-from runner.contract.host_trust import Mismatch
+from runner.contract.declared_settings import Mismatch
 from service.schemas.history import View
 
 

@@ -1,4 +1,7 @@
-"""The audit log. :func:`record_entry` is the only place that writes it; the database refuses changes and deletions."""
+"""The audit log. :func:`record_entry` is the only place that writes it.
+
+The database refuses changes and deletions: migration 0001 creates the triggers.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _propose_build(
 
 
 def _add_help_runs(runs: tuple[RunProposal, ...]) -> tuple[RunProposal, ...]:
-    """Return commands, those of programs that take files followed by their help, which names their subcommands."""
+    """Insert ``--help`` after each command that takes files: the help names the program's subcommands."""
     all_runs: list[RunProposal] = []
     for run in runs:
         all_runs.append(run)

@@ -201,7 +201,7 @@ def _quote_requirements(requirements: list[Any]) -> list[str]:
     ]
 
 
-def build_install_command(sources: Sources, command: str) -> str:
+def build_download_command(sources: Sources, command: str) -> str:
     """Return the command that downloads the packages of a build's `pip install`, with their build requirements.
 
     Empty if the build installs nothing.

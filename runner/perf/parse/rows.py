@@ -51,8 +51,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     """Parse the count of a row. Only a time in milliseconds has decimal places.
 
     ``places`` is the number of decimal places that perf prints in this format. Some versions leave out the unit of a
-    time. perf 4.15 prints the task clock in milliseconds, with six places;
-    perf 6.17 and 7.2 print nanoseconds.
+    time. perf 4.15 prints the task clock in milliseconds, with six places; perf 6.17 and 7.2 print nanoseconds.
     """
     time_unit = ""
     if metric in OWN_CLOCKS:

@@ -2,12 +2,13 @@
 
 Two rules decide, and each verdict names its rule:
 
-- *count*: a count has no tolerance. It has changed if head lies above base surely more often than below it, or the
-  other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side, so surely
-  that a change in 40 % of the executions is excluded. If both sides repeat their counts, 20 equal pairs show that; if a
-  count jitters, it takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* where each
-  repeats its count, and *counts* where one of them does not. The signs of large differences are judged by themselves,
-  too: a head that takes one fewer fault in half of the pairs and a thousand more in the others is no better.
+- *count*: a count has no tolerance. It has changed if head lies above base significantly more often than below it, or
+  the other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side and
+  exclude a change in 40 % of the executions. If both sides repeat their counts, 20 equal pairs show that; if a count
+  jitters, it takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* where both sides
+  repeat their counts, and *counts* where one of them does not. The signs of large differences are judged by
+  themselves, too: a head that takes one fewer fault in half of the pairs and a thousand more in the others is no
+  better.
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
   what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
   at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see

@@ -356,13 +356,13 @@ class RepeatingSeries:
             first_repeated -= 1
         evidence = f"{format_change(self._level, after)}: {reason}"
         return LevelChange(
-            start + first_repeated,
-            self._level,
-            after,
-            start,
-            start + first_repeated,
-            rule,
-            evidence,
+            index=start + first_repeated,
+            before=self._level,
+            after=after,
+            low=start,
+            high=start + first_repeated,
+            rule=rule,
+            evidence=evidence,
             wants_rerun=wants_rerun,
         )
 

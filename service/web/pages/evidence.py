@@ -41,7 +41,7 @@ _MAX_PAIRS = 20
 
 
 def make_context(view: Any, **further: Any) -> dict[str, Any]:
-    """Return all names that ``partials/evidence.html`` uses: what it shows of two profiles, and what is given."""
+    """Return the context of ``partials/evidence.html``: the view, and defaults that ``further`` overrides."""
     return {
         "evidence": view,
         "evidence_job": None,

@@ -239,7 +239,7 @@ def find_observers(pid: int, home: Path) -> list[str]:
         for folder in Path("/proc").glob("[1-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                files = [os.readlink(file) for file in (folder / "fd").iterdir()]
+                files = [str(file.readlink()) for file in (folder / "fd").iterdir()]
             except OSError:
                 continue
             if str(pid) in words or any(file.startswith(str(home)) for file in files):

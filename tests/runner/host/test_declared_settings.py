@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.host_trust import Mismatch
+from runner.contract.declared_settings import Mismatch
 from runner.contract.report import Environment
 from runner.host.declared_settings import DECLARATION_VARIABLE, Declaration, load_declaration
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from runner.contract import Stage
+from runner.contract.canary import Canary, CanaryCount
 from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.gate import GateReport, JudgeChange
-from runner.contract.host_trust import Canary, CanaryCount
 from runner.contract.report import Reading
 from service.forges import comment_text
 from service.forges.comment_links import Links, build_links

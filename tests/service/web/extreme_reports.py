@@ -23,7 +23,7 @@ from runner.contract import (
     Stage,
     Status,
 )
-from runner.contract.host_trust import Canary, CanaryCount
+from runner.contract.canary import Canary, CanaryCount
 
 SUBJECT = "copyd"
 START = datetime(2025, 3, 3, 9, 30, tzinfo=UTC)

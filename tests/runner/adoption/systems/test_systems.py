@@ -393,8 +393,8 @@ def test_what_a_command_of_the_users_own_installs_can_be_downloaded_before() -> 
         "sh -c python3 -m venv venv && venv/bin/pip install --quiet -e .": '. "setuptools>=80"',
         "venv/bin/python -m pip install -r requirements.txt numpy": "-r requirements.txt numpy",
     }.items():
-        assert python.build_install_command(sources, command) == begin + needed
-    assert python.build_install_command(sources, "make") == ""
+        assert python.build_download_command(sources, command) == begin + needed
+    assert python.build_download_command(sources, "make") == ""
 
 
 def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:

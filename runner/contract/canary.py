@@ -1,4 +1,4 @@
-"""Evidence for or against a host: the canary, whose count is known in advance, and declared settings."""
+"""The canary: page faults whose number is known in advance, as evidence for or against a host."""
 
 from typing import Annotated
 
@@ -48,12 +48,3 @@ class Canary(Strict):
             attempts = ", then ".join(f"{value:,}" for value in count.counted)
             parts.append(f"{', '.join(count.kinds)}: {attempts} faults counted, {count.expected:,} expected")
         return "; ".join(parts)
-
-
-class Mismatch(Strict):
-    """A declared setting whose actual value differs."""
-
-    name: Annotated[str, StringConstraints(max_length=200)]
-    declared: Annotated[str, StringConstraints(max_length=4000)]
-    actual: Annotated[str, StringConstraints(max_length=4000)] | None
-    """The value during the run; None if this machine has no such setting."""

@@ -1,0 +1,16 @@
+"""What the declaration of a host says against its actual settings."""
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from runner.contract.base import Strict
+
+
+class Mismatch(Strict):
+    """A declared setting whose actual value differs."""
+
+    name: Annotated[str, StringConstraints(max_length=200)]
+    declared: Annotated[str, StringConstraints(max_length=4000)]
+    actual: Annotated[str, StringConstraints(max_length=4000)] | None
+    """The value during the run; None if this machine has no such setting."""
