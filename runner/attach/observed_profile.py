@@ -144,7 +144,10 @@ class ProfileBuilder(Struct):
             # In `recorded`, each sampled fault stands for all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
-        return anatomy, _build_census(calls) if self.recordings.calls else None
+        if self.recordings.calls is None:
+            return anatomy, None
+        self.remarks.append(_describe_calls(self.recordings.calls, self.observation.interval))
+        return anatomy, _build_census(calls)
 
     def _read_calls(self) -> list[Traced]:
         """Return the recorded calls of the observed processes, in chronological order."""
@@ -296,6 +299,11 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
         part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
     n_faults = f"{interval.used_figures.faults:,}"
     return f"{part}; the memory, touch and place tables are scaled to the {n_faults} of the whole time"
+
+
+def _describe_calls(timed_recording: TimedRecording, interval: Interval) -> str:
+    """Return for how long the counted calls were recorded: unlike the faults, they are not scaled to the whole time."""
+    return f"system calls are those of {timed_recording.seconds:.1f} of {interval.seconds:.1f} s"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:

@@ -57,6 +57,9 @@ def test_a_planted_trouble_is_named_with_its_line(
     site = profile["anatomy"]["sites"][0]["frame"]
     assert (site["function"], site["line"], site["module"]) == ("touch_pages", LINE, "live")
     assert shown.count("faults/s") >= 3
+    assert any(
+        re.fullmatch(r"system calls are those of \d\.\d of \d\.\d s", line) for line in result["profile"]["remarks"]
+    )
 
 
 @pytest.mark.usefixtures("tracepoints")
