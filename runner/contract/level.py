@@ -23,10 +23,12 @@ def compute_median(values: Sequence[Number]) -> Number | None:
     low, high = sorted_values[(len(sorted_values) - 1) // 2], sorted_values[len(sorted_values) // 2]
     if low == high:
         return low
-    total = low + high
-    if isinstance(total, int) and total % 2 == 0:
-        return total // 2
-    return total / 2
+    return halve_number(low + high)
+
+
+def halve_number(number: Number) -> Number:
+    """Return half of a number; of an even integer, an exact integer."""
+    return number // 2 if isinstance(number, int) and number % 2 == 0 else number / 2
 
 
 def find_majority(values: Sequence[Number]) -> tuple[Number, int] | None:

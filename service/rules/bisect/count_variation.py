@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from runner.contract.level import Number, is_repeating
+from runner.contract.level import Number, halve_number, is_repeating
 from service.rules.bisect.question import Observation, Question, Refused
 
 MIN_VARYING_SHARE = 0.25
@@ -52,8 +52,7 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
     for run in observations:
         if run.value is not None:
             values[run.commit] += run.samples or (run.value,)
-    widest_range = max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0)
-    return widest_range // 2 if isinstance(widest_range, int) and widest_range % 2 == 0 else widest_range / 2
+    return halve_number(max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0))
 
 
 def refuse_variation(question: Question, observations: Sequence[Observation], reason: str) -> Refused:

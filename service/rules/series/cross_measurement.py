@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from runner.contract.level import halve_number
 from service.schemas.history import Number
 
 
@@ -46,15 +47,10 @@ def split_change(levels: CrossLevels) -> ChangeParts | None:
         return None
     config_first, commit_first = levels.old_in_new, levels.new_in_old
     if config_first is not None and commit_first is not None:
-        commit = _halve_number((end - config_first) + (commit_first - start))
+        commit = halve_number((end - config_first) + (commit_first - start))
         return ChangeParts(commit, (end - start) - commit, end - config_first - (commit_first - start))
     if config_first is not None:
         return ChangeParts(end - config_first, config_first - start, None)
     if commit_first is not None:
         return ChangeParts(commit_first - start, end - commit_first, None)
     return None
-
-
-def _halve_number(total: Number) -> Number:
-    """Halve a number; an even integer stays an exact integer."""
-    return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2
