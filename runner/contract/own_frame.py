@@ -10,6 +10,8 @@ _SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[", RUNTIME_MODULE)
 """Prefixes of modules that do not belong to the subject."""
 _FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
 """Source files of the system, of a toolchain, or of packages."""
+_MAX_PATH_CHARACTERS = 200
+"""The longest path in a sentence; a program's debug information can hold any."""
 
 
 def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
@@ -49,8 +51,12 @@ def find_own_line(frames: Sequence[Frame]) -> str:
 
 
 def shorten_source_path(file: str) -> str:
-    """Return the path of a source file as it is shown: relative to the work tree, or the name of a file outside."""
-    return file.rpartition("/")[2] if file.startswith("/") else file
+    """Return the path of a source file as it is shown: relative to the work tree, or the name of a file outside.
+
+    Of a path that is too long for a sentence, only the end is returned.
+    """
+    path = file.rpartition("/")[2] if file.startswith("/") else file
+    return path if len(path) <= _MAX_PATH_CHARACTERS else f"…{path[1 - _MAX_PATH_CHARACTERS :]}"
 
 
 def _is_own_source(frame: Frame) -> bool:
