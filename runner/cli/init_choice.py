@@ -352,6 +352,7 @@ def _build_project(
             return proposal, tree
         print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
+        proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
     if missing_part:
         raise FaultwatchError(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy

@@ -3,6 +3,8 @@
 import re
 from pathlib import PurePosixPath
 
+from msgspec.structs import replace
+
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
@@ -30,13 +32,14 @@ def propose(sources: Sources) -> list[BuildProposal]:
     variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
     all_programs = variants[-1] if programs else None
-    return [
-        _propose_build(folder, sources.build_folder, options, text, builds_tests=options is all_programs)
+    builds = [
+        replace(_propose_build(folder, sources.build_folder, options, text), builds_tests=options is all_programs)
         for options in distinct
     ]
+    return [builds[0], *(replace(build, is_reduced=not build.builds_tests) for build in builds[1:])]
 
 
-def _propose_build(folder: str, target: str, options: list[str], text: str, *, builds_tests: bool) -> BuildProposal:
+def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
     """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
     project_arguments = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
@@ -46,6 +49,5 @@ def _propose_build(folder: str, target: str, options: list[str], text: str, *, b
         "CMake",
         build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
         ("cmake", "gfortran") if uses_fortran else ("cmake",),
-        builds_tests=builds_tests,
         depth=len(PurePosixPath(folder).parts),
     )

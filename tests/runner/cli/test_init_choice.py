@@ -80,6 +80,17 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
 
 
+def test_a_build_without_a_program_is_not_repeated_with_fewer_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = [
+        BuildProposal("CMake", "usual"),
+        BuildProposal("CMake", "reduced", is_reduced=True),
+        BuildProposal("CMake", "tests", runs=(BENCHMARK,), builds_tests=True),
+    ]
+    host = Host({("tests", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "tests: bin/benchmarks"
+    assert host.built == ["usual", "tests"]
+
+
 def test_a_package_that_is_only_imported_gives_way_to_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     imported = RunProposal('venv/bin/python -c "import x"', may_do_nothing=True)
     tests = RunProposal("venv/bin/python -m pytest tests", may_do_nothing=True, is_test=True)

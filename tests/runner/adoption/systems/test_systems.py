@@ -15,6 +15,8 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
     tests = [proposal.builds_tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert tests == [False, False, False, True], "this is built where programs of another only start"
+    reduced = [proposal.is_reduced for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    assert reduced == [False, True, True, False]
 
 
 def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
@@ -52,6 +54,7 @@ def test_meson_leaves_documents_and_tests_out_if_they_do_not_build() -> None:
     usual, without = meson.propose(listing({"meson.build": "project('x', 'c')", "meson_options.txt": options}))
     assert "-D" not in usual.command
     assert "-Ddocs=false -Dman-pages=disabled -Dtests=false build" in without.command
+    assert (usual.is_reduced, without.is_reduced) == (False, True)
 
 
 def test_a_subdirectory_of_meson_is_no_project() -> None:
@@ -63,6 +66,14 @@ def test_autotools_links_statically_where_libtool_would_make_scripts() -> None:
     assert proposal.command.startswith("sh -c './configure --disable-shared && make")
     (proposal,) = autotools.propose(listing({"configure.ac": "AC_INIT\n", "autogen.sh": ""}))
     assert proposal.command.startswith("sh -c 'NOCONFIGURE=1 sh ./autogen.sh && ./configure && make")
+
+
+def test_automake_builds_the_tests_of_a_library_without_executing_them() -> None:
+    files = {"configure.ac": "AC_INIT\n", "configure": "", "test/Makefile.am": "check_PROGRAMS = a\nTESTS = a\n"}
+    usual, tests = autotools.propose(listing(files))
+    assert tests.command == usual.command[:-1] + " && make -j$(nproc) check TESTS='"
+    assert (usual.builds_tests, tests.builds_tests) == (False, True)
+    assert len(autotools.propose(listing(files | {"test/Makefile.am": "noinst_PROGRAMS = a\n"}))) == 1
 
 
 def test_a_configure_script_written_by_hand_is_run() -> None:
