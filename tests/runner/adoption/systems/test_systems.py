@@ -480,6 +480,12 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     assert [run.command for run in proposal.runs] == ["node --single-threaded dist/index.js"]
 
 
+def test_a_script_of_node_that_builds_first_is_run_without_that() -> None:
+    package = '{"scripts": {"build": "tsc", "bench": "npm run build && node bench.js", "bench:x": "npm run build"}}'
+    (proposal,) = node.propose(listing({"package.json": package}))
+    assert [run.command for run in proposal.runs] == ["node --single-threaded bench.js", "npm run --silent bench:x"]
+
+
 def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need() -> None:
     package = '{"bin": {"minjs": "bin/minjs"}, "main": "lib/x.js", "devDependencies": {"t": "1"}}'
     sources = listing({"package.json": package, "test/input/a.js": ""})
