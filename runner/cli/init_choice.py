@@ -1,7 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,10 +82,13 @@ def choose_build_and_run(
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
     failures: list[TriedCommand] = []
+    build_errors: list[str] = []
     working_build: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
-            proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
+            proposal, tree = _build_project(
+                first_measurement, questions, proposals, build, run, missing_submodules, build_errors
+            )
         except FaultwatchError:
             if working_build or failures:
                 break  # an earlier build decides what is proposed, or why nothing is
@@ -100,7 +103,7 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
-        raise _explain_failure(failures, run)
+        raise _explain_failure(failures, run, build_errors)
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
@@ -294,8 +297,14 @@ def _build_project(
     build: str | None,
     run: str | None,
     missing_submodules: tuple[str, ...],
+    build_errors: list[str],
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; remove the ways that were tried from ``proposals``.
+
+    Parameters
+    ----------
+    build_errors
+        The first error of each way that fails is added; that a package is not on this host yet is none.
 
     Raises
     ------
@@ -332,8 +341,11 @@ def _build_project(
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
+            error = _get_first_error(failure) or problem.splitlines()[0]
+            if not proposal.offline:
+                build_errors.append(error)
             if not first_error or is_error_offline:
-                first_error = _get_first_error(failure) or problem.splitlines()[0]
+                first_error = error
                 # That a package is not on this host yet is no error, unless it cannot be downloaded either.
                 is_error_offline = proposal.offline
             _print_problem(problem, reasons)
@@ -465,8 +477,14 @@ def _try_commands(
     return mark_imports(tried)
 
 
-def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> FaultwatchError:
-    """Return the error that no program could be measured, with the most likely remedy."""
+def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_errors: Sequence[str]) -> FaultwatchError:
+    """Return the error that no program could be measured, with the most likely remedy.
+
+    Parameters
+    ----------
+    build_errors
+        Why builds failed that came before: what is there without them may lack what they make.
+    """
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
@@ -493,7 +511,10 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> Faultwa
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
-    return FaultwatchError(f"no program could be measured, such as {failure.run.command}: {failure.problem}", tip)
+    earlier = f"; an earlier build failed: {build_errors[0]}" if build_errors else ""
+    return FaultwatchError(
+        f"no program could be measured, such as {failure.run.command}: {failure.problem}{earlier}", tip
+    )
 
 
 def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None) -> "TriedCommand":

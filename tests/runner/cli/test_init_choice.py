@@ -428,6 +428,21 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
     assert judged.exact is exact
 
 
+def test_a_program_that_lacks_what_a_failed_build_makes_is_refused_with_that_build(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if proposal.command == "npm run build":
+                raise FaultwatchError("no network")
+            return super().build(proposal)
+
+    builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
+    with pytest.raises(FaultwatchError) as failure:
+        choose(Broken({}), monkeypatch, *builds)
+    assert failure.value.what.endswith(f"such as node x.js: {MISSING}; an earlier build failed: no network")
+
+
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
     lacks = "./srv 80 listens on port 80: it is a server, and init knows no load generator for it"
     server = RunProposal("./srv {port}", program="./srv", obstacle=lacks)
