@@ -16,6 +16,7 @@ from runner.errors import FaultwatchError
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
+    from runner.adoption.sources import Sources
     from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
@@ -336,7 +337,8 @@ def _build_project(
                 ) from None
             # Explain the failure.
             part = _find_missing_part(first_measurement, proposal, failure)
-            mended_builds = _list_mended_builds(proposal, failure, part) if build is None else []
+            sources = first_measurement.sources
+            mended_builds = _list_mended_builds(sources, proposal, failure, part) if build is None else []
             missing_part = missing_part or (None if mended_builds else part)
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
@@ -393,12 +395,12 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
 
 
 def _list_mended_builds(
-    proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
+    sources: "Sources", proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
 ) -> list["BuildProposal"]:
     """Return other forms of a failed build that may work.
 
-    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; or with the
-    folder of a header.
+    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; with the folder
+    of a header; or without the part that needs a missing library.
 
     Parameters
     ----------
@@ -407,12 +409,14 @@ def _list_mended_builds(
     """
     from runner.adoption.header_folders import add_header_folder
     from runner.adoption.proposal import make_serial
+    from runner.adoption.systems.cmake import switch_part_off
     from runner.adoption.systems.go import complete_sums
     from runner.subject.build import BuildFailure
 
     log = failure.build.log if isinstance(failure, BuildFailure) else ""
     serial_build = make_serial(proposal) if part is None else None
-    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log))
+    reduced_build = switch_part_off(proposal, sources, part.name) if part else None
+    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log), reduced_build)
     return [candidate for candidate in candidates if candidate]
 
 

@@ -14,6 +14,8 @@ _BENCHMARKS = re.compile(r"BENCH")
 _EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
 _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
 
+_BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
+
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build with benchmarks, as the project does by default, without extras, and with all its programs.
@@ -39,9 +41,22 @@ def propose(sources: Sources) -> list[BuildProposal]:
     return [builds[0], *(replace(build, is_reduced=not build.builds_tests) for build in builds[1:])]
 
 
+def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> BuildProposal | None:
+    """Return a build without the part that needs a library, by the option that names it; None if there is none."""
+    text = sources.read_text(sources.find_nearest("CMakeLists.txt") or "")
+    names = [
+        name
+        for name in _OPTION.findall(text)
+        if re.fullmatch(rf"(?:\w+_)?(?:WITH|USE|ENABLE)_{re.escape(library)}", name, re.IGNORECASE)
+    ]
+    if build.system != "CMake" or not names or f"-D{names[0]}=" in build.command:
+        return None
+    return replace(build, command=build.command.replace(_BUILD_TYPE, f"{_BUILD_TYPE} -D{names[0]}=OFF"))
+
+
 def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
     """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
-    configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
+    configure = ["cmake", "-S", folder, "-B", target, _BUILD_TYPE, *options]
     project_arguments = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
     names_fortran = bool(project_arguments and re.search(r"\bFortran\b", project_arguments[1]))
     uses_fortran = names_fortran or bool(_FORTRAN.search(text))

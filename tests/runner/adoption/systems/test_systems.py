@@ -3,6 +3,7 @@
 import pytest
 
 from runner.adoption.built_programs import add_file_runs
+from runner.adoption.proposal import BuildProposal
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from tests.runner.adoption.listings import listing
 
@@ -23,6 +24,17 @@ def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
     *_, programs = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(S_DEVELOPER_MODE "t" OFF)\n'}))
     assert "-DS_DEVELOPER_MODE=ON" in programs.command
     assert programs.builds_tests
+
+
+def test_cmake_switches_off_the_part_that_needs_a_missing_library() -> None:
+    sources = listing({"CMakeLists.txt": 'project(s C)\noption(S_WITH_OGG "o" ON)\noption(WITH_OGGETTE "x" ON)\n'})
+    (proposal, *_) = cmake.propose(sources)
+    reduced = cmake.switch_part_off(proposal, sources, "Ogg")
+    assert reduced
+    assert "-DCMAKE_BUILD_TYPE=RelWithDebInfo -DS_WITH_OGG=OFF &&" in reduced.command
+    assert cmake.switch_part_off(reduced, sources, "Ogg") is None, "it is off already"
+    assert cmake.switch_part_off(proposal, sources, "zlib") is None
+    assert cmake.switch_part_off(BuildProposal("Make", "make"), sources, "Ogg") is None
 
 
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
