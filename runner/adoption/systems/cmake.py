@@ -11,7 +11,7 @@ from runner.adoption.sources import Sources
 _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
 _FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
 _BENCHMARKS = re.compile(r"BENCH")
-_EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
+_EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC|MAN_?PAGE|MANUAL")
 _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
 
 _BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"

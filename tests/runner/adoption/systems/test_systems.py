@@ -16,6 +16,8 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
     tests = [proposal.builds_tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert tests == [False, False, False, True], "this is built where programs of another only start"
+    manual = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(INSTALL_MANPAGES "m" ON)\n'}))
+    assert "-DINSTALL_MANPAGES=OFF" in manual[1].command
     reduced = [proposal.is_reduced for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert reduced == [False, True, True, False]
 
