@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.inputs import find_input_pair, find_other_input, find_source, list_inputs, list_stand_ins
-from runner.adoption.proposal import RunProposal
+from runner.adoption.proposal import RunProposal, build_shell_command
 from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
 from runner.system.regular_file import open_regular
@@ -207,7 +207,13 @@ def list_commands(
             runs.append(RunProposal(f"{start_command} {options}", output="google-benchmark"))
             continue
         rank = _rank_program(program, project)[0]
-        runs.append(RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST))
+        run = RunProposal(start_command, may_do_nothing=rank != _Rank.BENCHMARK, is_test=rank == _Rank.TEST)
+        runs.append(run)
+        folder, _, name = program.name.rpartition("/")
+        if run.is_test and folder:
+            # A test may look for its data in its own folder, in which build systems start it.
+            command = build_shell_command(f"cd {folder}", f"exec ./{name}")
+            runs.append(replace(run, command=command, program=start_command))
         # A benchmark may refuse to start without an input; a fuzzer and other projects' programs are no use with one.
         if rank > _Rank.TEST:
             continue

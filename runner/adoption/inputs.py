@@ -49,7 +49,7 @@ _DATA_KINDS = frozenset(
         *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "diff", "dimacs", "dot", "fa", "fasta", "fastq"),
         *("geojson", "graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "patch", "pcap"),
         *("pgm", "pgn", "ply", "ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav"),
-        "xml",
+        *("xml", "yaml", "yml"),
     }
 )
 """Suffixes of what many programs read, other than sources, settings and documents."""

@@ -130,6 +130,8 @@ class BuildProposal(Struct, frozen=True):
         Commands that the sources suggest, the most promising first. Programs found in the built tree are added.
     builds_tests
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
+    is_reduced
+        Whether it builds less than an earlier proposal of the same system, which may fail.
     depth
         How many folders below the top its build file is: one at the top is more likely the project's usual build.
     offline
@@ -145,6 +147,7 @@ class BuildProposal(Struct, frozen=True):
     git: bool = False
     incomplete: bool = False
     builds_tests: bool = False
+    is_reduced: bool = False
     depth: int = 0
     offline: bool = False
 

@@ -1,7 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from runner.errors import FaultwatchError
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal, RunProposal
+    from runner.adoption.sources import Sources
     from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
@@ -82,10 +83,13 @@ def choose_build_and_run(
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
     failures: list[TriedCommand] = []
+    build_errors: list[str] = []
     working_build: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
-            proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
+            proposal, tree = _build_project(
+                first_measurement, questions, proposals, build, run, missing_submodules, build_errors
+            )
         except FaultwatchError:
             if working_build or failures:
                 break  # an earlier build decides what is proposed, or why nothing is
@@ -100,7 +104,7 @@ def choose_build_and_run(
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, tried)]
     if working_build is None:
-        raise _explain_failure(failures, run)
+        raise _explain_failure(failures, run, build_errors)
     proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
@@ -294,8 +298,14 @@ def _build_project(
     build: str | None,
     run: str | None,
     missing_submodules: tuple[str, ...],
+    build_errors: list[str],
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; remove the ways that were tried from ``proposals``.
+
+    Parameters
+    ----------
+    build_errors
+        The first error of each way that fails is added; that a package is not on this host yet is none.
 
     Raises
     ------
@@ -327,13 +337,17 @@ def _build_project(
                 ) from None
             # Explain the failure.
             part = _find_missing_part(first_measurement, proposal, failure)
-            mended_builds = _list_mended_builds(proposal, failure, part) if build is None else []
+            sources = first_measurement.sources
+            mended_builds = _list_mended_builds(sources, proposal, failure, part) if build is None else []
             missing_part = missing_part or (None if mended_builds else part)
             problem = str(part) if part else describe_build_failure(failure)
             if missing_tools:
                 problem = f"{missing_tools}; {problem}"
+            error = _get_first_error(failure) or problem.splitlines()[0]
+            if not proposal.offline:
+                build_errors.append(error)
             if not first_error or is_error_offline:
-                first_error = _get_first_error(failure) or problem.splitlines()[0]
+                first_error = error
                 # That a package is not on this host yet is no error, unless it cannot be downloaded either.
                 is_error_offline = proposal.offline
             _print_problem(problem, reasons)
@@ -352,6 +366,7 @@ def _build_project(
             return proposal, tree
         print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
+        proposals[:] = [other for other in proposals if not other.is_reduced or other.system != proposal.system]
     if missing_part:
         raise FaultwatchError(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
@@ -380,12 +395,12 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
 
 
 def _list_mended_builds(
-    proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
+    sources: "Sources", proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
 ) -> list["BuildProposal"]:
     """Return other forms of a failed build that may work.
 
-    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; or with the
-    folder of a header.
+    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; with the folder
+    of a header; or without the part that needs a missing library.
 
     Parameters
     ----------
@@ -394,12 +409,14 @@ def _list_mended_builds(
     """
     from runner.adoption.header_folders import add_header_folder
     from runner.adoption.proposal import make_serial
+    from runner.adoption.systems.cmake import switch_part_off
     from runner.adoption.systems.go import complete_sums
     from runner.subject.build import BuildFailure
 
     log = failure.build.log if isinstance(failure, BuildFailure) else ""
     serial_build = make_serial(proposal) if part is None else None
-    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log))
+    reduced_build = switch_part_off(proposal, sources, part.name) if part else None
+    candidates = (add_header_folder(proposal, log), serial_build, complete_sums(proposal, log), reduced_build)
     return [candidate for candidate in candidates if candidate]
 
 
@@ -464,8 +481,14 @@ def _try_commands(
     return mark_imports(tried)
 
 
-def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> FaultwatchError:
-    """Return the error that no program could be measured, with the most likely remedy."""
+def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_errors: Sequence[str]) -> FaultwatchError:
+    """Return the error that no program could be measured, with the most likely remedy.
+
+    Parameters
+    ----------
+    build_errors
+        Why builds failed that came before: what is there without them may lack what they make.
+    """
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
@@ -492,7 +515,10 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> Faultwa
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {failure.problem}", tip)
-    return FaultwatchError(f"no program could be measured, such as {failure.run.command}: {failure.problem}", tip)
+    earlier = f"; an earlier build failed: {build_errors[0]}" if build_errors else ""
+    return FaultwatchError(
+        f"no program could be measured, such as {failure.run.command}: {failure.problem}{earlier}", tip
+    )
 
 
 def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None) -> "TriedCommand":

@@ -193,6 +193,9 @@ class Stage(StrEnum):
 
 _USAGE = re.compile(r"usage\b", re.IGNORECASE)
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+_NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
+"""The last line of a program that Node.js ends because of an error, which stands above its stack."""
+_NODE_ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*")
 _TERMINAL_CODE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
@@ -231,7 +234,9 @@ def _list_text_lines(stream: str) -> list[str]:
 
 
 def _find_reason_line(lines: Sequence[str]) -> str:
-    """Return the line that says why a program failed: the last one, unless it ends the program's usage."""
+    """Return the line that says why a program failed: the last one, unless it ends the usage or an error of Node.js."""
+    if _NODE_VERSION.fullmatch(lines[-1]):
+        return next(filter(_NODE_ERROR.match, lines), lines[-1])
     usage_index = next((index for index, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage_index is None or _ERROR.search(lines[-1]):
         return lines[-1]

@@ -115,6 +115,14 @@ _LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
     Packages("libtiff-dev", "libtiff-devel"): ("tiff", "libtiff", "tiffio"),
     Packages("libwebp-dev", "libwebp-devel"): ("webp", "libwebp"),
     Packages("libfreetype-dev", "freetype-devel"): ("freetype", "freetype2"),
+    Packages("libogg-dev", "libogg-devel"): ("ogg", "libogg"),
+    Packages("libvorbis-dev", "libvorbis-devel"): ("vorbis", "libvorbis"),
+    Packages("libflac-dev", "flac-devel"): ("flac", "libflac"),
+    Packages("libopus-dev", "opus-devel"): ("opus", "libopus"),
+    Packages("libsndfile1-dev", "libsndfile-devel"): ("sndfile", "libsndfile"),
+    Packages("libcairo2-dev", "cairo-devel"): ("cairo",),
+    Packages("libicu-dev", "libicu-devel"): ("icu", "icu-uc"),
+    Packages("libharfbuzz-dev", "harfbuzz-devel"): ("harfbuzz",),
     Packages("libgmp-dev", "gmp-devel"): ("gmp",),
     Packages("libmpfr-dev", "mpfr-devel"): ("mpfr",),
     Packages("uuid-dev", "libuuid-devel"): ("uuid",),
@@ -175,6 +183,8 @@ _LIBRARY = re.compile(
     re.VERBOSE,
 )
 """What the linker, pkg-config, Meson and CMake say."""
+_STATUS_LINE = re.compile(r"^-- .*$", re.MULTILINE)
+"""What CMake found, or did not find and can do without: errors are no such lines."""
 _CONFIGURE_ERROR = re.compile(
     r"^(?:\S*configure: |\S*meson\.build:\d+:\d+: )?error: "
     r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
@@ -253,7 +263,7 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
     if match := _COMPILER.search(log):
         compiler = next(filter(None, match.groups()))
         return name_missing_tool(_COMPILERS.get(compiler, compiler))
-    if match := _LIBRARY.search(log):
+    if match := _LIBRARY.search(_STATUS_LINE.sub("", log)):
         library = next(filter(None, match.groups()))
         return MissingPart(library, _PACKAGES_BY_LIBRARY.get(library.lower()))
     for match in _CONFIGURE_ERROR.finditer(log):

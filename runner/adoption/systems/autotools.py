@@ -1,16 +1,17 @@
 """Autoconf and Automake, and hand-written ``configure`` scripts."""
 
 import re
+from pathlib import PurePosixPath
 
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
-from runner.adoption.sources import Sources
+from runner.adoption.sources import Sources, is_third_party
 
 _CONFIGURES = ("configure", "auto/configure", "config/configure", "build/configure")
 """Committed scripts that configure a build at the top; hand-written ones may be in a folder."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to configure and make; ``configure`` is generated first if it is not committed.
+    """Propose to configure and make, then also the test programs; ``configure`` is generated if it is not committed.
 
     Libtool replaces each program by a script that starts the real program, unless it is linked statically. The varying
     faults of the shell would then be counted too.
@@ -26,8 +27,21 @@ def propose(sources: Sources) -> list[BuildProposal]:
     tools = ["make"]
     if not script:
         generator = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
-        steps.insert(0, f"NOCONFIGURE=1 sh ./{generator}" if generator else "autoreconf -fi")
+        # Some of these scripts are for developers only, and make nothing without an option.
+        generate = f"NOCONFIGURE=1 sh ./{generator} && {{ test -e configure || autoreconf -fi; }}"
+        steps.insert(0, generate if generator else "autoreconf -fi")
         tools.append("autoreconf")
         if uses_libtool:
             tools.append("libtoolize")
-    return [BuildProposal("Autotools", build_shell_command(*steps), tuple(tools))]
+    builds = [BuildProposal("Autotools", build_shell_command(*steps), tuple(tools))]
+    if _has_test_programs(sources):
+        test_step = f"make {JOBS_OPTION} check TESTS="  # builds the tests, and executes none
+        command = build_shell_command(*steps, test_step)
+        builds.append(BuildProposal("Autotools", command, tuple(tools), builds_tests=True))
+    return builds
+
+
+def _has_test_programs(sources: Sources) -> bool:
+    """Return whether Automake builds programs for tests only, which may be all programs of a library."""
+    recipes = (file for file in sources.files if PurePosixPath(file).name == "Makefile.am" and not is_third_party(file))
+    return any("check_PROGRAMS" in sources.read_text(file) for file in recipes)

@@ -3,14 +3,18 @@
 import re
 from pathlib import PurePosixPath
 
+from msgspec.structs import replace
+
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
 _FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
 _BENCHMARKS = re.compile(r"BENCH")
-_EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
+_EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC|MAN_?PAGE|MANUAL")
 _PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$|DEV(?:ELOPER)?_MODE$")
+
+_BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -30,15 +34,29 @@ def propose(sources: Sources) -> list[BuildProposal]:
     variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
     all_programs = variants[-1] if programs else None
-    return [
-        _propose_build(folder, sources.build_folder, options, text, builds_tests=options is all_programs)
+    builds = [
+        replace(_propose_build(folder, sources.build_folder, options, text), builds_tests=options is all_programs)
         for options in distinct
     ]
+    return [builds[0], *(replace(build, is_reduced=not build.builds_tests) for build in builds[1:])]
 
 
-def _propose_build(folder: str, target: str, options: list[str], text: str, *, builds_tests: bool) -> BuildProposal:
+def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> BuildProposal | None:
+    """Return a build without the part that needs a library, by the option that names it; None if there is none."""
+    text = sources.read_text(sources.find_nearest("CMakeLists.txt") or "")
+    names = [
+        name
+        for name in _OPTION.findall(text)
+        if re.fullmatch(rf"(?:\w+_)?(?:WITH|USE|ENABLE)_{re.escape(library)}", name, re.IGNORECASE)
+    ]
+    if build.system != "CMake" or not names or f"-D{names[0]}=" in build.command:
+        return None
+    return replace(build, command=build.command.replace(_BUILD_TYPE, f"{_BUILD_TYPE} -D{names[0]}=OFF"))
+
+
+def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
     """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
-    configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
+    configure = ["cmake", "-S", folder, "-B", target, _BUILD_TYPE, *options]
     project_arguments = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
     names_fortran = bool(project_arguments and re.search(r"\bFortran\b", project_arguments[1]))
     uses_fortran = names_fortran or bool(_FORTRAN.search(text))
@@ -46,6 +64,5 @@ def _propose_build(folder: str, target: str, options: list[str], text: str, *, b
         "CMake",
         build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
         ("cmake", "gfortran") if uses_fortran else ("cmake",),
-        builds_tests=builds_tests,
         depth=len(PurePosixPath(folder).parts),
     )

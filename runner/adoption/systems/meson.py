@@ -3,6 +3,8 @@
 import re
 from pathlib import PurePosixPath
 
+from msgspec.structs import replace
+
 from runner.adoption.proposal import BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
@@ -30,7 +32,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
         variants.insert(0, benchmarks)
     if without_extras:
         variants.append(without_extras)
-    return [_propose_build(str(folder), sources.build_folder, options) for options in variants]
+    builds = [_propose_build(str(folder), sources.build_folder, options) for options in variants]
+    return [builds[0], *(replace(build, is_reduced=True) for build in builds[1:])]
 
 
 def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposal:

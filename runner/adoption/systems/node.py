@@ -16,6 +16,8 @@ _LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
 _BENCHMARKS = ("bench", "benchmark", "benchmarks", "perf")
 _DIRECT = re.compile(r"node( [\w./=@:-]+)+")
 """A script that is a single command of Node, which can be executed without npm."""
+_BUILD_BEFORE = re.compile(r"(?:npm|yarn|pnpm) run build\s*&&\s*")
+"""How a script begins that builds the package first, which the build of a revision has done."""
 _ONE_THREAD = "--single-threaded"
 """Compiles and collects garbage in the main thread: otherwise the count of a program can vary by 86 % of itself. It is
 refused in ``NODE_OPTIONS``."""
@@ -160,6 +162,8 @@ def _build_command(name: str, text: str) -> str:
     name, text
         The script's name in package.json, and its command.
     """
+    built = _BUILD_BEFORE.match(text)
+    text = text[built.end() :] if built else text
     if _DIRECT.fullmatch(text):
         return f"node {_ONE_THREAD}{text.removeprefix('node')}"
     return f"npm run --silent {name}"

@@ -9,6 +9,7 @@ from runner.adoption.built_programs import (
     list_commands,
 )
 from runner.adoption.proposal import RunProposal
+from runner.adoption.server_proposals import get_program
 from tests.runner.adoption.listings import listing
 
 HEXYL = listing({"README.md": ""}, "hexyl")
@@ -70,7 +71,14 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
 def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
     commands = [run.command for run in list_commands([BuiltProgram("hexyl")], HEXYL)]
     assert commands == ["./hexyl", "./hexyl README.md", "./hexyl . README.md", "./hexyl --version", "./hexyl --help"]
-    assert [run.command for run in list_commands([BuiltProgram("build/test_x")], HEXYL)] == ["build/test_x"]
+
+
+def test_a_test_is_also_started_in_its_own_folder_where_its_data_may_lie() -> None:
+    alone, in_folder = list_commands([BuiltProgram("build/test_x")], HEXYL)
+    assert (alone.command, in_folder.command) == ("build/test_x", "sh -c 'cd build && exec ./test_x'")
+    assert get_program(in_folder) == get_program(alone)
+    assert in_folder.is_test
+    assert [run.command for run in list_commands([BuiltProgram("test_x")], HEXYL)] == ["./test_x"]
 
 
 def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> None:
@@ -93,7 +101,7 @@ def test_an_input_of_the_project_is_tried_before_its_license() -> None:
         ("./lua bench/fib.lua", "bench/fib.lua", ""),
         ("./lua LICENSE", "", "LICENSE"),
     ]
-    (alone, given) = list_commands([BuiltProgram("bin/lua_test")], sources)
+    (alone, _, given) = list_commands([BuiltProgram("bin/lua_test")], sources)
     assert (alone.is_test, given.command) == (True, "bin/lua_test bench/fib.lua"), (
         "a test runner reads inputs, no license"
     )

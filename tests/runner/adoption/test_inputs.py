@@ -25,6 +25,7 @@ def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_
     )
     assert list_inputs(listing(files), "./parse") == ["bench/big.json", "tests/a.json"]
     assert list_inputs(listing({"build/fullbench/a.json": "", "build/fullbench/a.vcxproj": ""}), "./parse") == []
+    assert list_inputs(listing({"examples/a.yaml": "", ".github/x.yaml": ""}), "yq") == ["examples/a.yaml"]
     wrong = dict.fromkeys(("tests/errors/a.json", "tests/bad-1.json", "tests/badge.json"), "")
     assert list_inputs(listing(wrong), "./parse") == ["tests/badge.json"], "the others are to be refused"
 
@@ -81,9 +82,9 @@ def test_a_document_is_an_input_if_it_is_kept_with_the_data_of_benchmarks_or_tes
 
 
 def test_a_document_of_the_project_is_an_input_only_of_a_program_that_is_named_after_documents() -> None:
-    sources = listing(dict.fromkeys(("docs/guide.md", "doc/news.md", "README.md", "test/a.yml"), ""))
+    sources = listing(dict.fromkeys(("docs/guide.md", "doc/news.md", "README.md", "a.yml"), ""))
     assert list_inputs(sources, "markdown_py") == ["docs/guide.md"]
-    assert list_inputs(sources, "libyaml-cat") == ["test/a.yml"]
+    assert list_inputs(sources, "libyaml-cat") == ["a.yml"]
     assert list_inputs(sources, "cat") == []
 
 

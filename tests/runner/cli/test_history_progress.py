@@ -142,6 +142,7 @@ def test_a_program_that_prints_its_usage_or_draws_on_a_terminal_is_quoted_with_w
         (f"{usage}copy: error: FILE is missing\n", "copy: error: FILE is missing"),
         ("--- standard error\n\x1b[31mno terminal\x1b[0m\n--- standard output\n\x1b[6n\x1b[2J ready", "no terminal"),
         ("--- standard error\n\x1b[2J\n--- standard output\n\x1b]0;title\x07\x1b[999Bonly this", "only this"),
+        ("x.js:3\n  throw e;\nError: no lib/x.js\n    at f (x.js:3)\n\nNode.js v20.1.0\n", "Error: no lib/x.js"),
         ("╔══════╗\nFILE is missing\n╚══════╝\n", "FILE is missing"),
     ):
         failure = Failure(stage=Stage.RUN, message="it ended with exit code 2", log=log)

@@ -80,6 +80,17 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
 
 
+def test_a_build_without_a_program_is_not_repeated_with_fewer_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = [
+        BuildProposal("CMake", "usual"),
+        BuildProposal("CMake", "reduced", is_reduced=True),
+        BuildProposal("CMake", "tests", runs=(BENCHMARK,), builds_tests=True),
+    ]
+    host = Host({("tests", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "tests: bin/benchmarks"
+    assert host.built == ["usual", "tests"]
+
+
 def test_a_package_that_is_only_imported_gives_way_to_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     imported = RunProposal('venv/bin/python -c "import x"', may_do_nothing=True)
     tests = RunProposal("venv/bin/python -m pytest tests", may_do_nothing=True, is_test=True)
@@ -415,6 +426,21 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
     judged = _assess_exactness(report().model_copy(update={"samples": samples}), before)
     assert judged
     assert judged.exact is exact
+
+
+def test_a_program_that_lacks_what_a_failed_build_makes_is_refused_with_that_build(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(Host):
+        def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+            if proposal.command == "npm run build":
+                raise FaultwatchError("no network")
+            return super().build(proposal)
+
+    builds = BuildProposal("Node.js", "npm run build"), BuildProposal("Node.js", "", runs=(RunProposal("node x.js"),))
+    with pytest.raises(FaultwatchError) as failure:
+        choose(Broken({}), monkeypatch, *builds)
+    assert failure.value.what.endswith(f"such as node x.js: {MISSING}; an earlier build failed: no network")
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:

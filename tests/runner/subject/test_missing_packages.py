@@ -12,6 +12,14 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
 """
 
 
+def test_what_cmake_does_without_is_not_missing() -> None:
+    optional = "-- Could NOT find Doxygen (missing: DOXYGEN_EXECUTABLE)\n--   No package 'cairo' found\n"
+    assert find_missing_dependency(f"{optional}CMake Error at CMakeLists.txt:3 (message):\n  Set X to OFF\n") is None
+    part = find_missing_dependency(optional + CMAKE)
+    assert part
+    assert part.name == "ZLIB"
+
+
 @pytest.mark.parametrize(
     ("log", "sentence"),
     [

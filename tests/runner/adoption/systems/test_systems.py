@@ -3,6 +3,7 @@
 import pytest
 
 from runner.adoption.built_programs import add_file_runs
+from runner.adoption.proposal import BuildProposal
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from tests.runner.adoption.listings import listing
 
@@ -15,12 +16,27 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
     tests = [proposal.builds_tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert tests == [False, False, False, True], "this is built where programs of another only start"
+    manual = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(INSTALL_MANPAGES "m" ON)\n'}))
+    assert "-DINSTALL_MANPAGES=OFF" in manual[1].command
+    reduced = [proposal.is_reduced for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    assert reduced == [False, True, True, False]
 
 
 def test_the_mode_for_developers_builds_the_programs_of_a_library() -> None:
     *_, programs = cmake.propose(listing({"CMakeLists.txt": 'project(s)\noption(S_DEVELOPER_MODE "t" OFF)\n'}))
     assert "-DS_DEVELOPER_MODE=ON" in programs.command
     assert programs.builds_tests
+
+
+def test_cmake_switches_off_the_part_that_needs_a_missing_library() -> None:
+    sources = listing({"CMakeLists.txt": 'project(s C)\noption(S_WITH_OGG "o" ON)\noption(WITH_OGGETTE "x" ON)\n'})
+    (proposal, *_) = cmake.propose(sources)
+    reduced = cmake.switch_part_off(proposal, sources, "Ogg")
+    assert reduced
+    assert "-DCMAKE_BUILD_TYPE=RelWithDebInfo -DS_WITH_OGG=OFF &&" in reduced.command
+    assert cmake.switch_part_off(reduced, sources, "Ogg") is None, "it is off already"
+    assert cmake.switch_part_off(proposal, sources, "zlib") is None
+    assert cmake.switch_part_off(BuildProposal("Make", "make"), sources, "Ogg") is None
 
 
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
@@ -52,6 +68,7 @@ def test_meson_leaves_documents_and_tests_out_if_they_do_not_build() -> None:
     usual, without = meson.propose(listing({"meson.build": "project('x', 'c')", "meson_options.txt": options}))
     assert "-D" not in usual.command
     assert "-Ddocs=false -Dman-pages=disabled -Dtests=false build" in without.command
+    assert (usual.is_reduced, without.is_reduced) == (False, True)
 
 
 def test_a_subdirectory_of_meson_is_no_project() -> None:
@@ -62,7 +79,16 @@ def test_autotools_links_statically_where_libtool_would_make_scripts() -> None:
     (proposal,) = autotools.propose(listing({"configure.ac": "AC_INIT\nLT_INIT\n", "configure": ""}))
     assert proposal.command.startswith("sh -c './configure --disable-shared && make")
     (proposal,) = autotools.propose(listing({"configure.ac": "AC_INIT\n", "autogen.sh": ""}))
-    assert proposal.command.startswith("sh -c 'NOCONFIGURE=1 sh ./autogen.sh && ./configure && make")
+    generated = "NOCONFIGURE=1 sh ./autogen.sh && { test -e configure || autoreconf -fi; }"
+    assert proposal.command.startswith(f"sh -c '{generated} && ./configure && make")
+
+
+def test_automake_builds_the_tests_of_a_library_without_executing_them() -> None:
+    files = {"configure.ac": "AC_INIT\n", "configure": "", "test/Makefile.am": "check_PROGRAMS = a\nTESTS = a\n"}
+    usual, tests = autotools.propose(listing(files))
+    assert tests.command == usual.command[:-1] + " && make -j$(nproc) check TESTS='"
+    assert (usual.builds_tests, tests.builds_tests) == (False, True)
+    assert len(autotools.propose(listing(files | {"test/Makefile.am": "noinst_PROGRAMS = a\n"}))) == 1
 
 
 def test_a_configure_script_written_by_hand_is_run() -> None:
@@ -467,6 +493,12 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     (proposal,) = node.propose(listing({"package.json": package, "package-lock.json": "{}"}))
     assert proposal.command == "sh -c 'npm ci --prefer-offline --no-audit --no-fund && npm run build'"
     assert [run.command for run in proposal.runs] == ["node --single-threaded dist/index.js"]
+
+
+def test_a_script_of_node_that_builds_first_is_run_without_that() -> None:
+    package = '{"scripts": {"build": "tsc", "bench": "npm run build && node bench.js", "bench:x": "npm run build"}}'
+    (proposal,) = node.propose(listing({"package.json": package}))
+    assert [run.command for run in proposal.runs] == ["node --single-threaded bench.js", "npm run --silent bench:x"]
 
 
 def test_a_program_of_node_gets_inputs_and_no_packages_that_only_developers_need() -> None:
