@@ -94,12 +94,12 @@ class InboxQuery:
     @property
     def filtered(self) -> bool:
         """Whether any filter but the time is set."""
-        return any((self.direction, self.subject, self.host, self.cause, self.committed, self.has_further_filters))
+        return any((self.direction, self.subject, self.host, self.cause, self.has_further_filters))
 
     @property
     def has_further_filters(self) -> bool:
         """Whether a filter is set that the form folds."""
-        return any((self.assignee, self.certainty, self.case, self.metric, self.series))
+        return any((self.committed, self.assignee, self.certainty, self.case, self.metric, self.series))
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
@@ -329,13 +329,13 @@ def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEven
                 drift,
                 sparkline_of_series.get(drift.series_id) if drift else None,
                 find_assignees(event),
-                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further_runs)),
+                describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
             )
         )
     return rows
 
 
-def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
+def can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
     """Return whether an event is certain, or runs that can make it so are expected.
 
     An event without a drift is taken to be confirmable, as nothing says the contrary.
