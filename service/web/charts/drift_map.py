@@ -37,7 +37,7 @@ _HOVER_LINES = 3
 """Lines of the longest text that a callout shows on hover."""
 _MIN_SUBJECT = 16
 """The number of characters that a callout keeps of a commit's subject."""
-_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
+_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 42, 18
 """Largest numbers of characters: of a callout on a phone; of its first part, and of all of it, where its column leaves
 the least room elsewhere; of a line that appears on hover; of a row's name; and of a row's name on a phone."""
 _FURTHER_TEXT = 90

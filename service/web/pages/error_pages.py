@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _NOT_FOUND_MESSAGE = (
     "No page has this address. The search box finds commits, cases, hosts and settings by a part of their name."
 )
-_TITLES = {
+_TITLES: dict[int, str] = {
     HTTPStatus.BAD_REQUEST: "This request is not valid",
     HTTPStatus.UNAUTHORIZED: "Sign in first",
     HTTPStatus.FORBIDDEN: "You may not do this",

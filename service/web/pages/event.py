@@ -18,7 +18,7 @@ from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
-from service.rules.events.headline import choose_leading_event_drift
+from service.rules.events.headline import choose_leading_event_drift, split_headline
 from service.rules.further_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
@@ -244,6 +244,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
     event = redact_for_caller(event)
     return {
         "event": event,
+        "headline": split_headline(event.headline, drift.case if drift else ""),
         "assignees": find_assignees(event),
         "to_do": describe_next_step(event, can_be_confirmed=can_be_confirmed),
         "drift": redact_for_caller(drift),

@@ -17,6 +17,7 @@ from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
 from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
+from service.rules.events.headline import split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
@@ -134,6 +135,11 @@ class ListedEvent:
     trend: Sparkline | None
     assignees: str
     next_step: str
+
+    @property
+    def headline(self) -> tuple[str, str]:
+        """What the headline says of the leading drift, and of the others."""
+        return split_headline(self.event.headline, self.drift.case if self.drift else "")
 
 
 @dataclass(frozen=True, slots=True)
