@@ -43,7 +43,10 @@ def index() -> Page:
 
 
 def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the tag before each tag, by its subject and name; the first tag of a subject has none."""
+    """Return the tag before each tag, and the newest tag for each branch, by subject and name.
+
+    The first tag of a subject has none.
+    """
     previous_tag_of_subject: dict[str, str] = {}
     previous = {}
     for entry in reversed(names):  # the oldest first
@@ -52,7 +55,12 @@ def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str], str
             if subject in previous_tag_of_subject:
                 previous[subject, tag] = previous_tag_of_subject[subject]
             previous_tag_of_subject[subject] = tag
-    return previous
+    branches = [(entry["subject"], entry["name"]) for entry in names if entry["kind"] == "branch"]
+    return previous | {
+        (subject, branch): previous_tag_of_subject[subject]
+        for subject, branch in branches
+        if subject in previous_tag_of_subject
+    }
 
 
 @bp.get("/releases/between")
