@@ -65,8 +65,9 @@ def test_an_event_of_the_configuration_names_the_settings_where_others_name_comm
     items = client.get("/events.json?state=all").json["items"]
     config = next(entry for entry in items if entry["cause"] == "config")
     text = read(client, f"/events/{config['id']}")
-    assert text.index("The configuration changed Setting Before After") < text.index("Decide")
-    assert text.count("Setting Before After") == 1
+    assert "The configuration changed Settings that differ Setting Before After" in text
+    assert text.index("Settings that differ") < text.rindex("Decide")
+    assert text.count("Settings that differ") == 1
 
 
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
