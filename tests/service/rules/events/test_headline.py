@@ -38,8 +38,8 @@ def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
     ("headline", "case", "parts"),
     [
         ("+1 fault in a[n=1]", "a[n=1]", ("+1 fault in a[n=1]", "")),
-        ("+1 fault in a and 2 more; 1 better", "a", ("+1 fault in a", "and 2 more; 1 better")),
-        ("+1 fault in a; better: −1 fault in b", "a", ("+1 fault in a", "better: −1 fault in b")),
+        ("+1 fault in a and 2 more; 1 better", "a", ("+1 fault in a", " and 2 more; 1 better")),
+        ("+1 fault in a; better: −1 fault in b", "a", ("+1 fault in a", "; better: −1 fault in b")),
         ("+1 fault in ab and 2 more", "a", ("+1 fault in ab and 2 more", "")),
         ("+1 fault in a", "", ("+1 fault in a", "")),
     ],
