@@ -35,7 +35,6 @@ IMPORT_VERSION = "imported"
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 """The namespace of the ids of imported runs, which follow from their content."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SHORT_HASH_DIGITS = 10
 _MAX_NAME_CHARACTERS, _MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 200, 60
 """How much of a name, of arguments and of a wrong value is kept: a file can contain any text."""
 
@@ -189,13 +188,14 @@ def _create_revision(subject: str, revision: str, first_measured: datetime, loca
 def _build_substitute_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
     """Create a substitute commit for a revision whose hash is unknown.
 
-    A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
+    A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256, and kept
+    in the title. Pages show the hash before a title, so a title does not repeat it.
     """
     if _COMMIT.fullmatch(revision):
-        commit, name = revision, revision[:_SHORT_HASH_DIGITS]  # pages show the hash before a title
+        commit, name = revision, ""
     else:
-        commit, name = _make_commit_hash(f"{subject}\n{revision}"), revision[:_MAX_NAME_CHARACTERS]
-    title = f"{name} (imported; placed by its first measurement)"
+        commit, name = _make_commit_hash(f"{subject}\n{revision}"), f"{revision[:_MAX_NAME_CHARACTERS]} "
+    title = f"{name}(imported; placed by its first measurement)"
     return Revision(commit=commit, committed_at=first_measured, title=title)
 
 

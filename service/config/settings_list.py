@@ -127,7 +127,9 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
     def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    yield make_setting("Address in messages", settings.url, source, "The address that the links in messages point to.")
+    if settings.channel:  # Without one, no messages are sent.
+        meaning = "The address that the links in messages point to."
+        yield make_setting("Address in messages", settings.url, source, meaning)
     for channel in settings.channel:
         yield make_setting(channel.name, _describe_address(channel, environment), file, f"A channel: {channel.kind}.")
 

@@ -36,23 +36,31 @@ def index() -> Page:
         names = [row._asdict() for row in refs.list_refs_by_subject(session, request.args.get("subject"), _MAX_REFS)]
     return Page(
         "releases/releases.html",
-        {"refs": names, "form": {}, "wrong": {}, "pairs": _pair_tags(names)},
+        {"refs": names, "form": {}, "wrong": {}, "previous": _map_previous_tags(names)},
         document=lambda: names,
         table=lambda: Table(NamedRef._fields, (tuple(row.values()) for row in names)),
     )
 
 
-def _pair_tags(names: list[dict[str, str]]) -> list[tuple[str, str, str]]:
-    """Return each tag with the one before it: subject, older and newer, the newest first."""
+def _map_previous_tags(names: list[dict[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the tag before each tag, and the newest tag for each branch, by subject and name.
+
+    The first tag of a subject has none.
+    """
     previous_tag_of_subject: dict[str, str] = {}
-    pairs = []
+    previous = {}
     for entry in reversed(names):  # the oldest first
         if entry["kind"] == "tag":
             subject, tag = entry["subject"], entry["name"]
             if subject in previous_tag_of_subject:
-                pairs.append((subject, previous_tag_of_subject[subject], tag))
+                previous[subject, tag] = previous_tag_of_subject[subject]
             previous_tag_of_subject[subject] = tag
-    return pairs[::-1]
+    branches = [(entry["subject"], entry["name"]) for entry in names if entry["kind"] == "branch"]
+    return previous | {
+        (subject, branch): previous_tag_of_subject[subject]
+        for subject, branch in branches
+        if subject in previous_tag_of_subject
+    }
 
 
 @bp.get("/releases/between")
@@ -65,11 +73,11 @@ def choose() -> ResponseReturnValue:
         base, base_problem = _resolve_requested_release(
             session, form["base"], form["subject"] or (head.subject if head else "")
         )
-        refs_by_subject = refs.list_refs_by_subject(session, form["subject"] or None, _MAX_REFS)
+        names = [row._asdict() for row in refs.list_refs_by_subject(session, form["subject"] or None, _MAX_REFS)]
     if base is None or head is None:
         problems = {"base": base_problem, "head": head_problem}
-        answer = render_template("releases/releases.html", refs=refs_by_subject, form=form, wrong=problems)
-        return answer, HTTPStatus.UNPROCESSABLE_ENTITY
+        context = {"refs": names, "form": form, "wrong": problems, "previous": _map_previous_tags(names)}
+        return render_template("releases/releases.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
     address = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
     return redirect(url_for("releases.show", between=address, subject=form["subject"] or None))
 

@@ -50,7 +50,9 @@ class Side:
 
 
 def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spread: Number = 0) -> FaultPrice | None:
-    """Return the price of a change of a fault count; None if no cost was measured, or the price is within its noise.
+    """Return the price of a change of a fault count.
+
+    It is None if no cost was measured, if the price is within its noise, or if it cannot be true.
 
     Faults of one kind have one cost, so that their price has the sign of the change: the difference between two
     profiles of one cost is noise, and times all faults it would be larger than a small change. A fault that brings a
@@ -74,7 +76,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
             cost_before, cost_after = costs.before, costs.after
             uncertainty = _COST_UNCERTAINTY * hypot(after.faults * cost_after, before.faults * cost_before)
         else:
-            cost_before = cost_after = (costs.before + costs.after) / 2
+            cost_before = cost_after = _compute_common_cost(before, after, (costs.before, costs.after))
     else:
         source = "a profile of the case" if costs.after or costs.before else "the host's canary"
         cost = costs.after or costs.before or costs.host
@@ -92,6 +94,8 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         return None
     cpu_seconds = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
     share = seconds / cpu_seconds if cpu_seconds else None
+    if share is not None and share < -1:  # More than all of the CPU time: the cost is not that of these faults.
+        return None
     return FaultPrice(
         seconds=seconds,
         share=share,
@@ -101,6 +105,12 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         source=source,
         sentence=_describe_price(seconds, share, uncertainty, (cost_before, cost_after), source, varies=bool(spread)),
     )
+
+
+def _compute_common_cost(before: Side, after: Side, costs: tuple[float, float]) -> float:
+    """Return the cost of a fault on both sides together: the side with more faults says more of it."""
+    faults = float(before.faults + after.faults)
+    return float(before.faults * costs[0] + after.faults * costs[1]) / faults if faults else sum(costs) / 2
 
 
 def _may_differ_in_huge_pages(before: Side, after: Side) -> bool:

@@ -264,7 +264,8 @@ def test_6_since_friday_is_when_it_was_found_not_when_it_was_committed(page: Wat
                 event["committed_at"][:16],
             ]
         )
-    shown.get_by_label("or date").fill("2100-01-01")
+    shown.get_by_text("More filters").click()
+    shown.get_by_label("Found on or after").fill("2100-01-01")
     show(shown)
     assert text_of(shown.locator("#events")).startswith("No open events since 2100-01-01")
 

@@ -69,6 +69,13 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     return replace_no_break_spaces(headline)
 
 
+def split_headline(headline: str, leading_case: str) -> tuple[str, str]:
+    """Return what a headline says of the drift that leads it, and the rest, which it says of the others."""
+    start, place, others = headline.partition(f" in {leading_case}")
+    is_whole_case = bool(leading_case) and others[:1] in {" ", ";"}
+    return (start + place, others) if is_whole_case else (headline, "")
+
+
 def describe_price(drifts: Sequence[Drift]) -> str:
     """Describe what the drift that represents an event is worth in CPU time; empty if that is unknown."""
     price = choose_leading_drift(drifts).price

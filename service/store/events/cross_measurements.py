@@ -22,12 +22,22 @@ from service.store.models import (
     Environment,
     EventDriftRow,
     Host,
+    Point,
     Revision,
     Run,
     Series,
     Subject,
 )
 from service.store.series import points, series
+
+
+class _Sides(NamedTuple):
+    """The revisions and the environments of a cross-measurement."""
+
+    revision_before: str
+    revision_after: str
+    environment_before: str
+    environment_after: str
 
 
 class CrossMeasuredRun(NamedTuple):
@@ -69,37 +79,47 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
     """Return the cross-measurements of the series and revisions that an event is about."""
     event_condition = EventDriftRow.event_id == event_id, EventDriftRow.still_detected
     series_of_event = select(EventDriftRow.series_id).where(*event_condition)
+    old_revision, new_revision = aliased(Revision), aliased(Revision)
+    old_environment, new_environment = aliased(Environment), aliased(Environment)
     query = (
-        select(CrossMeasurementRow)
+        select(
+            CrossMeasurementRow,
+            *(old_revision.commit, new_revision.commit, old_environment.hash, new_environment.hash),
+        )
+        .join(old_revision, CrossMeasurementRow.revision_before_id == old_revision.id)
+        .join(new_revision, CrossMeasurementRow.revision_after_id == new_revision.id)
+        .join(old_environment, CrossMeasurementRow.environment_before_id == old_environment.id)
+        .join(new_environment, CrossMeasurementRow.environment_after_id == new_environment.id)
         .where(CrossMeasurementRow.series_id.in_(series_of_event))
         .order_by(CrossMeasurementRow.id)
     )
-    rows = session.scalars(query).all()
+    rows = session.execute(query).all()
     if not rows:  # Most events have none; their drifts need not be read.
         return []
     drifts = session.scalars(select(EventDriftRow.drift_id).where(*event_condition))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
     for drift in event_drifts.read_drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)
+    # A series has a cross-measurement of each of its changes of settings; few are of this event.
     return [
-        cross_measurement
-        for cross_measurement in (_build_view(session, row) for row in rows)
-        if any(_is_split_drift(cross_measurement, drift) for drift in by_series[cross_measurement.series_id])
+        _build_view(session, row, _Sides(*sides))
+        for row, *sides in rows
+        if any(_is_split_drift(_Sides(*sides), drift) for drift in by_series[row.series_id])
     ]
 
 
-def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement:
+def _build_view(session: Session, row: CrossMeasurementRow, sides: _Sides) -> triage.CrossMeasurement:
     """Return a cross-measurement with its four levels and, once they are measured, the parts of the change."""
     head = series.find_series(session, row.series_id)
     assert head is not None
-    old_commit = session.get_one(Revision, row.revision_before_id).commit
-    new_commit = session.get_one(Revision, row.revision_after_id).commit
-    old_environment = session.get_one(Environment, row.environment_before_id).hash
-    new_environment = session.get_one(Environment, row.environment_after_id).hash
+    old_commit, new_commit, old_environment, new_environment = sides
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
-    for point in points.list_series_points(session, row.series_id):
-        if point.value is not None and point.quarantine is None:
-            levels[point.revision, point.environment].append(point.value)
+    is_of_sides = Run.revision_id.in_((row.revision_before_id, row.revision_after_id))
+    query = points.select_joined(Revision.commit, Environment.hash, Point.value).where(
+        Point.series_id == row.series_id, Point.value.is_not(None), Run.quarantine.is_(None), is_of_sides
+    )
+    for commit, environment, value in session.execute(query):
+        levels[commit, environment].append(value)
     cross_levels = CrossLevels(
         old_in_old=compute_median(levels[old_commit, old_environment]),
         old_in_new=compute_median(levels[old_commit, new_environment]),
@@ -115,10 +135,7 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
         case=head.case.name,
         host=head.host.name,
         metric=head.metric,
-        revision_before=old_commit,
-        revision_after=new_commit,
-        environment_before=old_environment,
-        environment_after=new_environment,
+        **sides._asdict(),
         old_in_old=cross_levels.old_in_old,
         old_in_new=cross_levels.old_in_new,
         new_in_old=cross_levels.new_in_old,
@@ -157,10 +174,10 @@ def _find_status(
     return "impossible" if all(failed_runs) else "ordered"
 
 
-def _is_split_drift(cross_measurement: triage.CrossMeasurement, drift: DriftView) -> bool:
+def _is_split_drift(sides: _Sides, drift: DriftView) -> bool:
     """Return whether a drift is the one to split, or one of its parts."""
-    revisions = {cross_measurement.revision_before, cross_measurement.revision_after}
-    environments = {cross_measurement.environment_before, cross_measurement.environment_after}
+    revisions = {sides.revision_before, sides.revision_after}
+    environments = {sides.environment_before, sides.environment_after}
     return {drift.previous_revision, drift.revision} <= revisions and {
         drift.environment_before,
         drift.environment_after,

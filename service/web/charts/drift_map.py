@@ -37,9 +37,11 @@ _HOVER_LINES = 3
 """Lines of the longest text that a callout shows on hover."""
 _MIN_SUBJECT = 16
 """The number of characters that a callout keeps of a commit's subject."""
-_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
-"""Largest numbers of characters: of a callout on a phone; of its first part, and of all of it, elsewhere; of a line
-that appears on hover; of a row's name; and of a row's name on a phone."""
+_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 42, 18
+"""Largest numbers of characters: of a callout on a phone; of its first part, and of all of it, where its column leaves
+the least room elsewhere; of a line that appears on hover; of a row's name; and of a row's name on a phone."""
+_FURTHER_TEXT = 90
+"""Characters for which the whole width of the grid has room on the narrowest screen that shows whole callouts."""
 
 
 class Bar(NamedTuple):
@@ -343,11 +345,19 @@ def _draw_callouts(
 ) -> list[Callout]:
     """Return the callouts, in an order in which no line crosses the text of another one on the same side."""
     entries: list[_CalloutEntry] = []
+
+    def compute_middle(column: int) -> float:
+        return (column + 0.5) / len(layout.columns)
+
+    def count_fitting(column: int) -> int:
+        """Return for how many characters there is room between a column and the edge that its text runs to."""
+        return _MAX_TEXT + int(_FURTHER_TEXT * abs(compute_middle(column) - _MAX_LEFT_SHARE))
+
     for event in named_events.important_events:
         column = layout.find_column(event.id)
         kind = "worse" if event.direction is Direction.REGRESSION else "better"
         end = _find_line_end(layout, rows, event.id, column, bottom)
-        move_text, details = _describe_event(event, layout.leading[event.id])
+        move_text, details = _describe_event(event, layout.leading[event.id], count_fitting(column))
         entries.append(_CalloutEntry(column, kind, event.id, move_text, details, end))
     for change in changes:
         n_series = sum(event.n_series for event in change.events)
@@ -357,9 +367,6 @@ def _draw_callouts(
             _CalloutEntry(change.column, "setting", first_event_id, settings_text, f" · {n_series:,} series", bottom)
         )
 
-    def compute_middle(column: int) -> float:
-        return (column + 0.5) / len(layout.columns)
-
     def make_sort_key(entry: _CalloutEntry) -> tuple[bool, int]:
         # Text to the left of its line comes first, from right to left; then text to the right, from left to right.
         is_text_to_the_right = compute_middle(entry.column) < _MAX_LEFT_SHARE
@@ -367,7 +374,8 @@ def _draw_callouts(
 
     callouts = []
     for level, entry in enumerate(sorted(entries, key=make_sort_key)):
-        middle, short_subject = compute_middle(entry.column), _shorten_text(entry.subject_text, _MAX_WHAT)
+        middle, room = compute_middle(entry.column), count_fitting(entry.column)
+        short_subject = _shorten_text(entry.subject_text, max(_MAX_WHAT, room - len(entry.details)))
         text = f"{entry.subject_text}{entry.details}\n{_describe_column(layout.columns, entry.column)}"
         callouts.append(
             Callout(
@@ -379,15 +387,18 @@ def _draw_callouts(
                 is_left=middle >= _MAX_LEFT_SHARE,
                 short=_shorten_text(short_subject, _MAX_SHORT),
                 what=short_subject,
-                rest=_shorten_text(entry.details, _MAX_TEXT - len(short_subject)),
+                rest=_shorten_text(entry.details, room - len(short_subject)),
                 text=_shorten_text(text, _HOVER_LINES * _MAX_HOVER),
             )
         )
     return callouts
 
 
-def _describe_event(event: MapEvent, leading_drift: MapDrift) -> tuple[str, str]:
-    """Return which metric an event moved by how much; and the rest of the callout: where, and by whom."""
+def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int) -> tuple[str, str]:
+    """Return which metric an event moved by how much; and the rest of the callout: where, and by whom.
+
+    The author is left out where not even the start of the commit's subject fits beside it.
+    """
     title = metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
     percent = compute_percent_change(leading_drift.after - leading_drift.before, leading_drift.before)
     move_text = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
@@ -396,10 +407,11 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift) -> tuple[str, str]
     place = f" in {leading_drift.row[-1]}{other_series}"
     if not event.blamed:
         return move_text, place
-    # What is cut is the commit's subject, not the author.
     author = f" ({event.author})" if event.author else ""
-    room = _MAX_TEXT - min(len(move_text), _MAX_WHAT) - len(f"{place} · {author}")
-    return move_text, f"{place} · {_shorten_text(event.blamed, max(room, _MIN_SUBJECT))}{author}"
+    room = n_characters - min(len(move_text), _MAX_WHAT) - len(f"{place} · ")
+    if room - len(author) < min(len(event.blamed), _MIN_SUBJECT):
+        author = ""
+    return move_text, f"{place} · {_shorten_text(event.blamed, max(room - len(author), _MIN_SUBJECT))}{author}"
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 
 from flask import Blueprint, Flask, render_template, request
 from flask.typing import ResponseReturnValue
@@ -16,6 +17,16 @@ log = logging.getLogger(__name__)
 _NOT_FOUND_MESSAGE = (
     "No page has this address. The search box finds commits, cases, hosts and settings by a part of their name."
 )
+_TITLES: dict[int, str] = {
+    HTTPStatus.BAD_REQUEST: "This request is not valid",
+    HTTPStatus.UNAUTHORIZED: "Sign in first",
+    HTTPStatus.FORBIDDEN: "You may not do this",
+    HTTPStatus.NOT_FOUND: "Page not found",
+    HTTPStatus.CONFLICT: "Something changed in the meantime",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "A value is not valid",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Try again in a moment",
+}
+"""What people read instead of the name of a status in HTTP."""
 _CRASH_MESSAGE = "The service failed, or cannot read its database. See its log for details."
 
 
@@ -38,7 +49,8 @@ def _render_http_error(error: HTTPException) -> ResponseReturnValue:
     if _wants_document():
         return answer_http_error(error)
     description = _NOT_FOUND_MESSAGE if error.description == NotFound.description else error.description
-    return render_template("problem.html", name=error.name, description=description), error.code or 500
+    code = error.code or 500
+    return render_template("problem.html", name=_TITLES.get(code, error.name), description=description), code
 
 
 def _render_not_found(error: HTTPException) -> ResponseReturnValue:
@@ -55,7 +67,7 @@ def _render_problem(error: ProblemError) -> ResponseReturnValue:
     """Answer a problem with a page, or with its document for programs."""
     if _wants_document():
         return answer_problem(error)
-    page = render_template("problem.html", name=error.status.phrase, description=str(error))
+    page = render_template("problem.html", name=_TITLES.get(error.status, error.status.phrase), description=str(error))
     return page, error.status, dict(error.headers)
 
 

@@ -17,7 +17,8 @@ from service.pipeline import check_bisect, decide_events, judging_schedule, next
 from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
-from service.rules.events.headline import choose_leading_event_drift
+from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
+from service.rules.events.headline import choose_leading_event_drift, split_headline
 from service.rules.further_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
@@ -232,14 +233,20 @@ def _build_context(event_id: str) -> dict[str, Any]:
         detail = series_store.read_series(session, drift.series_id) if drift and drift.series_id else None
         before = runs.find_report(session, drift.run_before) if drift else None
         after = runs.find_report(session, drift.run_after) if drift else None
-        doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift) if drift else ""
+        further_runs = FurtherRuns(session, datetime.now(UTC))
+        doubt = further_runs.describe_end_of_doubt(drift) if drift else ""
+        can_be_confirmed = inbox.can_be_confirmed(event, drift, further_runs)
     profile_context: dict[str, Any] = {}
     if drift and not guard.is_anonymous():
         profile_context = evidence.find_drift_profiles(drift, before, after)
     if guard.is_anonymous():
         log, bisects, commits = [], [], []
+    event = redact_for_caller(event)
     return {
-        "event": redact_for_caller(event),
+        "event": event,
+        "headline": split_headline(event.headline, drift.case if drift else ""),
+        "assignees": find_assignees(event),
+        "to_do": describe_next_step(event, can_be_confirmed=can_be_confirmed),
         "drift": redact_for_caller(drift),
         "picture": draw_drift(detail, drift) if drift and detail else None,
         "imported": has_imported(before, after),

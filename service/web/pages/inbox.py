@@ -17,6 +17,7 @@ from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
 from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
+from service.rules.events.headline import split_headline
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
@@ -94,12 +95,12 @@ class InboxQuery:
     @property
     def filtered(self) -> bool:
         """Whether any filter but the time is set."""
-        return any((self.direction, self.subject, self.host, self.cause, self.committed, self.has_further_filters))
+        return any((self.direction, self.subject, self.host, self.cause, self.has_further_filters))
 
     @property
     def has_further_filters(self) -> bool:
         """Whether a filter is set that the form folds."""
-        return any((self.assignee, self.certainty, self.case, self.metric, self.series))
+        return any((self.committed, self.assignee, self.certainty, self.case, self.metric, self.series))
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
@@ -134,6 +135,11 @@ class ListedEvent:
     trend: Sparkline | None
     assignees: str
     next_step: str
+
+    @property
+    def headline(self) -> tuple[str, str]:
+        """What the headline says of the leading drift, and of the others."""
+        return split_headline(self.event.headline, self.drift.case if self.drift else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,13 +335,13 @@ def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEven
                 drift,
                 sparkline_of_series.get(drift.series_id) if drift else None,
                 find_assignees(event),
-                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further_runs)),
+                describe_next_step(event, can_be_confirmed=can_be_confirmed(event, drift, further_runs)),
             )
         )
     return rows
 
 
-def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
+def can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
     """Return whether an event is certain, or runs that can make it so are expected.
 
     An event without a drift is taken to be confirmable, as nothing says the contrary.

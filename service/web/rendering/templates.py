@@ -63,8 +63,8 @@ def _get_reader_name() -> str | None:
 
 
 def _make_breakable(name: str) -> Markup:
-    """Let the name of a case or a setting wrap where its parts meet, not within a part."""
-    return Markup(re.sub(r"(?=\[)|(?<=[,._:/])", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
+    """Let the name of a case or a setting wrap where its parts meet, not within a part or a number."""
+    return Markup(re.sub(r"(?=\[)|(?<=[_:/])|(?<=[,.])(?<!\d[,.](?=\d))", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
 
 
 def _build_time_element(moment: datetime) -> Markup:

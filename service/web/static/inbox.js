@@ -30,7 +30,7 @@ const keys = {
   x: () => { if (box(rows()[current])) box(rows()[current]).checked = !box(rows()[current]).checked; },
   e: () => prepare("expect", "reason"),
   s: () => prepare("snooze", "until"),
-  "?": () => document.querySelector(".bulk .keys")?.scrollIntoView({ block: "center" }),
+  "?": () => document.querySelector(".inbox .keys")?.scrollIntoView({ block: "center" }),
 };
 
 document.addEventListener("keydown", (event) => {

@@ -57,7 +57,7 @@ def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
     found = read_file(path, CSV)
     revision = make_reports(found, CSV)[0].revision
     assert revision.commit == "a" * 40
-    assert revision.title == f"{'a' * 10} (imported; placed by its first measurement)"
+    assert revision.title == "(imported; placed by its first measurement)"
     real = Revision(commit="b" * 40, committed_at=datetime(2020, 1, 1, tzinfo=UTC), title="Real")
     known = make_reports(found, replace(CSV, find_commit=lambda name: real if name == "bbb" else None))
     assert known[1].revision == real

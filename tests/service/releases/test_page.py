@@ -83,3 +83,10 @@ def test_each_tag_and_branch_has_its_subject(released: FlaskClient) -> None:
     ).json
     assert released.get("/releases.csv").text.splitlines()[0] == "subject,kind,name,commit"
     assert "v1.1 demo tag" in read(released, "/releases/between?base=v1.0&head=nothing", 422)
+
+
+def test_each_tag_links_to_what_changed_since_the_one_before(released: FlaskClient) -> None:
+    source = released.get("/releases").text
+    assert 'href="/releases/v1.0...v1.1?subject=demo">since v1.0</a>' in source
+    assert 'href="/releases/v1.1...origin/main?subject=demo">since v1.1</a>' in source
+    assert source.count(">since ") == 2

@@ -3,7 +3,7 @@
 import { shorten } from "./text.js";
 
 const LABEL_HEIGHT = 16, LETTER_WIDTH = 6.4, LABEL_MARGIN = 16;
-const LABEL_LETTERS = 40;
+const LABEL_LETTERS = 48;
 const ROWS = [-24, -46]; // above the chart's area: where the labels stand, in pixels
 const REACH = 6; // pixels beside a line within which it is pointed at
 

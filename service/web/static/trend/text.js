@@ -2,9 +2,9 @@
 
 const MOST_SETTINGS = 4, MOST_POINTED = 12;
 
-// The commit once: imported histories often have its hash for a title.
+// The commit once: the title of an imported one says only that, and may repeat its hash.
 export function headline(run, letters = 68) {
-  const isNamed = run.title && !run.title.startsWith(run.commit.slice(0, 7));
+  const isNamed = run.title && ![run.commit.slice(0, 7), "(imported;"].some((start) => run.title.startsWith(start));
   return isNamed ? shorten(`${run.commit}  ${run.title}`, letters) : run.commit;
 }
 
@@ -37,5 +37,5 @@ export function written(value) {
 }
 
 export function shorten(text, length) {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[ …]+$/, "")}…`;
 }

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import choose_leading_drift, write_headline
+from service.rules.events.headline import choose_leading_drift, split_headline, write_headline
 from service.schemas.history import Cause
 from tests.service import made_series
 
@@ -32,6 +32,22 @@ def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
         "+30 minor faults (+300 %) in small and 1 more, up to +72,725 minor faults (+72.7 %) in large; "
         "better: −29,810 minor faults (−49.7 %) in back"
     )
+
+
+@pytest.mark.parametrize(
+    ("headline", "case", "parts"),
+    [
+        ("+1 fault in a[n=1]", "a[n=1]", ("+1 fault in a[n=1]", "")),
+        ("+1 fault in a and 2 more; 1 better", "a", ("+1 fault in a", " and 2 more; 1 better")),
+        ("+1 fault in a; better: −1 fault in b", "a", ("+1 fault in a", "; better: −1 fault in b")),
+        ("+1 fault in ab and 2 more", "a", ("+1 fault in ab and 2 more", "")),
+        ("+1 fault in a", "", ("+1 fault in a", "")),
+    ],
+)
+def test_a_headline_is_split_into_the_leading_drift_and_the_others(
+    headline: str, case: str, parts: tuple[str, str]
+) -> None:
+    assert split_headline(headline, case) == parts
 
 
 def test_a_headline_of_one_change_in_many_cases_counts_the_others() -> None:

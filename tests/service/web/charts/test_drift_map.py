@@ -129,11 +129,21 @@ def test_the_line_of_an_event_ends_at_its_case() -> None:
 
 def test_of_a_long_callout_the_subject_of_the_commit_is_cut_and_not_its_author() -> None:
     blamed = "Reuse the arena of the tile that was drawn before it, if it is large enough for this one"
-    drawn = draw([drift("b[n=1]", 40, event="one")], [event("one", blamed=blamed)])
+    lengths = []
+    for column in (18, 40):
+        drawn = draw([drift("b[n=1]", column, event="one")], [event("one", blamed=blamed)])
+        (callout,) = drawn.callouts
+        assert callout.rest.startswith(" in b[n=1] and 3 more · Reuse the arena of the t")
+        assert callout.rest.endswith("… (Ada)")
+        lengths.append(len(callout.what + callout.rest))
+    assert lengths[0] <= 84 < lengths[1] <= 120, "the text is as long as its column leaves room"
+
+
+def test_a_callout_without_room_for_the_author_leaves_it_out() -> None:
+    name = "a_case_with_a_very_long_name[and=its,parameters=too]"
+    drawn = draw([drift(name, 18, event="one")], [event("one", blamed="Reuse the arena")])
     (callout,) = drawn.callouts
-    assert callout.rest.startswith(" in b[n=1] and 3 more · Reuse the arena of the t")
-    assert callout.rest.endswith("… (Ada)")
-    assert len(callout.what + callout.rest) <= 84
+    assert "(Ada" not in callout.rest
 
 
 @pytest.mark.parametrize("places", [(2, 5, 8), (20, 40, 59), (2, 30, 58), (30, 30, 30)])

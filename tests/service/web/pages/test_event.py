@@ -53,6 +53,23 @@ def test_the_page_of_a_drift_offers_what_can_be_decided(client: FlaskClient) -> 
     assert "Reopen" not in text
 
 
+def test_an_event_says_first_what_to_do_and_who(client: FlaskClient) -> None:
+    text = read(client, f"/events/{event(client)}")
+    assert text.index("Fix the regression, or accept the new level") < text.index("Evidence")
+    assert "Compare the commits" in text
+    decide(client, event(client), action="expect", reason="wanted")
+    assert "Fix the regression" not in read(client, f"/events/{event(client)}")
+
+
+def test_an_event_of_the_configuration_names_the_settings_where_others_name_commits(client: FlaskClient) -> None:
+    items = client.get("/events.json?state=all").json["items"]
+    config = next(entry for entry in items if entry["cause"] == "config")
+    text = read(client, f"/events/{config['id']}")
+    assert "The configuration changed Settings that differ Setting Before After" in text
+    assert text.index("Settings that differ") < text.rindex("Decide")
+    assert text.count("Settings that differ") == 1
+
+
 def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client: FlaskClient) -> None:
     event_id = event(client)
     answer = decide(client, event_id, action="expect", reason="Memory <b>first</b>")
@@ -142,3 +159,12 @@ def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskCl
     assert len(client.get("/events.csv").text.splitlines()) == 4
     assert client.get("/events/none").status_code == 404
     assert client.post("/events/none/decide", data={"action": "acknowledge", "author": "A"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "title"), [("/nothing", "Page not found"), ("/events?state=odd", "A value is not valid")]
+)
+def test_the_page_of_an_error_is_titled_in_plain_words(client: FlaskClient, path: str, title: str) -> None:
+    text = client.get(path, headers={"Accept": "text/html"}).text
+    assert f"<h1>{title}</h1>" in text
+    assert "Go to the inbox" in text
