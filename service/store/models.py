@@ -1,4 +1,8 @@
-"""The tables."""
+"""The tables.
+
+A column keeps its first name: a version before this one works beside it, and reads what it wrote. Where the code has
+since found a better name, ``mapped_column`` says which column it is.
+"""
 
 from __future__ import annotations
 
@@ -402,7 +406,7 @@ class Event(Base):
         # All that the list of events selects and sorts by: it is read from the index alone, past no document.
         Index(
             "ix_event_importance",
-            *("importance", "found_at", "id", "state", "still_detected", "merged_into", "below_floor", "snoozed_until"),
+            *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
             *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
         ),
         Index("ix_event_assignee", "assignee", "state", sqlite_where=IS_ASSIGNED, postgresql_where=IS_ASSIGNED),
@@ -415,7 +419,7 @@ class Event(Base):
     cause: Mapped[Cause]
     state: Mapped[State]
     """The state that its decisions lead to."""
-    still_detected: Mapped[bool]
+    still_detected: Mapped[bool] = mapped_column("found")
     """Whether any of its drifts is still detected."""
     confirmed: Mapped[bool]
     merged_into: Mapped[str | None] = mapped_column(ForeignKey("event.id"))
@@ -458,7 +462,7 @@ class EventDriftRow(Base):
     __tablename__ = "event_drift"
     # Whether an event has a drift on a host is read from this index alone.
     __table_args__ = (
-        Index(None, "event_id", "still_detected", "series_id"),
+        Index(None, "event_id", "found", "series_id"),
         Index("ix_event_drift_reported_in", "reported_in", sqlite_where=_IS_REPORTED, postgresql_where=_IS_REPORTED),
     )
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -481,7 +485,7 @@ class EventDriftRow(Base):
     run_after: Mapped[UUID | None]
     unsure: Mapped[bool]
     returned: Mapped[bool]
-    still_detected: Mapped[bool]
+    still_detected: Mapped[bool] = mapped_column("found")
     """Whether the drift is still detected. One that no longer is keeps its row."""
     withdrawal: Mapped[str | None] = mapped_column(Text)
     """Why the drift is no longer certain or no longer found; None if it is certain, or has never been."""
@@ -771,7 +775,7 @@ class Job(Base):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     deadline_at: Mapped[datetime | None]
-    max_runs: Mapped[int | None]
+    max_runs: Mapped[int | None] = mapped_column("most_runs")
     attempts: Mapped[int]
     fruitless: Mapped[int]
     """Starts since something was last measured for it."""
@@ -789,7 +793,7 @@ class Job(Base):
     sentence: Mapped[str] = mapped_column(Text)
     log_url: Mapped[str] = mapped_column(Text)
     result: Mapped[dict[str, Any] | None]
-    steps: Mapped[list[Any]] = mapped_column(JSON)
+    steps: Mapped[list[Any]] = mapped_column("course", JSON)
     """The states that it went through, as the API serves them."""
     post_at: Mapped[datetime | None] = mapped_column(index=True)
     """When its result is due to be posted in its thread; None if there is none."""

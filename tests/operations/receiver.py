@@ -27,7 +27,7 @@ PATIENCE = 420
 """Seconds. A message whose sender did not come to note that it was sent belongs to it for five minutes."""
 WAITING = (
     "SELECT (SELECT count(*) FROM delivery WHERE sent_at IS NULL)"
-    " + (SELECT count(*) FROM event WHERE still_detected AND confirmed AND merged_into IS NULL AND state = 'new'"
+    " + (SELECT count(*) FROM event WHERE found AND confirmed AND merged_into IS NULL AND state = 'new'"
     "    AND id NOT IN (SELECT event_id FROM delivery WHERE occasion = 'new'))"
 )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Table, select, update
+from sqlalchemy import inspect, select, update
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import metric
@@ -79,9 +79,11 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
 
 def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
     """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
-    table = cast(Table, EventDriftRow.__table__)
-    columns = table.columns.keys()
-    bulk.insert_rows(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
+    attributes = inspect(EventDriftRow).column_attrs
+    columns, names = [attribute.columns[0].name for attribute in attributes], attributes.keys()
+    bulk.insert_rows(
+        session, bulk.get_table(EventDriftRow), columns, ([getattr(row, name) for name in names] for row in rows)
+    )
 
 
 def list_located_drifts(session: Session, subject_id: int) -> list[LocatedDrift]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -177,3 +179,30 @@ def test_what_an_older_version_can_live_with(database: Database, change: str, ex
         connection.execute(text(change))
         assert taken_away(before, read(connection)) == expected
         connection.rollback()
+
+
+MIGRATIONS = ROOT / "service" / "store" / "migrations" / "versions"
+FINGERPRINTS = {
+    "0001_make_the_tables": "db2ab0823d3ef2cc",
+    "0002_add_proofs": "b73b6b9a8865ae87",
+    "0003_add_patch_ids": "8df814b02b816def",
+    "0004_add_former_commits_of_refs": "2160fb465a08b96d",
+    "0005_add_least_change_of_proofs": "837c53d58e6b44ff",
+}
+"""Of each migration's statements. Databases have run them: what comes later is a migration of its own."""
+
+
+def compute_fingerprint(source: str) -> str:
+    """Return the hash of a module's statements, without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return sha256(ast.unparse(tree).encode()).hexdigest()[:16]
+
+
+def test_a_migration_is_never_edited() -> None:
+    files = sorted(MIGRATIONS.glob("[0-9]*.py"))
+    assert {file.stem: compute_fingerprint(file.read_text()) for file in files} == FINGERPRINTS
+    renamed = (MIGRATIONS / "0001_make_the_tables.py").read_text().replace('"found"', '"still_detected"')
+    assert compute_fingerprint(renamed) != FINGERPRINTS["0001_make_the_tables"]

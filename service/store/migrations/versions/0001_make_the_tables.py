@@ -354,7 +354,7 @@ def _make_events() -> None:
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("cause", sa.String(length=16), nullable=False),
         sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("still_detected", sa.Boolean(), nullable=False),
+        sa.Column("found", sa.Boolean(), nullable=False),
         sa.Column("confirmed", sa.Boolean(), nullable=False),
         sa.Column("merged_into", sa.String(length=16)),
         sa.Column("committed_at", sa.DateTime(timezone=True), nullable=False),
@@ -385,7 +385,7 @@ def _make_events() -> None:
             "found_at",
             "id",
             "state",
-            "still_detected",
+            "found",
             "merged_into",
             "below_floor",
             "snoozed_until",
@@ -421,7 +421,7 @@ def _make_events() -> None:
         sa.Column("run_after", sa.Uuid()),
         sa.Column("unsure", sa.Boolean(), nullable=False),
         sa.Column("returned", sa.Boolean(), nullable=False),
-        sa.Column("still_detected", sa.Boolean(), nullable=False),
+        sa.Column("found", sa.Boolean(), nullable=False),
         sa.Column("withdrawal", sa.Text()),
         sa.Column("found_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("reported_in", sa.String(length=100)),
@@ -432,7 +432,7 @@ def _make_events() -> None:
         sa.ForeignKeyConstraint(["subject_id"], ["subject.id"], name="fk_event_drift_subject_id"),
         sa.PrimaryKeyConstraint("drift_id", name="pk_event_drift"),
     )
-    op.create_index("ix_event_drift_event_id", "event_drift", ["event_id", "still_detected", "series_id"])
+    op.create_index("ix_event_drift_event_id", "event_drift", ["event_id", "found", "series_id"])
     op.create_index("ix_event_drift_series_id", "event_drift", ["series_id"])
     op.create_index("ix_event_drift_subject_id", "event_drift", ["subject_id"])
     op.create_index("ix_event_drift_reported_in", "event_drift", ["reported_in"], **_where("reported_in IS NOT NULL"))
@@ -522,7 +522,7 @@ def _make_jobs() -> None:
         sa.Column("started_at", sa.DateTime(timezone=True)),
         sa.Column("finished_at", sa.DateTime(timezone=True)),
         sa.Column("deadline_at", sa.DateTime(timezone=True)),
-        sa.Column("max_runs", sa.Integer()),
+        sa.Column("most_runs", sa.Integer()),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("fruitless", sa.Integer(), nullable=False),
         sa.Column("due_at", sa.DateTime(timezone=True)),
@@ -536,7 +536,7 @@ def _make_jobs() -> None:
         sa.Column("sentence", sa.Text(), nullable=False),
         sa.Column("log_url", sa.Text(), nullable=False),
         sa.Column("result", sa.JSON()),
-        sa.Column("steps", sa.JSON(), nullable=False),
+        sa.Column("course", sa.JSON(), nullable=False),
         sa.Column("post_at", sa.DateTime(timezone=True)),
         sa.Column("post_attempts", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_job"),
