@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.level import Number
@@ -38,7 +38,9 @@ class SearchRequest(Strict):
     metric: Annotated[str, Field(max_length=200)]
     good: CommitHash
     bad: CommitHash
-    min_difference: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    min_difference: float = Field(
+        default=0, ge=0, le=2**64, allow_inf_nan=False, validation_alias=AliasChoices("min_difference", "least")
+    )
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""
@@ -51,7 +53,7 @@ class Measure(Strict):
 
     kind: Literal["measure"] = "measure"
     commits: tuple[str, ...]
-    runs_left: int
+    runs_left: int = Field(validation_alias=AliasChoices("runs_left", "left"))
     """Expected number of remaining runs, including these."""
 
 
@@ -89,7 +91,7 @@ class Culprit(Strict):
     candidates: tuple[str, ...]
     """The culprit, and the commits that measurements of the range cannot distinguish from the culprit. They could
     not be measured, or their branch is older than the range, or changes cancel each other across a merge."""
-    branch_change: Number = 0
+    branch_change: Number = Field(default=0, validation_alias=AliasChoices("branch_change", "brought"))
     """At a merge: the change that the culprits on the merged branches made there."""
     probability: float = 1.0
     proof: Proof | None = None
@@ -108,7 +110,7 @@ class Prove(Strict):
     commit: str
     precision: float | None
     """The smallest relevant change of a noisy metric, in percent; None if the metric is exact."""
-    culprits_left: int
+    culprits_left: int = Field(validation_alias=AliasChoices("culprits_left", "left"))
     """How many culprits remain to be proven, including this one."""
     culprits: tuple[Culprit, ...]
     """All culprits."""
@@ -143,7 +145,7 @@ class RequestSummary(Strict):
     """Hash of the environment."""
     case: Case
     metric: str
-    min_difference: float
+    min_difference: float = Field(validation_alias=AliasChoices("min_difference", "least"))
 
 
 class Search(Strict):
@@ -151,7 +153,7 @@ class Search(Strict):
 
     commits: int
     """Number of commits in the range."""
-    stored_runs: int
+    stored_runs: int = Field(validation_alias=AliasChoices("stored_runs", "known"))
     """Number of stored runs of the range that the search could use."""
     answer: Answer = Field(discriminator="kind")
-    request: RequestSummary | None = None
+    request: RequestSummary | None = Field(default=None, validation_alias=AliasChoices("request", "asked"))

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from runner.contract.base import Strict
 from runner.contract.budget import Budget
@@ -38,7 +38,7 @@ class ComparisonRequest(Strict):
     """The increase that is allowed for each metric. A metric that is not listed may not get worse."""
     cases: int = Field(default=1, ge=1, le=1000)
     """Number of cases that are judged together. They share the error probability."""
-    max_pairs: int | None = Field(default=None, ge=1)
+    max_pairs: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("max_pairs", "most"))
     """Number of pairs after which measuring stops; None if unknown."""
     base_stored: bool = False
     """Whether base is a stored run in the same environment: then only equal counts can be decided."""
@@ -77,7 +77,7 @@ class Side(Strict):
     """The largest sample."""
     n: int
     """Number of samples that have a value."""
-    n_at_level: int
+    n_at_level: int = Field(validation_alias=AliasChoices("n_at_level", "agree"))
     """Number of samples whose value equals the level."""
 
 
@@ -105,23 +105,31 @@ class MetricVerdict(Strict):
     """The smallest relevant change: a number of events for an exact count, otherwise a percentage. Of a count that is
     called the same, the pairs exclude a change of this size."""
     sentence: str
-    changed_pairs: int | None = None
+    changed_pairs: int | None = Field(default=None, validation_alias=AliasChoices("changed_pairs", "times"))
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""
-    over_budget: bool = False
+    over_budget: bool = Field(default=False, validation_alias=AliasChoices("over_budget", "over"))
     """Whether the metric counts and certainly got worse by more than its budget."""
     may_exceed: bool = False
     """Whether the metric counts and got worse, perhaps by more than its budget. More pairs would decide."""
     budget: Budget = 0
-    same_because: Literal["place", "other builds"] | None = None
+    same_because: Literal["place", "other builds"] | None = Field(
+        default=None, validation_alias=AliasChoices("same_because", "although")
+    )
     """The measured reason why the metric counts as the same although the levels differ: base has the same count in
     head's place, or builds of one revision differ as much."""
-    needs_other_build: bool = False
+    needs_other_build: bool = Field(
+        default=False, validation_alias=AliasChoices("needs_other_build", "wants_other_build")
+    )
     """Whether the change is so small that another build of the same revision can differ as much. One more build of
     each side would decide."""
-    needs_other_place: bool = False
+    needs_other_place: bool = Field(
+        default=False, validation_alias=AliasChoices("needs_other_place", "wants_other_place")
+    )
     """Whether the metric changed although both programs found the same files. Measuring base in head's place would
     show why."""
-    needs_cache_renewal: bool = False
+    needs_cache_renewal: bool = Field(
+        default=False, validation_alias=AliasChoices("needs_cache_renewal", "wants_renewal")
+    )
     """Whether the metric changed while the state of unprepared files may differ. Pairs with a fresh page cache
     decide."""
 
@@ -137,13 +145,19 @@ class Comparison(Strict):
     verdict: Verdict
     """The verdict on the metrics that count: `changed` if a metric changed, otherwise `needs_more_runs` if a metric
     needs more runs."""
-    remaining_pairs: int = Field(ge=0)
+    remaining_pairs: int = Field(ge=0, validation_alias=AliasChoices("remaining_pairs", "more"))
     """Pairs to measure before asking again; 0 if all metrics that count are decided."""
-    needs_other_builds: bool = False
+    needs_other_builds: bool = Field(
+        default=False, validation_alias=AliasChoices("needs_other_builds", "wants_other_builds")
+    )
     """Whether a metric that counts is decided for these two builds, but needs one more build of each side."""
-    needs_other_place: bool = False
+    needs_other_place: bool = Field(
+        default=False, validation_alias=AliasChoices("needs_other_place", "wants_other_place")
+    )
     """Whether a metric that counts is decided, but base must also be measured in head's place."""
-    needs_cache_renewal: bool = False
+    needs_cache_renewal: bool = Field(
+        default=False, validation_alias=AliasChoices("needs_cache_renewal", "wants_renewal")
+    )
     """Whether a metric that counts is decided, but all pairs must be measured again with a fresh page cache."""
     metrics: tuple[MetricVerdict, ...]
     settings: tuple[str, ...]

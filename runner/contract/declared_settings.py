@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import StringConstraints
+from pydantic import AliasChoices, Field, StringConstraints
 
 from runner.contract.base import Strict
 
@@ -12,5 +12,7 @@ class Mismatch(Strict):
 
     name: Annotated[str, StringConstraints(max_length=200)]
     declared: Annotated[str, StringConstraints(max_length=4000)]
-    actual: Annotated[str, StringConstraints(max_length=4000)] | None
+    actual: Annotated[str, StringConstraints(max_length=4000)] | None = Field(
+        validation_alias=AliasChoices("actual", "held")
+    )
     """The value during the run; None if this machine has no such setting."""

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.budget import Budget
@@ -68,7 +68,7 @@ class GateCase(Strict):
     """The line of that file with the budget of each metric."""
     base_stored: bool = False
     """Whether base is a stored run and was not measured for this gate."""
-    max_pairs: int | None = Field(default=None, ge=1)
+    max_pairs: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("max_pairs", "most"))
     """The number of pairs that the workload allows; None if unknown."""
     explanation: Explanation | None = None
     """Why the case got worse; None if it did not, or if the job does not explain."""

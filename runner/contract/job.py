@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, StringConstraints, model_validator
 
 from runner.contract.base import Moment, Name, Strict
 
@@ -115,7 +115,9 @@ class BisectQuestion(_Question):
     metric: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")] = "minor-faults"
     good: _Rev
     bad: _Rev
-    min_difference: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    min_difference: float = Field(
+        default=0, ge=0, le=2**64, allow_inf_nan=False, validation_alias=AliasChoices("min_difference", "least")
+    )
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""
@@ -166,7 +168,9 @@ class JobOrder(Strict):
     author: _Person | None = None
     """The author of the order, if no token identifies the author."""
     deadline_at: Moment | None = None
-    max_runs: int | None = Field(default=None, ge=1, le=1_000_000)
+    max_runs: int | None = Field(
+        default=None, ge=1, le=1_000_000, validation_alias=AliasChoices("max_runs", "most_runs")
+    )
     """The largest number of runs that the job may measure. Stored runs do not count."""
 
     @model_validator(mode="after")
@@ -208,7 +212,7 @@ class Job(Strict):
     """The time of the first claim by a runner."""
     finished_at: Moment | None
     deadline_at: Moment | None
-    max_runs: int | None
+    max_runs: int | None = Field(validation_alias=AliasChoices("max_runs", "most_runs"))
     attempts: int
     """The number of times that the job was started."""
     host: str | None
@@ -223,7 +227,7 @@ class Job(Strict):
     log_url: str
     result: dict[str, Any] | None
     """The result of a bisect: the final :class:`~runner.contract.commit_search.Search`."""
-    steps: tuple[JobStep, ...]
+    steps: tuple[JobStep, ...] = Field(validation_alias=AliasChoices("steps", "course"))
     """The history of its states."""
 
 
@@ -279,8 +283,8 @@ class Instruction(StrEnum):
 class Orders(Strict):
     """The answer to a heartbeat."""
 
-    instruction: Instruction
-    reason: str = ""
+    instruction: Instruction = Field(validation_alias=AliasChoices("instruction", "go"))
+    reason: str = Field(default="", validation_alias=AliasChoices("reason", "why"))
 
 
 class Outcome(StrEnum):

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from runner.contract.base import Strict
 
@@ -28,7 +28,7 @@ class MappedFile(Strict):
 
     path: Annotated[str, StringConstraints(max_length=4096)]
     """The path of the file, relative to the build's directory if the file is inside."""
-    in_build: bool
+    in_build: bool = Field(validation_alias=AliasChoices("in_build", "own"))
     """Whether the file is in the build's directory, so that its content depends on the revision."""
     digest: Digest = ""
     cache: CacheState
@@ -44,9 +44,9 @@ class UncertainFaults(Strict):
     A difference that is no larger than the distance of the two bounds does not show a change.
     """
 
-    lowest: Faults = 0
+    lowest: Faults = Field(default=0, validation_alias=AliasChoices("lowest", "least"))
     """The smallest number that was counted."""
-    highest: Faults = 0
+    highest: Faults = Field(default=0, validation_alias=AliasChoices("highest", "most"))
     """The largest number that was counted."""
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import AliasChoices, Field, StringConstraints
 
 from runner.contract.base import CommitHash, Moment, Name, Strict
 from runner.contract.level import Number
@@ -63,7 +63,7 @@ class NightlyCase(Strict):
 
     name: str
     state: CaseState
-    reason: str = ""
+    reason: str = Field(default="", validation_alias=AliasChoices("reason", "why"))
     run_id: UUID | None = None
 
 
@@ -114,7 +114,7 @@ class NightlyDigest(Strict):
     complete: bool
     """Whether all planned cells are measured."""
     sentence: str
-    absent_hosts: tuple[str, ...]
+    absent_hosts: tuple[str, ...] = Field(validation_alias=AliasChoices("absent_hosts", "absent"))
     """Hosts that did not report."""
     cells: tuple[CellDigest, ...]
     drifts: tuple[NightlyDrift, ...]

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AliasChoices, Field, StringConstraints
 
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.level import Number
@@ -34,7 +34,7 @@ class PlanRequest(Strict):
     cases: tuple[Case, ...] = Field(min_length=1, max_length=10_000)
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
     """The revisions, oldest first."""
-    retry_failed: bool = False
+    retry_failed: bool = Field(default=False, validation_alias=AliasChoices("retry_failed", "again"))
     """Plan every unmeasured revision again, for whatever reason it is unmeasured."""
     measure_all: bool = False
     """Plan every revision again whose counts were reused from a run with the same bytes."""

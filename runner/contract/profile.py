@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from runner.contract.base import Moment, Name, Strict
 from runner.contract.report import Case, Environment, Host, Reading, Revision
@@ -168,7 +168,7 @@ class Anatomy(Strict):
     period: int = Field(default=1, ge=1)
     lost: Count = 0
     """Records that perf lost for lack of space."""
-    unrecorded: int = 0
+    unrecorded: int = Field(default=0, validation_alias=AliasChoices("unrecorded", "unplaced"))
     """Counted minus recorded faults. Nothing else is known about these faults; the tables list them as other or
     unknown."""
     major: Count = 0
@@ -190,7 +190,7 @@ class Anatomy(Strict):
     """Number of distinct pages of shared memory that faulted. Each process that touches one faults on it."""
     sites: tuple[Site, ...] = Field(default=(), max_length=1000)
     """The places with the most faults; the rest is ``faults_at_other_sites``."""
-    faults_at_other_sites: Count = 0
+    faults_at_other_sites: Count = Field(default=0, validation_alias=AliasChoices("faults_at_other_sites", "elsewhere"))
     areas: tuple[Area, ...] = Field(default=(), max_length=100)
     """The ranges of memory with the most faults."""
     seconds: float = Field(default=0, ge=0, allow_inf_nan=False)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, StrictInt, StringConstraints, model_validator
+from pydantic import AliasChoices, Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
 from runner.contract.canary import Canary
@@ -296,7 +296,7 @@ class Report(Strict):
     """Operations and data that the host did not allow the runner, as readable text."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if unknown."""
-    experimental: bool = False
+    experimental: bool = Field(default=False, validation_alias=AliasChoices("experimental", "aside"))
     """Whether the run was measured with settings that a search tried. Such a run is stored, but is not a point of
     any series."""
     purpose: Purpose | None = None
@@ -311,7 +311,7 @@ class Report(Strict):
     revision."""
     other_place: OtherPlace | None = None
     """The counts of this revision in the other revision's place, if a comparison needed them."""
-    cache_renewed: bool = False
+    cache_renewed: bool = Field(default=False, validation_alias=AliasChoices("cache_renewed", "renewed"))
     """Whether the page cache of unprepared files was renewed before the samples, because a comparison required it."""
     judging: Judging = Field(default_factory=Judging)
     """The metrics that the workload wants judged, and how much they may change. The newest report of a series
@@ -363,7 +363,7 @@ class Receipts(Strict):
     """The result of storing many reports at once."""
 
     created: int
-    already_stored: int
+    already_stored: int = Field(validation_alias=AliasChoices("already_stored", "known"))
     """Ids of reports that the service already had."""
     conflicting: tuple[UUID, ...]
     """Ids under which other reports are stored. A run never changes, so these reports were refused."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.commit_search import NothingToFind
@@ -38,7 +38,9 @@ class SettingSearchRequest(Strict):
     """The case before the change."""
     metric: Annotated[str, Field(max_length=200)]
     settings: tuple[SettingChange, ...] = Field(min_length=1, max_length=64)
-    min_difference: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    min_difference: float = Field(
+        default=0, ge=0, le=2**64, allow_inf_nan=False, validation_alias=AliasChoices("min_difference", "least")
+    )
     """The smallest relevant difference, in the metric's unit."""
 
 
@@ -56,7 +58,7 @@ class FoundSettings(Strict):
     settings: tuple[str, ...]
     before: Number
     after: Number
-    values_without: dict[str, Number]
+    values_without: dict[str, Number] = Field(validation_alias=AliasChoices("values_without", "without"))
     """For each setting, the value with all other settings changed, if that value is known."""
     probability: float = 1.0
 
@@ -67,6 +69,6 @@ SettingAnswer = MeasureSettings | FoundSettings | NothingToFind
 class SettingSearch(Strict):
     """The state of a search."""
 
-    stored_runs: int
+    stored_runs: int = Field(validation_alias=AliasChoices("stored_runs", "known"))
     """Number of stored runs that the search could use."""
     answer: SettingAnswer = Field(discriminator="kind")

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash
 from service.schemas.certainty import Certainty, decide_certainty
@@ -351,7 +351,7 @@ class EventSummary(View):
     state: State
     open: bool
     """Whether the event still needs a decision."""
-    still_detected: bool
+    still_detected: bool = Field(validation_alias=AliasChoices("still_detected", "found"))
     """Whether at least one drift of the event is still detected."""
     confirmed: bool
     """False while all drifts of the event wait for a rerun."""

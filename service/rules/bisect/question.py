@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from runner.contract.base import Strict
 from runner.contract.commit_search import Answer, Culprit, Found, Measure, Prove
@@ -61,7 +61,9 @@ class Question(Strict):
     bad: str
     commits: tuple[Node, ...]
     exact: bool = True
-    min_difference: float = Field(default=0, ge=0, allow_inf_nan=False)
+    min_difference: float = Field(
+        default=0, ge=0, allow_inf_nan=False, validation_alias=AliasChoices("min_difference", "least")
+    )
     confidence: float = Field(default=0.997, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
     cleared: frozenset[str] = frozenset()

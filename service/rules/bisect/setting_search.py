@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from runner.contract.base import Strict
 from runner.contract.level import Number, compute_median
@@ -60,7 +60,9 @@ class SettingQuestion(Strict):
 
     settings: tuple[str, ...] = Field(min_length=1, max_length=64)
     exact: bool = True
-    min_difference: float = Field(default=0, ge=0, allow_inf_nan=False)
+    min_difference: float = Field(
+        default=0, ge=0, allow_inf_nan=False, validation_alias=AliasChoices("min_difference", "least")
+    )
     confidence: float = Field(default=0.99, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
     unit: str = ""

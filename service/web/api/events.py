@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from apiflask import APIBlueprint
-from pydantic import AwareDatetime, Field
+from pydantic import AliasChoices, AwareDatetime, Field
 
 from service.pipeline import decide_events, judging_schedule, next_bisect, triage_events
 from service.rules.events import lifecycle
@@ -33,7 +33,7 @@ class EventQuery(PageQuery):
     state: State | None = None
     cause: Cause | None = None
     open: bool | None = None
-    still_detected: bool | None = None
+    still_detected: bool | None = Field(default=None, validation_alias=AliasChoices("still_detected", "found"))
     direction: Direction | None = None
     host: str | None = None
     """The host on which at least one of the event's drifts was found."""
