@@ -30,6 +30,8 @@ _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
 """An option of Google Benchmark, whose name is in each program that contains the library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
+_PLAIN_NAME = re.compile(r"[\w./+@%=:,-]+")
+"""A path that a command line contains without quotes, and that means the same to a shell."""
 _GENERATED_FILES = {
     *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
@@ -120,7 +122,7 @@ def _is_candidate_name(name: str) -> bool:
         _GENERATED_FILES.isdisjoint(path.parts[:-1])
         and ".so" not in path.suffixes
         and not is_build_script
-        and " " not in name
+        and _PLAIN_NAME.fullmatch(name) is not None
     )
 
 

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,8 @@ def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
         subprocess.run(["cc", "-o", tmp_path / name, source], check=True)
     subprocess.run(["cc", "-static", "-o", tmp_path / "static", source], check=True)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "plugin", source], check=True)
+    for name in ("it's", "a;b", "$(c)", "two words"):  # a shell would read something else
+        shutil.copy(tmp_path / "program", tmp_path / name)
     (tmp_path / "script").write_text("#!/bin/sh\n")
     (tmp_path / "script").chmod(0o755)
     (tmp_path / "link").symlink_to("program")
