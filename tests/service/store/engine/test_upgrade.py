@@ -60,6 +60,19 @@ def test_the_migrations_make_the_tables_that_the_code_uses(database: Database) -
         assert compare_metadata(MigrationContext.configure(connection, opts=compared), Base.metadata) == []
 
 
+@pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+def test_columns_that_had_other_names_for_a_day_get_their_first_ones(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE event_drift RENAME COLUMN found TO still_detected"))
+        connection.execute(text("ALTER TABLE job RENAME COLUMN course TO steps"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0005'"))
+    upgrade_database(database)
+    inspector = inspect(database.engine)
+    names = {column["name"] for table in ("event_drift", "job") for column in inspector.get_columns(table)}
+    assert {"found", "course"} <= names
+    assert not {"still_detected", "steps"} & names
+
+
 def test_upgrading_again_changes_nothing(empty: Database, file: Path) -> None:
     upgrade_database(empty)
     before = inspect(empty.engine).get_table_names()
