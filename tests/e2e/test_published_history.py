@@ -55,7 +55,7 @@ def test_two_jobs_measure_their_stores_are_merged_and_the_pages_open_from_a_disk
         watched = watch(browser.new_context(viewport=DESKTOP), f"{site.as_uri()}/")
         page = watched.open("index.html")
         page.get_by_role("link", name="minor faults").first.click()
-        page.get_by_role("link", name="pages").first.click()
+        page.get_by_role("link", name="Minor faults", exact=True).first.click()
         assert comes_true(page, "() => Boolean(globalThis.Chart?.getChart(document.querySelector('canvas')))", 10)
         shown = {point["commit"] for point in drawn(page)["datasets"]["path"]}
         assert shown == {commit[:10] for commit in commits}
