@@ -224,15 +224,10 @@ class Facts:
         on_cpu = self.profile.on_cpu
         if on_cpu is None or on_cpu.call_graph == "fp" or not on_cpu.total:
             return ""
-        call_frames = {
-            index
-            for index, frame in enumerate(self.profile.frames)
-            if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) and match[1] in calls
-        }
+        call_frames = frozenset(index for index, call in _map_calls_by_frame(self.profile).items() if call in calls)
         weights: Counter[str] = Counter()
-        for stack in on_cpu.stacks:
-            if not call_frames.isdisjoint(stack.frames):
-                weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
+        for stack in _list_stacks(on_cpu, call_frames):
+            weights[find_own_line([self.profile.frames[index] for index in stack.frames])] += stack.weight
         if on_cpu.samples * weights.total() / on_cpu.total < _MIN_CALLING_SAMPLES:
             return ""
         ((line, weight),) = weights.most_common(1)
@@ -349,8 +344,7 @@ def is_image_file(profile: Profile, memory: Memory, file: str) -> bool:
 def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
     fault_frames = _find_frames(profile, _FAULT_FUNCTION)
-    matches = {index: _MAPPING_FUNCTION.fullmatch(frame.function) for index, frame in enumerate(profile.frames)}
-    call_of_frame = {index: match[1] for index, match in matches.items() if match is not None}
+    call_of_frame = _map_calls_by_frame(profile)
     fault_weight = 0
     weight_of_call: Counter[str] = Counter()
     for stack in on_cpu.stacks:
@@ -361,6 +355,12 @@ def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float,
         if call is not None:
             weight_of_call[call] += stack.weight
     return fault_weight / on_cpu.total, {call: weight / on_cpu.total for call, weight in weight_of_call.items()}
+
+
+def _map_calls_by_frame(profile: Profile) -> dict[int, str]:
+    """Return which system call that maps or unmaps each frame of the kernel is, by the frame's index."""
+    matches = {index: _MAPPING_FUNCTION.fullmatch(frame.function) for index, frame in enumerate(profile.frames)}
+    return {index: match[1] for index, match in matches.items() if match is not None}
 
 
 def _is_mapped_by_program(profile: Profile) -> bool:
