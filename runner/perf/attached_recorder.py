@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from runner.perf.attached_perf import ControlledPerf
+from runner.perf.perf_binary import has_record_option
 from runner.perf.private_mounts import build_recording_prefix
 
 _MAX_RECORDING_SIZE = "1G"
@@ -81,6 +82,9 @@ class Recorder(ControlledPerf):
     ) -> None:
         # -N and -B: without build ids and their cache, for which perf would read each binary again when it ends.
         command = ["record", "-q", "-N", "-B", "--max-size", _MAX_RECORDING_SIZE]
+        # perf otherwise watches which BPF programs are loaded, in a thread that notices the end after up to a second.
+        if has_record_option("--no-bpf-event"):
+            command.append("--no-bpf-event")
         command += [*_list_buffer_options(), *plan.options, "-o", str(plan.output)]
         super().__init__(
             command,

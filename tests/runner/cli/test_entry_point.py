@@ -196,7 +196,19 @@ def test_a_signal_ends_a_command_with_all_that_it_started(number: signal.Signals
     file = tmp_path / "slow.toml"
     file.write_text(f'[workload]\nname = "slow"\n[build]\n{text}\n[run]\ncommand = "true"\n')
     process = subprocess.Popen(
-        [sys.executable, "-m", "runner", "measure", str(file), "--repo", subject, "--committed-only"],
+        # Under nohup, the tests and what they start would ignore SIGHUP.
+        [
+            "env",
+            "--default-signal",
+            sys.executable,
+            "-m",
+            "runner",
+            "measure",
+            str(file),
+            "--repo",
+            subject,
+            "--committed-only",
+        ],
         env=os.environ | {"FAULTWATCH_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         stderr=subprocess.PIPE,
