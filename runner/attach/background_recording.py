@@ -144,7 +144,7 @@ class LiveRecording:
         return self.recordings
 
     def is_running(self) -> bool:
-        """Return whether the recording has not ended yet. A perf that still attaches counts, which takes long if busy."""
+        """Return whether the recording is in progress, including the time that perf takes to attach."""
         return self._thread.is_alive()
 
     def close(self) -> None:
@@ -174,8 +174,8 @@ class LiveRecording:
         budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
         self.recordings.budget = budget
         deadline = time.monotonic() + seconds
-        # Each perf attaches only when its turn comes: while one is attached, each context switch of a thread costs more,
-        # even if nothing is recorded. Sampled faults come last, when most calls are known.
+        # Each perf attaches only when its turn comes: an attached perf makes each context switch of a thread more
+        # expensive, even while it records nothing. Sampled faults come last, when most calls are known.
         self.recordings.addresses = self._record_faults(
             1, budget.address_seconds, max_faults=budget.max_faults, max_call_bytes=budget.max_call_bytes
         )
@@ -187,10 +187,10 @@ class LiveRecording:
     def _wait(self, budget: RecordingBudget, seconds: float, faults_recorder: LiveRecorder | None = None) -> None:
         """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.
 
-        ``faults_recorder`` is a perf that already records page faults. It is paused while faults are sampled, and the wait
-        becomes longer by this pause. If two events recorded the same fault, Linux would give the second record the
-        identifier of the first event, because ``perf_prepare_sample`` keeps the fields that are filled in already; and
-        perf script refuses an identifier of another perf's event.
+        ``faults_recorder`` is a perf that already records page faults. It is paused while faults are sampled, and the
+        wait becomes longer by this pause. If two events recorded the same fault, Linux would give the second record
+        the identifier of the first event, because ``perf_prepare_sample`` keeps the fields that are filled in already;
+        and perf script refuses an identifier of another perf's event.
         """
         end = time.monotonic() + seconds
         while not self.stop.wait(min(_LONG_POLL_SECONDS, max(0.0, end - time.monotonic()))):
@@ -232,7 +232,7 @@ class LiveRecording:
         self._calls = self._begin(recorder)
 
     def _stop_calls(self) -> None:
-        """Stop the recording of calls, and add its cost: that of all calls, because their processes are not known yet."""
+        """Stop the recording of calls, and add the cost of all of them: their processes are not known yet."""
         if self._calls:
             cost_seconds = self._calls.recorder.size / BYTES_PER_CALL * SECONDS_PER_CALL
             self.recordings.calls = self._end(self._calls, lambda _: cost_seconds)
