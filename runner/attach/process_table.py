@@ -85,7 +85,7 @@ def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, 
 
 
 def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
-    """Return the process with the most CPU time if the root of a tree only started it, as a shell does; else the root."""
+    """Return the process with the most CPU time if the root seems to be only its starter, as a shell; else the root."""
     ticks = {pid: _read_ticks(tree, pid) for pid in processes}
     busiest = max(ticks, key=lambda pid: ticks[pid], default=root)
     return busiest if ticks.get(busiest, 0) > _STARTER_FACTOR * ticks.get(root, 0) else root
@@ -99,7 +99,7 @@ def _read_ticks(tree: Tree, pid: int) -> int:
 
 
 def _read_group(tree: Tree, pid: int) -> str:
-    """Return the control group of a process: in the unified hierarchy, else of the memory controller, else of systemd."""
+    """Return the control group of a process: the unified one, else the memory controller's, else systemd's."""
     groups: dict[str, str] = {}
     for line in tree.read_lines(f"proc/{pid}/cgroup"):
         _, _, controllers_and_path = line.partition(":")

@@ -42,8 +42,8 @@ _BUDGET_SHARES = {
     "clock": 0.1,
     "switches": 0.1,
 }
-"""The share of the budget for each kind of record. The shares with ``-attached`` are for what context switches cost more
-while a perf is attached, without any records."""
+"""The share of the budget for each kind of record. The shares with ``-attached`` are for the additional cost of context
+switches while a perf is attached, without any records."""
 _MIN_PERIOD_NANOSECONDS = 100_000
 
 
