@@ -71,7 +71,7 @@ class HistorySummary(Struct):
     n_left_out: int = 0
     """The number of commits in the range that are not measured because they belong to merged branches."""
     proofs: ProofSummary | None = None
-    """The results of the proofs; None if no proofs were requested."""
+    """The results of the proofs; None if the command made none."""
 
     def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -247,7 +247,7 @@ class HistoryMeasurement(Struct, frozen=True):
     def _plan_runs(
         self, revisions: Sequence[Revision], *, retry_failed: bool = False, measure_all: bool = False
     ) -> tuple[list[PlannedRun], int]:
-        """Request the plans, one for each environment of the cases; return their runs and the number of stored points."""
+        """Request a plan for each environment of the cases; return all planned runs and the number of stored points."""
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned_runs: list[PlannedRun] = []
         n_stored = 0

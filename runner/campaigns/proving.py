@@ -61,7 +61,7 @@ class ProofSummary(Struct):
     open_nominations: list[Nomination] = field(default_factory=list)
     """Likely changes for which there was no time."""
     powers: list[Power] = field(default_factory=list)
-    """The smallest changes that comparisons of the noisy cases can detect."""
+    """How many pairs would prove a small rise, for the noisy cases."""
 
     def build_document(self) -> dict[str, Any]:
         """Return the summary in the form that ``--json`` prints."""
@@ -126,7 +126,7 @@ class Prover(Struct):
         while True:
             answer = list_nominations()
             for power in answer.powers:
-                # An estimate until a comparison has been measured. Without a number of pairs, a power is for the maximum.
+                # An estimate until a comparison is measured. A power without a number of pairs is for the maximum.
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
             ready = (nomination for nomination in open_nominations if self._has_time(nomination.case.name))
