@@ -15,8 +15,8 @@ Number = int | float
 SIGNIFICANT_DIGITS = 3
 """The number of significant digits of all numbers that are not counts."""
 MAX_SIGMAS = 10
-"""A change of more than this many sigma is certain. The exact number is not shown, because it would only show how little
-noise the series has."""
+"""A change of more than this many sigma is certain. The exact number is not shown, because it would only show how
+little noise the series has."""
 _MAX_DIGITS = 17
 """The number of digits that distinguishes any two floats."""
 _MIN_NONZERO = 1e-9
@@ -73,7 +73,7 @@ def capitalize_first(sentence: str) -> str:
 
 
 def format_percent(value: Number) -> str:
-    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Below 0.1 %, one significant digit is enough."""
+    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``; below 0.1 % with one significant digit."""
     if abs(value) >= 100:  # write all digits before the point, even if they are more than the significant digits
         number = f"{value:,.0f}".replace("-", _MINUS)
     else:

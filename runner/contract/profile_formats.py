@@ -16,7 +16,7 @@ def write_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> by
 
 
 def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
-    """Return folded stacks, the input of flame graph tools: per line, a stack (outermost frame first) and its weight."""
+    """Return folded stacks, the input of flame graph tools: a stack per line, outermost frame first, and its weight."""
     lines = (
         ";".join(_format_frame(profile.frames[index]) for index in stack.frames) + f" {stack.weight}"
         for stack in stacks.stacks
