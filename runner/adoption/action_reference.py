@@ -1,4 +1,4 @@
-"""Names the GitHub action that the workflows written by ``init`` use: that of the repository Faultwatch came from.
+"""Names the GitHub action for the workflows that ``init`` writes: it is in the repository that Faultwatch came from.
 
 An installer records the origin of a package that it installs from a repository (PEP 610, ``direct_url.json``). For a
 package from an index or a folder, the repository is unknown, and the user has to replace a placeholder.

@@ -22,7 +22,7 @@ _ERROR = re.compile(
     )$""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-"""A line with which a tool says what is wrong."""
+"""A line in which a tool says what is wrong."""
 
 _CAUSE = re.compile(r"\bended with exit code \d+: (\S.*)")
 """The cause at the end of a failure's message."""

@@ -55,5 +55,5 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
 
 
 def _add_version_variables(proposal: BuildProposal, git_version: VersionFromGit) -> BuildProposal:
-    """Return a build with the variables that fix its version, and with git if it still derives a version from it."""
+    """Return a build with the variables that fix its version, and with git if it needs git for its version."""
     return replace(proposal, git=git_version.git, environment={**proposal.environment, **git_version.variables})

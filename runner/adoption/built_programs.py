@@ -128,7 +128,7 @@ def _is_candidate_name(name: str) -> bool:
 
 
 def _read_program(file: Path, name: str) -> BuiltProgram | None:
-    """Return a file as a program, with whether it contains Google Benchmark; None if it is no executable ELF file."""
+    """Return a file as a program; None if it is not an executable ELF file."""
     try:
         with open_regular(file, may_be_link=False) as stream:
             content = stream.read(_MAX_BYTES)
@@ -217,8 +217,7 @@ def list_commands(
             # A test may expect to start in its own folder, as build systems start it, and look for its data there.
             command = build_shell_command(f"cd {folder}", f"exec ./{name}")
             runs.append(replace(run, command=command, program=start_command))
-        # Inputs are for benchmarks too, which may refuse to start without one; but not for fuzzers and other projects'
-        # programs.
+        # Inputs are useless for fuzzers and other projects' programs. Benchmarks may refuse to start without one.
         if rank > _Rank.TEST:
             continue
         is_for_users = rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
@@ -267,7 +266,7 @@ def list_file_runs(
     Parameters
     ----------
     program
-        The name or the path of the program, which may say what it reads.
+        The name or the path of the program, which may show what it reads.
     """
     inputs = list_inputs(sources, program, get_size)
     input_runs = [

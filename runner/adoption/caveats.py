@@ -4,8 +4,8 @@ from runner.adoption.command_choice import adds_little
 from runner.adoption.tried_command import TriedCommand
 
 _START_FAULTS, _START_CPU_SECONDS = 100, 0.02
-"""Upper limits of a mere start: a program that is linked only to the C library takes 50 to 100 faults to start, in a
-few milliseconds."""
+"""A program below both limits hardly does more than start: one that is linked only to the C library takes 50 to 100
+faults to start, in a few milliseconds."""
 
 
 def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:

@@ -77,8 +77,8 @@ def render_ci_file(
     readable
         Folders that the gate's sandbox has to show, in addition to those of the system.
     action
-        The action that the workflow for GitHub's own machines uses; by default, that of the repository from which this
-        Faultwatch was installed.
+        The action that the workflow for GitHub's own machines uses. By default, it is taken from the repository from
+        which this Faultwatch was installed.
 
     Raises
     ------

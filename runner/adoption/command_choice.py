@@ -22,10 +22,10 @@ _MIN_ADDED_SHARE = 0.1
 _MIN_RANGE_RATIO = 10
 """A count varies much more than another if its range is more than this many times wider."""
 _MIN_START_RANGE_RATIO = 3
-"""If a start's count has a range this many times wider than the count with an input, the latter only has to be higher
-to show that the input was read."""
+"""A program has also read its input if its count is higher with it, and without it varies over a range more than this
+many times as wide."""
 _MAX_LARGER_INPUTS = 3
-"""How many inputs of a program are made larger, each in a build of its own, until one makes the program work more."""
+"""How many inputs of a program are made larger, each in a separate build, until one makes the program work more."""
 SLOW_SECONDS = 2.0
 """An execution that takes longer than this, in seconds, is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
@@ -33,7 +33,7 @@ MAX_SECONDS = 4.0
 
 
 def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
-    """Return the command to propose: that of the best program, with a file if it reads one; None if none works.
+    """Return the command to propose: the best command of the best program; None if no command works.
 
     Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
     start. Among equals, a count that repeats comes first, then a command that executes more of the project's code.
@@ -285,6 +285,6 @@ def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool
 
 
 def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:
-    """Return whether the counts of two commands lie clearly apart."""
+    """Return whether the counts of two commands are clearly separated: by more than either of their ranges."""
     gap = max(min(first_counts) - max(second_counts), min(second_counts) - max(first_counts))
     return gap > max(max(first_counts) - min(first_counts), max(second_counts) - min(second_counts))

@@ -62,7 +62,7 @@ from runner.workload.bound_case import bind_case
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
-"""Time limit of a trial execution, in seconds."""
+"""The time limit of a trial execution, in seconds."""
 _MIN_SAMPLES = 3
 """Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
@@ -73,7 +73,7 @@ _MAX_PROBLEM_CHARACTERS = 300
 _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
 """How many last lines of a build's log are shown, and how many characters of each."""
 _RUNS_PER_TRIAL = 3
-"""Executions of a tried command, which show whether its count varies."""
+"""The number of trial executions of a command, which show whether its count varies."""
 _MAX_INPUTS = 4
 """How many inputs of the project a program is tried with, to propose the best of them."""
 _PLACEHOLDER_RUN = RunProposal("true")
@@ -240,7 +240,7 @@ class FirstMeasurement:
             # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
-        # A benchmark that takes too long is no server, even if it listens for the processes that it starts.
+        # A benchmark that takes too long is not a server, even if it listens for the processes that it starts.
         if tried.timed_out and not run.is_server and not _BENCHMARK.search(run.command):
             server = self._find_server(proposal, run, tree)
             if server:
@@ -302,7 +302,7 @@ class FirstMeasurement:
             return 0, None
 
     def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
-        """Return a command with environment variables under which its count repeats, or at least varies much less.
+        """Return a command with environment variables that make its count repeat, or at least vary much less.
 
         The threads of a Python program's libraries make its count vary, but a few executions may not show this. If a
         single thread gives it another exact count, the program is therefore limited to one, even if its count repeats.
@@ -349,7 +349,7 @@ class FirstMeasurement:
         Parameters
         ----------
         progress
-            Receives the number of remaining executions, and the end of each execution.
+            Is told how many executions remain, and when each of them ends.
 
         Raises
         ------
@@ -362,7 +362,7 @@ class FirstMeasurement:
         max_samples = _MIN_SAMPLES if workload.server else max(default_sampling.max_samples, _MIN_SAMPLES)
         min_samples = min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples)
         sampling = Sampling(min_samples, max_samples, default_sampling.precision)
-        # The first execution of a case warms the page cache and is no sample.
+        # The first execution of a case warms the page cache and is not a sample.
         progress.set_remaining(len(list_cases(workload)) * (min_samples + 1))
         return [
             measure_case(
@@ -474,7 +474,7 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
     is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
-    # A benchmark that works by itself brings its own work.
+    # A benchmark that works without a file has its own work.
     if run.file and any(
         result.did_work and result.run.is_promising and not result.run.file for result in earlier_results
     ):

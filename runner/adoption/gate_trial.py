@@ -60,7 +60,7 @@ def try_gate_build(
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         if NO_NETWORK in failure.message:
-            # The message suggests to fill a folder with packages. The gate must show this folder once it exists.
+            # The message suggests filling a folder with packages. The gate must show this folder once it exists.
             unfilled_folders = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
             readable = (*readable, *map(_make_portable, unfilled_folders))
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)

@@ -13,7 +13,7 @@ _VARIABLE = "CPATH"
 
 
 def add_header_folder(build: BuildProposal, log: str) -> BuildProposal | None:
-    """Return the build with the folder of the header that it did not find; None if this host has no such folder.
+    """Add the folder of a header that a build did not find to its search path; return None if there is no such folder.
 
     Among several folders, the alphabetically last is chosen, because it probably contains the newest version.
     """

@@ -53,7 +53,7 @@ _DATA_KINDS = frozenset(
         *("xml", "yaml", "yml"),
     }
 )
-"""Suffixes of data that many programs read; not those of sources, settings and documents."""
+"""Suffixes of data that many programs read. Sources, settings and documents are not among them."""
 
 
 def list_stand_ins(sources: Sources) -> list[str]:

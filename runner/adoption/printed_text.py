@@ -8,7 +8,7 @@ _OPTION_LIST = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?comma
 _HELP_HINT = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
 _MAX_LINES = 40
 """How many lines are searched for a usage text, which may follow a banner. A longer output that merely mentions
-``--help`` is not usage: it may be that of a benchmark."""
+``--help`` is not a usage text: a benchmark may have printed it."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _NO_TERMINAL = re.compile(
     r"inappropriate ioctl|not a (?:tty|terminal)|\bTERM\b.*\b(?:not set|unset|variable)|opening terminal", re.IGNORECASE

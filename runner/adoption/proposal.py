@@ -128,8 +128,8 @@ class BuildProposal(Struct, frozen=True):
     incomplete
         Whether the clone lacks submodules, so that the build must work without them.
     runs
-        Commands that the sources suggest, the most promising first. They do not include those of programs that are
-        found in the built tree later.
+        Commands that the sources suggest, the most promising first. Commands for the programs that are found in the
+        built tree are added later.
     builds_tests
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
     is_reduced

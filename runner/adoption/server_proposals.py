@@ -306,7 +306,7 @@ def list_exposed_ports(text: str) -> list[int]:
     lines = [line.split() for line in _join_lines(text)]
     words = [word for line in lines if line and line[0].upper() == "EXPOSE" for word in line[1:]]
     texts = [word.removesuffix("/tcp") for word in words]
-    # A text of more than five digits is no port, and may take long to convert.
+    # A number of more than five digits is not a port, and may take long to convert.
     numbers = [int(text) for text in texts if text.isdecimal() and len(text) <= 5]
     return [number for number in numbers if 0 < number <= _MAX_PORT]
 

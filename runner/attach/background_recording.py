@@ -345,12 +345,12 @@ class LiveRecording:
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
-    """Return what was used per second between two readings."""
+    """Return what processes used per second between two readings."""
     used_figures = _subtract_figures(after, before)
     cpu_seconds = max(used_figures.cpu, _MIN_CPU_SECONDS)
     return Rates(used_figures.faults / seconds, used_figures.switches / seconds, cpu_seconds / seconds)
 
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:
-    """Return what was used between two readings."""
+    """Return what processes used between two readings."""
     return compute_interval(before, after, 1.0).used_figures

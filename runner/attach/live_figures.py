@@ -107,7 +107,7 @@ class Interval(Struct, frozen=True):
 
 
 def compute_interval(before: Figures, after: Figures, seconds: float, waits: Waits = Waits()) -> Interval:  # noqa: B008 - immutable
-    """Return what was used between two readings.
+    """Return what processes used between two readings.
 
     If a process ends whose parent is not observed, its counts disappear from the sums. A difference that would become
     negative is therefore zero.
@@ -124,7 +124,7 @@ def compute_interval(before: Figures, after: Figures, seconds: float, waits: Wai
 
 
 def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
-    """Return the sums over some processes, without those that have ended meanwhile."""
+    """Return the sums of several processes' figures; processes that have ended meanwhile are left out."""
     minor = major = switches = resident = threads = processes = 0
     user = system = 0
     for pid in pids:

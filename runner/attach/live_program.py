@@ -33,7 +33,7 @@ _VARIABLES = re.compile(
     r"JDK_JAVA_OPTIONS|NODE_OPTIONS|UV_THREADPOOL_SIZE|GOGC|GOMEMLIMIT|GODEBUG|GOMAXPROCS|PYTHONMALLOC|"
     r"DOTNET_\w+|OMP_NUM_THREADS"
 )
-"""The only variables of a process that are looked at: those that configure allocators and runtimes."""
+"""The variables of a process that are read: only those that configure allocators and runtimes."""
 _MAX_MAPS_BYTES = 64 << 20
 _MAX_ENVIRON_BYTES = 1 << 20
 _MAX_PROGRAM_BYTES = 512 << 20
@@ -162,7 +162,8 @@ def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
 def detect_allocator(modules: Iterable[str], runtime: str, static_allocator: str = "") -> str:
     """Return the allocator of a program; empty if unknown.
 
-    The first of these counts: that of a shared library, the statically linked one, the runtime's, the C library's.
+    The first of these counts: an allocator in a shared library, a statically linked one, the runtime's own, the C
+    library's.
 
     Parameters
     ----------

@@ -176,7 +176,7 @@ class HistoryMeasurement(Struct, frozen=True):
         return self._send_and_summarise(summary, outbox)
 
     def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
-        """Send the waiting reports, and record in the summary which of them were not accepted."""
+        """Send the waiting reports; record in the summary how many still wait, and why others were refused."""
         if self.spool.list_waiting():
             outbox.deliver(at_once=True)
         summary.n_waiting, summary.error = outbox.waiting, outbox.error

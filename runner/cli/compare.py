@@ -392,7 +392,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
 def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult:
     """Return the result of a case that base cannot run, because head adds its parameters.
 
-    If head can run, :func:`make_undecided` executes it alone.
+    If head can run, :func:`make_undecided` executes only head.
     """
     base_trial, head_trial = base.get_unbuilt_trial(case), head.get_trial(case)
     reports = {base_trial: base_trial.report_skipped("head adds this case, and base cannot run it")}

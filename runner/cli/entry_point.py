@@ -275,7 +275,7 @@ def _run_command() -> None:
             click.echo(strip_terminal_commands(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader has closed the pipe, which is no error. Python flushes its buffers on exit, so discard this output.
+        # The reader has closed the pipe, which is not an error. Discard what Python flushes on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)  # as a shell reports a program that the signal has ended
     except OSError as error:

@@ -177,7 +177,7 @@ def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
-    """Return how certain a drift is: proven by pairs, certain by its runs alone, or suspected."""
+    """Return the standing of a drift in words: proven by pairs, certain by its runs alone, or suspected."""
     evidence = drift.get("evidence", {})
     if evidence.get("pairs"):
         return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"

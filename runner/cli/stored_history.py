@@ -89,6 +89,6 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
 
 
 def suggest_publishing(location: str) -> str:
-    """Return a sentence with the command that writes the pages of a store."""
+    """Return where the runs are stored, and the command that writes their pages."""
     argument = shlex.quote(f"./{location}" if location.startswith("-") else location)
     return f"The runs are in {location}. `faultwatch publish {argument} --to site` writes their pages."

@@ -1,7 +1,7 @@
 """Writes numbers for people, in the same way on pages, in messages, in comments and on terminals.
 
-A count is exact and written in full. Everything else is measured or computed: it has three significant digits, no
-exponent, and a unit that makes it short: MiB instead of bytes, ms instead of seconds.
+A count is exact, so all its digits are written. All other numbers are measured or computed: they get three significant
+digits, no exponent, and a unit that makes them short, such as MiB instead of bytes, or ms instead of seconds.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ class Reason(StrEnum):
     """Measured before in another environment. Measuring the same revision again in this environment separates the
     effect of the configuration from that of later commits."""
     CROSS_MEASUREMENT = "cross_measurement"
-    """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
+    """Commit and configuration, or the host, changed at once. Measuring with only one of them changed separates their
+    effects."""
     RERUN = "rerun"
     """The newest run differs from the previous level. Another run of the level with fewer runs shows whether the
     difference is a drift or an outlier."""

@@ -345,7 +345,7 @@ class Report(Strict):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The names of all metrics of which any sample has a reading, in the order of their first appearance."""
+        """The names of all metrics with a reading in any sample, in the order of their first appearance."""
         return tuple(dict.fromkeys(name for sample in self.samples for name in sample.readings))
 
     def readings(self, name: str) -> tuple[Reading, ...]:

@@ -60,7 +60,7 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
             sentences += [sentence, heap] if is_server else [sentence]
     if sentences:
         return " ".join(sentences)
-    # Meson and pip run every installed compiler, regardless of what they build, so only a build by Go alone counts.
+    # The setting for Go does not show that Go is used if Meson or pip build: they run every installed compiler.
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
         return USUAL_CAUSES
     heap_text = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""

@@ -27,7 +27,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     tools = ["make"]
     if not script:
         generator = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
-        # Some of these scripts are for developers only, and make nothing without an option.
+        # Some of these scripts are only for developers, and make nothing without an option.
         generate = f"NOCONFIGURE=1 sh ./{generator} && {{ test -e configure || autoreconf -fi; }}"
         steps.insert(0, generate if generator else "autoreconf -fi")
         tools.append("autoreconf")

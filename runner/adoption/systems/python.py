@@ -282,7 +282,7 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
         importing = f'{python} {IMPORT_OPTION}{name}"'
-        # The import counts as a program of its own, with which the examples are compared.
+        # The import counts as a separate program, with which the examples are compared.
         runs.append(RunProposal(importing, may_do_nothing=True, program=importing))
     return runs
 
