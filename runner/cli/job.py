@@ -125,9 +125,7 @@ def show_one(job_id: int, as_json: bool) -> None:
     for step in job.steps:
         _print_line(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
-        is_own_page = job.log_url.startswith(
-            "/"
-        )  # the service started the job itself, so this is a path on the service
+        is_own_page = job.log_url.startswith("/")  # a path on the service, because the service started the job itself
         _print_line(f"  log: {build_page_address(settings, job.log_url) if is_own_page else job.log_url}")
 
 
