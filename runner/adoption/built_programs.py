@@ -22,7 +22,7 @@ from runner.system.tree_walk import walk_tree
 _MAX_BYTES = 64 << 20
 """The number of bytes of a program that are searched for the name of a library."""
 _ELF_TYPE_OFFSET, _HEADER_BYTES = 16, 20
-"""The offset of the file type in the header of an ELF file, and the size of the part of the header up to its end."""
+"""The offset of the file type in an ELF header, and how many bytes of the header are needed to read it."""
 _HEAD_BYTES = 4096
 """The size of the beginning of a program, which contains the path of its interpreter (the dynamic linker)."""
 _EXECUTABLE, _SHARED = 2, 3

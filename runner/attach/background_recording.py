@@ -43,8 +43,8 @@ the file, which is checked, up to date."""
 _MAX_SAMPLED_RECORDS_FACTOR = 2
 """The recording of sampled faults ends early once the faults, or the calls, exceed their limits by this factor."""
 _MIN_CPU_SECONDS = 0.001
-"""The least CPU time that is assumed while a process was only counted: one that was idle may work later, and then
-needs a budget."""
+"""The smallest CPU time that is assumed for a process while it is only counted: an idle process may become busy later,
+and needs a budget then."""
 
 
 class TimedRecording(Struct):

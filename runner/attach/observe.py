@@ -1,4 +1,4 @@
-"""Observes live processes: shows their figures every second while they are recorded; the recordings come at the end."""
+"""Observes live processes: records them in the background, and shows their figures every second."""
 
 import os
 import resource
@@ -182,7 +182,7 @@ def observe_processes(
     )
     first_figures = last_figures = read_now()
     last_time = start_time
-    waits = all_waits = Waits()  # Since the last line, and before it.
+    waits = all_waits = Waits()  # The waits since the last line, and those before it.
     poll_seconds = _MIN_POLL_SECONDS
     reason, have_ended = "", False
     own_seconds_before = _read_own_seconds()

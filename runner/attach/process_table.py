@@ -85,7 +85,7 @@ def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, 
 
 
 def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
-    """Return the process with the most CPU time if the root seems to be only its starter, as a shell; else the root."""
+    """Return the process with the most CPU time if the root seems to be only a starter (a shell); else the root."""
     ticks = {pid: _read_ticks(tree, pid) for pid in processes}
     busiest = max(ticks, key=lambda pid: ticks[pid], default=root)
     return busiest if ticks.get(busiest, 0) > _STARTER_FACTOR * ticks.get(root, 0) else root

@@ -77,7 +77,7 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
 
 
 def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
-    """Return a count of the canary; a wrong one is followed by a few more."""
+    """Return a count of the canary, with a few further attempts if the first one is wrong."""
     kinds, expected_count = tuple(first_faults.expected), sum(first_faults.expected.values())
     counts = [first_faults.n_counted]
     if first_faults.n_counted != expected_count:
@@ -86,7 +86,7 @@ def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str
 
 
 def _measure_fault_cost(program: Path) -> float | None:
-    """Return the CPU time of one first touch, in seconds: the minimum of a few executions is the least disturbed."""
+    """Return the CPU time of one first touch in seconds: the minimum of a few executions, to exclude disturbances."""
     costs = []
     for _ in range(_TIMED_RUNS):
         readings = _execute_canary(program, [_ANONYMOUS]).sample.readings

@@ -47,7 +47,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[BuildProposal]:
-    """Return a build for each module with a main class: of this module and the modules that it needs."""
+    """Return the builds of each module with a main class, together with the modules that it needs."""
     own_modules = {module.strip() for module in _MODULE.findall(sources.read_text("pom.xml"))}
     by_module: dict[str, list[str]] = {}
     for name, file in main_classes.items():
