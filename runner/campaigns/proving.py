@@ -27,7 +27,7 @@ MAX_UNEXPLAINED_SHARE = 0.25
 """The newer half of a range is searched only if the change in the older half leaves more than this share of the range's
 change unexplained. A part of this share is therefore worth proving."""
 LIKELY_SHARE = 0.5
-"""For a likely change, a change of this share of its size is still worth proving."""
+"""The smallest change worth proving, as a share of a likely change."""
 UNLIKELY_PERCENT = DEFAULT_RISE_PERCENT / 2
 """The smallest change worth proving, in percent, if no change is likely: half of the rise for which powers are
 computed, so that such a rise is not missed."""
@@ -121,7 +121,7 @@ class Prover(Struct):
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
-        """Prove one nomination after the other. As each proof can change the others, they are listed after each."""
+        """Prove the nominations one by one; request their list after each proof, which can change it."""
         started_at = time.monotonic()
         while True:
             answer = list_nominations()

@@ -12,7 +12,7 @@ from runner.contract.metric import Kind, Metric
 IMPORT_PREFIX = "import:"
 Better = Literal["lower", "higher"]
 _MAX_UNIT_CHARACTERS, _MAX_TITLE_CHARACTERS = 40, 120
-"""The prefix, the direction and the colons need less than 40 characters, so a name has at most 200."""
+"""Limits that keep names within 200 characters: all other parts of a name need less than 40."""
 _KIND_BY_UNIT = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
 
 

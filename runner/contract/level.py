@@ -81,7 +81,7 @@ def compute_median_bounds(values: Sequence[Number], alpha: float) -> tuple[Numbe
 
 @lru_cache(maxsize=4096)
 def find_largest_side(n: int, alpha: float) -> int | None:
-    """Return the largest number of n samples that can lie on one side of the true median; None if all of them can.
+    """Return how many of n samples, at most, can lie on one side of the true median; None if all of them can.
 
     The bounds for all n are valid simultaneously with a probability of at least 1 − ``alpha``, by Ville's inequality:
     see :func:`compute_median_bounds`. Each side is tested at ``alpha`` / 2.

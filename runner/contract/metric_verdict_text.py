@@ -111,7 +111,7 @@ def lacks_side(verdict: MetricVerdict) -> bool:
 
 
 def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
-    """Return whether a verdict must be shown first, because the gate fails for it, or because it is undecided."""
+    """Return whether a verdict must be shown first, because it exceeds the budget, or because a side has no value."""
     is_missing = verdict.counts and lacks_side(verdict)
     return is_missing or verdict.over_budget or crept
 

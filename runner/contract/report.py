@@ -43,7 +43,7 @@ SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "meas
 OUTSIDE_HISTORY = (EXPERIMENT_REASON, *SEARCH_PURPOSES.values())
 """The reasons why a run is outside of the history although its host counts correctly."""
 REASONS_UNRELATED_TO_HOST = (*OUTSIDE_HISTORY, REUSED)
-"""The reasons why a run is no evidence although its host counts correctly."""
+"""The reasons why a run is not evidence although its host counts correctly."""
 
 
 class Status(StrEnum):
