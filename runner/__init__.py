@@ -1,1 +1,1 @@
-"""The runner: builds revisions, runs cases under perf stat and reports what was counted."""
+"""The runner: builds revisions, runs cases under perf stat, and reports the counts."""

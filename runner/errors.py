@@ -1,8 +1,8 @@
-"""Errors that commands print for people."""
+"""Errors that commands report to the user."""
 
 
 class FaultwatchError(Exception):
-    """An error that the user can fix: says what is wrong, where, and what to do.
+    """An error that the user can fix. It says what is wrong, where, and what to do.
 
     Commands print it as one line and exit with code 2.
     """
@@ -37,4 +37,4 @@ class ServiceUnavailable(FaultwatchError):
 
 
 class ServerError(FaultwatchError):
-    """The service failed on one request; it may accept another one, and this one later."""
+    """The service failed while it processed a request. It may accept other requests, and the same one later."""

@@ -23,7 +23,7 @@ class Settings(Struct, frozen=True):
     Attributes
     ----------
     home
-        ``FAULTWATCH_HOME``: database, spool, clones and builds.
+        ``FAULTWATCH_HOME``: the folder of the database, the spool, the clones and the builds.
     url
         ``FAULTWATCH_URL``: the service to report to; None for an embedded one.
     host
@@ -33,13 +33,13 @@ class Settings(Struct, frozen=True):
     cpus
         ``FAULTWATCH_CPUS``: the only processors to measure on, such as ``2-3``; empty for all.
     builds_gib
-        ``FAULTWATCH_BUILDS_GIB``: what the builds of each store may take, in GiB; None for no limit (``0``).
+        ``FAULTWATCH_BUILDS_GIB``: the largest size of all builds in a store, in GiB; None for no limit (``0``).
     builds_days
         ``FAULTWATCH_BUILDS_DAYS``: for how many days an unused build is kept; None for no limit (``0``).
     build_jobs
-        ``FAULTWATCH_BUILD_JOBS``: how many revisions to build at once; by default, one for each processor.
+        ``FAULTWATCH_BUILD_JOBS``: the number of concurrent builds; by default, one for each processor.
     lock
-        ``FAULTWATCH_HOST_LOCK``: what a command locks while it measures, alone on its host.
+        ``FAULTWATCH_HOST_LOCK``: the file or folder that a command locks to measure alone on its host.
     token
         ``FAULTWATCH_TOKEN``, or the content of the file ``FAULTWATCH_TOKEN_FILE``: the token for the service.
     """
@@ -81,7 +81,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def clones(self) -> Path:
-        """The folder of clones of subjects that were named by an address."""
+        """The folder of the clones of subjects that were given by an address."""
         return self.home / "clones"
 
 
@@ -111,12 +111,12 @@ def load_settings() -> Settings:
 
 
 def _read_limit(name: str, default: float) -> float | None:
-    """Read a limit; 0 stands for none.
+    """Read a limit; return None for 0, which means no limit.
 
     Raises
     ------
     FaultwatchError
-        The value is not a number, or is negative.
+        The value is not a number, or it is negative.
     """
     text = get_value(name) or str(default)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
@@ -148,7 +148,7 @@ def _read_token() -> str | None:
     Raises
     ------
     FaultwatchError
-        The file cannot be read, or the content is not a token. The message does not contain it.
+        The file cannot be read, or its content is not a token. The message does not contain the content.
     """
     text, source = get_value("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
     file = get_value("FAULTWATCH_TOKEN_FILE")
@@ -159,6 +159,6 @@ def _read_token() -> str | None:
         except OSError as error:
             raise FaultwatchError(f"{source}: {error.strerror}", "use a file that the runner may read") from None
     token = text.strip()
-    if not re.fullmatch(r"[!-~]*", token):  # visible ASCII characters, as a header of HTTP may have
+    if not re.fullmatch(r"[!-~]*", token):  # visible ASCII characters, which an HTTP header may contain
         raise FaultwatchError(f"{source} does not contain a valid token", "store only the token there")
     return token or None

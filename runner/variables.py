@@ -1,6 +1,6 @@
-"""The environment variables of the runner: one table, with meanings, defaults and units, through which all are read.
+"""The environment variables of the runner: a table of their meanings, defaults and units, through which all are read.
 
-pydantic-settings, which reads the service's, would take as long to load as the rest of a command.
+The service reads its variables with pydantic-settings, but this would double the time that a command takes to start.
 """
 
 import os
@@ -18,9 +18,9 @@ class Variable(Struct, frozen=True):
     meaning
         One or two sentences, in Markdown.
     default
-        What applies if the variable is not set, in Markdown.
+        The effect if the variable is not set, in Markdown.
     unit
-        Unit of the value, and what it may be; empty for any text.
+        The unit or the form of the value; empty for any text.
     """
 
     name: str
@@ -86,20 +86,20 @@ VARIABLES = (
         "path",
     ),
 )
-"""What the runner reads."""
+"""The variables that the runner reads."""
 
 VARIABLES_FOR_PROGRAMS = (
     Variable("FAULTWATCH_PADDING", "Padding that gives the environment the same length in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The descriptor of the pipe in which perf acknowledges.", ""),
 )
-"""What the runner sets for the program that it measures."""
+"""The variables that the runner sets for the measured program."""
 
 _NAMES = frozenset(variable.name for variable in VARIABLES)
 
 
 def get_value(name: str) -> str:
-    """Return the value of a variable of the table; an empty text if it is not set.
+    """Return the value of a variable in the table; an empty text if it is not set.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Adopts a repository: proposes a workload file and a CI file according to the files in it."""
+"""Adopts a repository: proposes a workload file and a CI file that suit its contents."""

@@ -1,7 +1,7 @@
-"""Names the action of the repository from which this Faultwatch was installed, for the workflows that ``init`` writes.
+"""Names the GitHub action for the workflows that ``init`` writes: it is in the repository that Faultwatch came from.
 
-An installer writes down where a package came from if that is a repository (PEP 610, ``direct_url.json``). From an index
-or a folder, nothing is known of a repository, and people have to replace a placeholder.
+An installer records the origin of a package that it installs from a repository (PEP 610, ``direct_url.json``). For a
+package from an index or a folder, the repository is unknown, and the user has to replace a placeholder.
 """
 
 import json
@@ -9,7 +9,7 @@ import re
 from importlib import metadata
 
 PLACEHOLDER = "OWNER/faultwatch@v1"
-"""Stands for the action where its repository is not known."""
+"""Stands for the action if its repository is unknown."""
 REPLACE_PLACEHOLDER = (
     "replace OWNER by the owner of the repository that has Faultwatch, and its tag by the commit that you trust"
 )

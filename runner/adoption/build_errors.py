@@ -1,9 +1,9 @@
-"""Finds the first error in the log of a build, which the later ones often only follow. Pure."""
+"""Finds the first error in the log of a build: the later errors are often only its consequences."""
 
 import re
 
 _MAX_CHARACTERS = 300
-"""What is shown of an error."""
+"""The largest number of characters of an error that are shown."""
 _ERROR = re.compile(
     r"""^(?!.*\bmake\S{0,40}:\ \*\*\*\ \[)        # make's own line repeats that a command failed
     (?:.*(?:
@@ -22,21 +22,21 @@ _ERROR = re.compile(
     )$""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-"""A line with which a tool says what is wrong."""
+"""A line in which a tool says what is wrong."""
 
 _CAUSE = re.compile(r"\bended with exit code \d+: (\S.*)")
-"""The cause in the message of a failure."""
+"""The cause at the end of a failure's message."""
 
 
 def find_first_error(log: str, message: str = "") -> str:
-    """Return the first line of a log that says what is wrong; empty if none does.
+    """Return the first error of a failed build, as one line; empty if neither the message nor the log names any.
 
-    CMake says it in the paragraph below such a line.
+    CMake explains an error in the paragraph below the line that announces it, so this paragraph is appended.
 
     Parameters
     ----------
     message
-        What is said of the failure. It may end with a cause, which is better than the first line.
+        The message of the failure. If it ends with a cause, this is returned instead of a line of the log.
     """
     cause = _CAUSE.search(message)
     if cause:

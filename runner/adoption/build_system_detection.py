@@ -1,4 +1,4 @@
-"""Detects the build systems of a project. Pure: the result depends only on the listing of its files."""
+"""Detects the build systems of a project from its tracked files."""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -19,12 +19,12 @@ _BUILD_FILES = frozenset(
         *("build.gradle", "build.gradle.kts", "package.json", "pyproject.toml", "setup.py"),
     }
 )
-"""The files by which people recognise the known build systems."""
+"""The files that identify the known build systems."""
 _MAX_NAMED_FILES = 3
 
 
 def describe_lack(sources: Sources) -> str:
-    """Return why no build is proposed for a project: its build files name nothing to run, or it has none."""
+    """Return why no build is proposed for a project: it has no build files, or they name nothing to run."""
     found = [file for file in sources.files if PurePosixPath(file).name in _BUILD_FILES and not is_third_party(file)]
     if not found:
         return f"has no build system that init knows ({KNOWN_BUILD_SYSTEMS})"
@@ -33,7 +33,7 @@ def describe_lack(sources: Sources) -> str:
 
 
 def _describe_missing_program(files: Sequence[str]) -> str:
-    """Return what build files of a project do not name."""
+    """Return which entries the build files of a project lack, as the end of a sentence."""
     verb = "names" if len(files) == 1 else "name"
     if all(PurePosixPath(file).name == "package.json" for file in files):
         return f"{verb} no benchmark and no start script, no program in bin and no main module"
@@ -44,10 +44,10 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
     """Propose how to build a project, the most likely way first; empty if no build system is recognised."""
     native = [cargo, go, cmake, meson, autotools, make, fortran]
     systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
-    # Few projects in other languages have a package.json for more than their documents.
+    # Node comes late: in most projects in other languages, package.json only serves the documentation.
     systems = [*systems, java, node, scripts]
     unsorted = [proposal for system in systems for proposal in system.propose(sources)]
-    # What is at the top is the project's usual build, and often the smallest: build files in folders are for packagers.
+    # A build file at the top is the project's usual build, and often the smallest; those in folders are for packagers.
     proposals = sorted(unsorted, key=lambda proposal: proposal.depth)
     return [
         _add_version_variables(proposal, detect_version_from_git(sources, proposal.system)) for proposal in proposals
@@ -55,5 +55,5 @@ def propose_builds(sources: Sources) -> list[BuildProposal]:
 
 
 def _add_version_variables(proposal: BuildProposal, git_version: VersionFromGit) -> BuildProposal:
-    """Return a build with what it needs to derive the project's version from git, if it does."""
+    """Return a build with the variables that fix its version, and with git if it needs git for its version."""
     return replace(proposal, git=git_version.git, environment={**proposal.environment, **git_version.variables})

@@ -20,31 +20,32 @@ from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
 _MAX_BYTES = 64 << 20
-"""How much of a program is searched for the name of a library."""
+"""The number of bytes of a program that are searched for the name of a library."""
 _ELF_TYPE_OFFSET, _HEADER_BYTES = 16, 20
-"""Where the header of an ELF file says what kind of file it is, and how much of the header is needed."""
+"""The offset of the file type in an ELF header, and how many bytes of the header are needed to read it."""
 _HEAD_BYTES = 4096
-"""The beginning of a program, which names its interpreter."""
+"""The size of the beginning of a program, which contains the path of its interpreter (the dynamic linker)."""
 _EXECUTABLE, _SHARED = 2, 3
 _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
-"""An option of Google Benchmark, whose name is in each program that contains the library."""
+"""An option of Google Benchmark: its name occurs in each program that contains the library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
 _PLAIN_NAME = re.compile(r"[\w./+@%=:,-]+")
-"""A path that a command line contains without quotes, and that means the same to a shell."""
+"""A path that needs no quotes, neither in a command line nor in a shell."""
 _GENERATED_FILES = {
     *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
 }
-"""Folders of build systems that hold their own programs, or programs under a second name."""
+"""Folders in which build systems keep programs of their own, or the project's programs under a second name."""
 _OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
-"""Options before an input: a compiler starts no assembler and no linker, and a program is read from a file."""
+"""Options before an input, by its suffix: a compiler stops before it assembles, and AWK and sed read their program
+from a file."""
 _SPEED_WORD = r"perf(?:test|ormance)?|speed(?:test)?"
-"""Words that a benchmark is named with, besides those that contain *bench*."""
+"""Words in the names of benchmarks, besides words that contain *bench*."""
 _SOURCE_SUFFIXES = {"node": ".js", "java": ".java"}
-"""The suffix of the sources that an interpreter or a virtual machine executes, besides Python."""
+"""The suffix of the sources of programs that an interpreter or a virtual machine executes; ``.py`` for all others."""
 _ANY_EXPRESSION = "."
-"""What a program that takes an expression before its file, such as grep and jq, finds in each file."""
+"""An expression that matches in every file, for programs that take one before their file, such as grep and jq."""
 BENCHMARK_TIME = "10x"
 
 
@@ -79,7 +80,7 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
 
 
 class _ServerRank(NamedTuple):
-    """How well a file fits a known server: programs of the build first, then those in fewer folders."""
+    """A sort key for the files with the name of a known server: built programs first, then those in fewer folders."""
 
     is_script: bool
     is_tracked: bool
@@ -88,9 +89,9 @@ class _ServerRank(NamedTuple):
 
 
 def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[BuiltProgram]) -> list[str]:
-    """Return the paths of programs in a built tree that have the name of a server, at most one for each name.
+    """Return the paths of programs in a built tree that have the name of a known server, at most one for each name.
 
-    A script counts too, such as one that a build wrote, unless there is a program of the name.
+    A script, such as one that the build wrote, is returned only if no program has that name.
     """
     tracked_files = set(tracked)
     ranks: dict[str, _ServerRank] = {
@@ -103,7 +104,7 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
         if entry.name not in KNOWN_SERVERS or name in ranks or not _is_candidate_name(name):
             continue
         if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & stat.S_IXUSR:
-            # A tracked script may be one that starts the installed server.
+            # A tracked script in a folder of tests or examples may start the server that is installed on the host.
             is_tracked = name in tracked_files
             if not (is_tracked and is_auxiliary(name)):
                 ranks[name] = _ServerRank(True, is_tracked, name.count("/"), name)
@@ -127,7 +128,7 @@ def _is_candidate_name(name: str) -> bool:
 
 
 def _read_program(file: Path, name: str) -> BuiltProgram | None:
-    """Return a file as a program that can be executed, with the benchmark library in it; None if it is none."""
+    """Return a file as a program; None if it is not an executable ELF file."""
     try:
         with open_regular(file, may_be_link=False) as stream:
             content = stream.read(_MAX_BYTES)
@@ -137,7 +138,7 @@ def _read_program(file: Path, name: str) -> BuiltProgram | None:
         return None
     is_little_endian = content[5] == 1
     (elf_type,) = struct.unpack_from("<H" if is_little_endian else ">H", content, _ELF_TYPE_OFFSET)
-    # A position-independent program has the type of a library, but an interpreter too.
+    # A position-independent executable has the type of a shared library, but unlike a library it has an interpreter.
     has_interpreter = any(word in content[:_HEAD_BYTES] for word in _INTERPRETER)
     if elf_type != _EXECUTABLE and not (elf_type == _SHARED and has_interpreter):
         return None
@@ -158,7 +159,7 @@ class _Rank(IntEnum):
 
 
 def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
-    """Return a sort key: first the rank, then how long and deep the name is."""
+    """Return a sort key: the rank, then the number of folders and of underscores in the name, then the name."""
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
@@ -183,7 +184,7 @@ def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
 
 
 def _normalize_name(name: str) -> str:
-    """Return the letters and digits of a name in lower case, which is how ``my_tool`` equals ``my-tool``."""
+    """Return only the letters and digits of a lower-case name, so that ``my_tool`` equals ``my-tool``."""
     return re.sub(r"[^a-z0-9]", "", name)
 
 
@@ -193,7 +194,7 @@ def list_commands(
     """Return the commands to try, the most promising first.
 
     Each program is tried without arguments, then with inputs; a program for users is also tried with other files of the
-    project, and last with options that every program has.
+    project, and finally with ``--version`` and ``--help``.
 
     Parameters
     ----------
@@ -213,10 +214,10 @@ def list_commands(
         runs.append(run)
         folder, _, name = program.name.rpartition("/")
         if run.is_test and folder:
-            # A test may look for its data in its own folder, in which build systems start it.
+            # A test may expect to start in its own folder, as build systems start it, and look for its data there.
             command = build_shell_command(f"cd {folder}", f"exec ./{name}")
             runs.append(replace(run, command=command, program=start_command))
-        # A benchmark may refuse to start without an input; a fuzzer and other projects' programs are no use with one.
+        # Inputs are useless for fuzzers and other projects' programs. Benchmarks may refuse to start without one.
         if rank > _Rank.TEST:
             continue
         is_for_users = rank in {_Rank.PROJECT_PROGRAM, _Rank.OTHER}
@@ -231,7 +232,7 @@ def list_commands(
 def add_file_runs(
     runs: Iterable[RunProposal], sources: Sources, get_size: Callable[[str], int] = lambda _: 0
 ) -> list[RunProposal]:
-    """Return commands that the sources suggest; those that take files are followed by the same ones with files.
+    """Insert, after each command that takes files, the same command with files of the project.
 
     Parameters
     ----------
@@ -242,7 +243,7 @@ def add_file_runs(
     for run in runs:
         all_runs.append(run)
         if run.takes_files:
-            # An interpreter's program is its last word: a script or a module.
+            # The last word of "INTERPRETER [-m] NAME" is the script or the module.
             name = run.program.rpartition(" ")[2]
             file_runs = list_file_runs(name, run.command, sources, get_size, with_stand_ins=True)
             source = find_source(sources, _get_source_suffix(run.command), get_size)
@@ -253,19 +254,19 @@ def add_file_runs(
 
 
 def _get_source_suffix(command: str) -> str:
-    """Return the suffix of the language in which a program is written that an interpreter executes."""
+    """Return the suffix of the sources of an interpreted program, given the command that starts its interpreter."""
     return _SOURCE_SUFFIXES.get(command.partition(" ")[0], ".py")
 
 
 def list_file_runs(
     program: str, start_command: str, sources: Sources, get_size: Callable[[str], int], *, with_stand_ins: bool
 ) -> list[RunProposal]:
-    """Return the commands that give a program files of the project: its inputs, then what stands in for them.
+    """Return the commands that give a program files of the project: inputs first, then files that stand in for them.
 
     Parameters
     ----------
     program
-        The name or the path of the program, which may say what it reads.
+        The name or the path of the program, which may show what it reads.
     """
     inputs = list_inputs(sources, program, get_size)
     input_runs = [
@@ -278,7 +279,7 @@ def list_file_runs(
         runs.append(RunProposal(f"{start_command} {other}", input_file=other, needs_failures=True))
     pair = find_input_pair(inputs)
     if pair:
-        # Of programs that compare or combine files, which refuse one alone.
+        # Programs that compare or combine files refuse a single one.
         runs.append(RunProposal(f"{start_command} {' '.join(pair)}", input_file=pair[0], needs_failures=True))
     if with_stand_ins:
         stand_ins = [
@@ -295,5 +296,5 @@ def list_file_runs(
 
 
 def _add_expression(start_command: str, run: RunProposal) -> RunProposal:
-    """Return a command that gives its program an expression before the file, for programs that refuse a file alone."""
+    """Insert an expression before the file of a command, for programs that refuse a file without one."""
     return replace(run, command=f"{start_command} {_ANY_EXPRESSION} {run.file}", needs_failures=True)

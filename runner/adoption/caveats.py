@@ -1,19 +1,20 @@
-"""Says what a proposed command leaves unwatched, for the workload file and so for each gate. Pure."""
+"""Says what the counts of a proposed command do not show. The workload file keeps this, and each gate shows it."""
 
 from runner.adoption.command_choice import adds_little
 from runner.adoption.tried_command import TriedCommand
 
 _START_FAULTS, _START_CPU_SECONDS = 100, 0.02
-"""What the start of a program takes that is linked to the C library alone: 50 to 100 faults, in a few milliseconds."""
+"""A program below both limits hardly does more than start: one that is linked only to the C library takes 50 to 100
+faults to start, in a few milliseconds."""
 
 
 def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
-    """Return what the counts of a command do not show; empty if nothing is known against it.
+    """Return what the counts of a command do not show; empty if no shortcoming is known.
 
     Parameters
     ----------
     start_faults
-        The faults of the program without its input; 0 if they are unknown.
+        The faults that the program takes without its input; 0 if unknown.
     """
     run = tried.run
     if tried.is_foreign:
@@ -28,10 +29,10 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
 
 
 def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
-    """Return why a command does little more than start; empty if nothing shows that.
+    """Return why a command does little more than start; empty if nothing suggests that it does.
 
-    Either it has an input that adds few faults to those of a start, or it has none. A test works without an input, and
-    so does a program that computes for long.
+    Its input may add few faults to those of the start, or it may have no input at all. Tests and programs that compute
+    for a long time do work without an input.
     """
     run = tried.run
     if run.input_file and adds_little(tried, start_faults):
@@ -44,7 +45,10 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
             f"this measures little more than the program's start: `{run.command}` takes only {min(tried.faults)} faults"
         )
     if tried.may_only_start and tried.only_imports:
-        return f"this measures little more than the import of the package: `{run.command}` takes hardly more faults"
+        return (
+            f"this measures little more than the import of the package: `{run.command}` takes hardly more faults than "
+            "that"
+        )
     if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"
     return ""

@@ -21,7 +21,7 @@ class CiFile(Struct, frozen=True):
     Attributes
     ----------
     path
-        Relative to the top of the repository.
+        Path of the file, relative to the top of the repository.
     executable
         Whether it is a program.
     remark
@@ -38,7 +38,7 @@ class CiFile(Struct, frozen=True):
 
 
 def detect_ci(sources: Sources, remote: str = "") -> str:
-    """Return the name of the CI system that a project uses, by its files, else by the address of its remote.
+    """Return the name of the CI system that a project uses, judging by its files, else by the address of its remote.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
     server = without_scheme.partition("/")[0].partition(":")[0]
     by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marker_paths)]
     by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.server_words)]
-    # If there are files of several CI systems, the URL decides.
+    # If there are files of several CI systems, the remote's address decides.
     in_use = [system for system in by_server if system in by_file or not by_file] + by_file
     return in_use[0].name if in_use else SHELL.name
 
@@ -69,21 +69,21 @@ def render_ci_file(
     Parameters
     ----------
     name
-        Of the system.
+        Name of the CI system.
     workload
         Path of the workload file in the repository.
     branch
         The branch into which changes are merged.
     readable
-        Folders that the gate's sandbox has to show, beside those of the system.
+        Folders that the gate's sandbox has to show, in addition to those of the system.
     action
-        The action that the workflow for GitHub's own machines uses; by default, that of the repository from which this
-        Faultwatch was installed.
+        The action that the workflow for GitHub's own machines uses. By default, it is taken from the repository from
+        which this Faultwatch was installed.
 
     Raises
     ------
     FaultwatchError
-        A name has characters with a special meaning for a shell or the CI system.
+        A value contains characters that a shell or the CI system may interpret.
     """
     if name == NO_CI:
         return None

@@ -1,4 +1,4 @@
-"""Decides which of the commands that were tried is measured, and whether to try more. Pure."""
+"""Decides which of the tried commands is measured, and whether to try more."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,33 +9,34 @@ from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 from runner.adoption.tried_command import TriedCommand
 
 _MAX_PROGRAMS = 12
-"""How many programs are tried at most."""
+"""The largest number of programs that are tried."""
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
-"""How many examples are tried; the one with the most faults does the most work."""
+"""How many examples are tried, to choose the one with the most faults, which does the most work."""
 _MAX_WEAK_PROGRAMS = 3
-"""How many programs without an input of the project are tried; the best is proposed."""
+"""How many programs without an input are tried, to propose the best of them."""
 _FIRST_WEAK_RANK = 2
-"""The first rank of commands that got no work of the project's own."""
+"""The best rank of a command for which the project provides no work (see :func:`_rank`)."""
 _MIN_ADDED_SHARE = 0.1
-"""The smallest share of the faults of a start that an input has to add, to be more than a start."""
+"""An input adds little if it adds less than this share of the faults that the program takes to start."""
 _MIN_RANGE_RATIO = 10
-"""How many times wider the range of a count has to be than another one, to vary much more."""
+"""A count varies much more than another if its range is more than this many times wider."""
 _MIN_START_RANGE_RATIO = 3
-"""How many times wider the range of a start's count has to be than that with an input, to say nothing of that."""
+"""A program has also read its input if its count is higher with it, and without it varies over a range more than this
+many times as wide."""
 _MAX_LARGER_INPUTS = 3
-"""How many inputs of a program are repeated, each in a build of its own, until the program does more work."""
+"""How many inputs of a program are made larger, each in a separate build, until one makes the program work more."""
 SLOW_SECONDS = 2.0
-"""Seconds of an execution after which it is too slow to be repeated dozens of times."""
+"""An execution that takes longer than this, in seconds, is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
-"""Seconds of all commands that worked, each executed once, after which no better one is looked for."""
+"""Once one execution of each working command takes longer than this in total, in seconds, no others are tried."""
 
 
 def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
-    """Return the command to propose: of the best program, with a file if it reads one; None if none works.
+    """Return the command to propose: the best command of the best program; None if no command works.
 
-    A program that was given work comes before one that got a stand-in or a test, and that before one that may only
-    start. Of equals, one whose count repeats comes first, then the one that executes more of the project's code.
+    Programs that were given work come first, then tests and programs with a stand-in, then programs that may only
+    start. Among equals, a count that repeats comes first, then a command that executes more of the project's code.
     """
     programs: dict[str, list[TriedCommand]] = {}
     for candidate in tried:
@@ -49,7 +50,7 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
     )
     is_alike = _find_alike(best)
     if is_alike:
-        # Examples and tests are many and alike: of them, the one with the most faults does the most work.
+        # Examples and tests are numerous and alike: the one with the most faults does the most work.
         alike = [
             candidate for candidate in best_of_programs if is_alike(candidate) and candidate.did_work is best.did_work
         ]
@@ -58,10 +59,11 @@ def choose_best(tried: Sequence[TriedCommand]) -> TriedCommand | None:
 
 
 def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
-    """Return the best of a program's commands that work: an input that it reads, else the first that does some work.
+    """Return the best of a program's commands that work: one with an input that it reads, else one that does some work.
 
-    A program has read a file if the tracer saw it open the file, and if its fault count with the file differs by more
-    than the noise, which few executions do not show well. Those that only print their version or usage come last.
+    A program has read a file if the tracer saw it open the file, and if the file moves its fault count by more than the
+    noise; both are required because a few executions show the noise poorly. Commands that only print a version or the
+    usage come last.
     """
     working = sorted(results, key=lambda candidate: not candidate.did_work)
     # The command without a file, with which the others are compared.
@@ -77,7 +79,7 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
         or (_opens_other_files(candidate, first) and _lies_steadily_above(candidate, first))
     ]
     if reading:
-        # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
+        # The inputs of a program execute much the same code: the one with the most faults causes the most work.
         start_faults = min(first.faults) if first.did_work and not first.run.input_file else 0
         return min(
             reading,
@@ -87,13 +89,13 @@ def _choose_best_of_program(results: Sequence[TriedCommand]) -> TriedCommand:
                 -min(candidate.faults),
             ),
         )
-    # Otherwise, another file that it reads, or with which its count is steadier.
+    # Otherwise, prefer another file that the program reads, or with which its count is steadier.
     for other in working:
         if not other.did_work or other is first or other.run.input_file:
             continue
         if _reads_more(other, first) or _is_steadier(other, first):
             return other
-    # Otherwise, the command without a file, unless only another one does some work.
+    # Otherwise, choose the command without a file, unless it does no work and another one does.
     return first if first.did_work or not working[0].did_work else working[0]
 
 
@@ -105,14 +107,14 @@ def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
 
 
 def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
-    """Return whether the count of the second command varies, and that of the first repeats or varies much less."""
+    """Return whether the first command's count repeats or varies much less than the second command's count."""
     first_range = max(first_command.faults) - min(first_command.faults)
     second_range = max(second_command.faults) - min(second_command.faults)
     return first_range * _MIN_RANGE_RATIO < second_range
 
 
 def _lies_steadily_above(first_command: TriedCommand, second_command: TriedCommand) -> bool:
-    """Return whether each count of the first command is above all of the second, whose count varies much more."""
+    """Return whether all counts of the first command exceed those of the second, and vary much less."""
     first_range = max(first_command.faults) - min(first_command.faults)
     second_range = max(second_command.faults) - min(second_command.faults)
     is_above = min(first_command.faults) > max(second_command.faults)
@@ -120,12 +122,12 @@ def _lies_steadily_above(first_command: TriedCommand, second_command: TriedComma
 
 
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
-    """Return whether an input adds hardly anything to the faults of a start, if those are known (not 0)."""
+    """Return whether an input hardly adds to the faults of a start; False if these are unknown (0)."""
     return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
 
 
 def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:
-    """Return commands that were tried, with those scripts marked that hardly do more than import the project."""
+    """Return the tried commands, with a mark on test scripts that do hardly more than import the project."""
     imports = [result for result in tried if IMPORT_OPTION in result.run.command and result.faults]
     import_faults = min((min(result.faults) for result in imports), default=0)
     return [
@@ -135,7 +137,7 @@ def mark_imports(tried: Sequence[TriedCommand]) -> list[TriedCommand]:
 
 
 def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:
-    """Return the faults of a command's program without any input; 0 if that does not work."""
+    """Return the faults that the program of a command takes without an input; 0 if it never worked without one."""
     program = _get_program_or_script(chosen_command.run)
     start_commands = (other for other in tried if other.faults and other.run.may_do_nothing and not other.run.is_test)
     return min(
@@ -144,15 +146,16 @@ def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedComman
 
 
 def list_descriptions(chosen_command: TriedCommand, runs: Iterable[RunProposal]) -> list[RunProposal]:
-    """Return the commands with which a command's program only prints its version or usage."""
+    """Return the commands that make the program of the chosen command only print its version or usage."""
     program = _get_program_or_script(chosen_command.run)
     return [run for run in runs if run.only_describes_itself and _get_program_or_script(run) == program]
 
 
 def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> list[TriedCommand]:
-    """Return a few commands of the chosen one's program that get a file: itself, then others, the most faults first.
+    """Return a few commands that give a file to the program of the chosen command; empty if it opened no file.
 
-    The file of the first may be too small to show. Not each file can be repeated. Empty if no file was opened.
+    The chosen command comes first if it has a file, then the others, by decreasing faults. They are alternatives: a
+    file may be too small to have an effect, and not every file can be made larger by repetition.
     """
     chosen_run = chosen_command.run
     if not chosen_run.file and not chosen_run.may_do_nothing:
@@ -173,20 +176,21 @@ def list_commands_with_files(chosen_command: TriedCommand, tried: Sequence[Tried
 
 
 def is_given_work(tried: TriedCommand) -> bool:
-    """Return whether a command works that was given work by the project: a benchmark, or a program with an input."""
+    """Return whether a command does work that the project provides: it is a benchmark, or a program with an input."""
     return _rank(tried) < _FIRST_WEAK_RANK
 
 
 def has_input_of_its_own(tried: TriedCommand) -> bool:
-    """Return whether a command works that has some input, be it a test's or a stand-in, and does more than start."""
+    """Return whether a command does more than start, because it has work: a stand-in or a test's data count too."""
     return bool(tried.faults) and _rank(tried) <= _FIRST_WEAK_RANK
 
 
 def _rank(tried: TriedCommand) -> int:
-    """Return how promising a command is, the best first.
+    """Return the rank of a command: the lower, the more promising.
 
-    The ranks: 0 a benchmark, 1 a program with an input, 2 one with a stand-in, a test, or one without an input that
-    computes for long, 3 one without an input, 4 one that did no work, 5 one that executes nothing of the project.
+    The ranks: 0 a benchmark; 1 a program with an input; 2 a program with a stand-in, a test, or a program that computes
+    for a long time without an input; 3 a program without an input; 4 a program that did no work; 5 a program that
+    executes nothing of the project.
     """
     if not tried.did_work:
         return 5 if tried.is_foreign else 4
@@ -196,24 +200,24 @@ def _rank(tried: TriedCommand) -> int:
 
 
 def _rank_steadiness(tried: TriedCommand) -> tuple[bool, bool, bool]:
-    """Return a sort key: first the commands that a gate can repeat, because they are quick and their count repeats.
+    """Return a sort key: first the commands that open their file themselves, then the quick, then the exact ones.
 
-    The faults of a shell that only opens a file for the program would be counted too.
+    If a shell opens the file instead, the faults of the shell are counted too.
     """
     return is_redirected(tried.run), tried.seconds > SLOW_SECONDS, len(set(tried.faults)) > 1
 
 
 def is_redirected(run: RunProposal) -> bool:
-    """Return whether a command reads a file from its standard input, which a shell opens."""
+    """Return whether a shell opens the file of a command, to redirect the program's standard input to it."""
     return bool(run.file) and " < " in run.command
 
 
 def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_program: str) -> bool:
-    """Return whether enough other programs than the next one worked, or enough programs were tried.
+    """Return whether enough programs other than the next one worked, or enough programs were tried.
 
-    One that was given work is enough. Others may be surpassed, as long as that is quick.
+    A single program that was given work is enough. Without one, more programs are tried while the trials are quick.
     """
-    # The best command of each other program that did some work.
+    # The best command of each other program, if it did some work.
     best_of_programs: list[TriedCommand] = []
     total_seconds = 0.0
     for program, results in programs.items():
@@ -232,7 +236,7 @@ def has_tried_enough(programs: Mapping[str, Sequence[TriedCommand]], next_progra
 
 
 def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
-    """Return how many programs have to work before no other is tried: more of those that are many and alike."""
+    """Return how many programs have to work before no other is tried: more if they are similar tests or examples."""
     best_rank = min(map(_rank, best_of_programs), default=0)
     leaders = [best for best in best_of_programs if _rank(best) == best_rank]
     if leaders and all(map(_is_test_program, leaders)):
@@ -243,7 +247,7 @@ def _count_needed_programs(best_of_programs: Sequence[TriedCommand]) -> int:
 
 
 def _find_alike(tried: TriedCommand) -> Callable[[TriedCommand], bool] | None:
-    """Return what tells the commands of the same kind if that is a kind of which a project has many; otherwise None."""
+    """Return the predicate for similar commands if a command is an example or a test program; otherwise None."""
     return next((is_of_kind for is_of_kind in (_is_example, _is_test_program) if is_of_kind(tried)), None)
 
 
@@ -274,13 +278,13 @@ def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand
 
 
 def may_ignore_file(with_file: TriedCommand, without_file: TriedCommand) -> bool:
-    """Return whether a program did not open its file; if that is unknown, whether its count is the same without it."""
+    """Return whether a program did not open its file; if unknown, whether its count is similar without the file."""
     if with_file.own_bytes and without_file.own_bytes:
         return with_file.own_bytes == without_file.own_bytes
     return not _have_distinct_counts(without_file.faults, with_file.faults)
 
 
 def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:
-    """Return whether the counts of two commands lie clearly apart."""
+    """Return whether the counts of two commands are clearly separated: by more than either of their ranges."""
     gap = max(min(first_counts) - max(second_counts), min(second_counts) - max(first_counts))
     return gap > max(max(first_counts) - min(first_counts), max(second_counts) - min(second_counts))

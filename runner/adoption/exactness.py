@@ -10,18 +10,18 @@ from runner.contract.proof_power import compute_power, describe_power
 from runner.contract.variation_causes import suggest_remedy
 
 _MIN_AGREEING = 2
-"""Executions that have to agree for a count to be exact."""
+"""The smallest number of executions that have to agree for a count to be exact."""
 
 
 class Exactness(Struct, frozen=True):
-    """How a count repeats.
+    """Whether a count is exact.
 
     Attributes
     ----------
     exact
         Whether more than half of the executions, and at least two, agree.
     sentence
-        What that means.
+        How much the count varies, and what this means for comparisons.
     """
 
     exact: bool
@@ -76,7 +76,7 @@ def assess_exactness(
 
 
 def _describe_next_step(*, is_server: bool) -> str:
-    """Return how to try what may make the count repeat, in a sentence."""
+    """Return how the user can try a change that may make the count repeat, in a sentence."""
     if is_server:
         return (
             "Change [server] or [load] in `workload.toml`, and check the effect with `faultwatch measure --samples 10`."
@@ -88,6 +88,6 @@ def _describe_next_step(*, is_server: bool) -> str:
 
 
 def _describe_power(counts: Sequence[float], seconds: float) -> str:
-    """Return a sentence on what a comparison can find, with a space before it; empty if a few counts cannot tell."""
+    """Return a space and a sentence on what a comparison can detect; empty if the counts are too few to tell."""
     power = compute_power(counts, seconds)
     return f" {describe_power(power)}" if power and power.percent is not None else ""

@@ -21,7 +21,7 @@ class Confirm(Protocol):
 
 
 def get_workload_folder(path: str) -> str:
-    """Return the folder of a workload file, given the path of either."""
+    """Return the folder of a workload file, given the path of the file or of the folder."""
     file_or_folder = Path(path).expanduser()
     return str(file_or_folder if file_or_folder.is_dir() else file_or_folder.parent)
 
@@ -68,9 +68,9 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
 def choose_kept_workload(
     file: Path, top: Path, confirm: Confirm, print_message: Callable[[str], None]
 ) -> Workload | None:
-    """Return the workload that the repository has; None if it has none, or if a new one shall replace it.
+    """Return the existing workload; None if there is none, or if the user wants to replace it with a new one.
 
-    Only a file at the top can be replaced by a new one.
+    Only a file at the top can be replaced.
     """
     if not file.exists():
         return None
@@ -80,19 +80,19 @@ def choose_kept_workload(
 
 
 def refuse_second_workload(files: Sequence[Path], top_file: Path, confirm: Confirm) -> None:
-    """Refuse a second workload file beside one that stays: the gate would run another than was measured.
+    """Refuse to add a second workload file: the gate might run another one than was measured.
 
     Parameters
     ----------
     files
         The workload files that the repository has.
     top_file
-        Where the new one would be. Only a file there can be replaced.
+        Path of the new file. An existing file can be replaced only at this path.
 
     Raises
     ------
     FaultwatchError
-        A file stays.
+        A workload file exists and is not to be replaced.
     """
     file = top_file if top_file.exists() else next(iter(files), None)
     if file is None:

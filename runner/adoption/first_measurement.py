@@ -1,4 +1,4 @@
-"""Builds a project as proposed, and tries which of its programs can be measured."""
+"""Builds a project as proposed, and finds out by trial which of its programs can be measured."""
 
 import os
 import re
@@ -62,42 +62,42 @@ from runner.workload.bound_case import bind_case
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
-"""Time limit of a program that is only tried."""
+"""The time limit of a trial execution, in seconds."""
 _MIN_SAMPLES = 3
 """Samples of the first measurement, which show whether the count repeats."""
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
-"""Lines of a log that say nothing: empty ones, and those with which pip surrounds an error."""
+"""Lines of a log that give no information: empty lines, and lines with which pip frames an error."""
 _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
-"""The folder of a build, which differs from one way to build to the next."""
+"""The path of a build's tree, which differs between the ways to build."""
 _MAX_PROBLEM_CHARACTERS = 300
 _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 6, 200
-"""What is shown of the end of a build's log."""
+"""How many last lines of a build's log are shown, and how many characters of each."""
 _RUNS_PER_TRIAL = 3
-"""Executions of a command that is tried, which show whether its count varies by itself."""
+"""The number of trial executions of a command, which show whether its count varies."""
 _MAX_INPUTS = 4
-"""Inputs of the project with which a program is measured, of which the best is proposed."""
+"""How many inputs of the project a program is tried with, to propose the best of them."""
 _PLACEHOLDER_RUN = RunProposal("true")
-"""The command of a workload of which only the build matters."""
+"""The command of a workload that is only built."""
 _LISTEN_SECONDS = 5.0
-"""Seconds within which a program that is a server listens."""
+"""A program that does not listen within this many seconds is not taken for a server."""
 _ANSWER_SECONDS = 2.0
 _OTHER_PORT = 29_999
-"""A port that a program is told to listen on, to see whether it obeys."""
+"""A port that a program is told to listen on, to see whether it accepts the option."""
 _ASK_HTTP = (
     r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 12 <&3'
 )
-"""Asks for a page, in the network of the server, which only its own commands see."""
+"""Requests the first page of a server. It runs in the server's network namespace, which nothing else can reach."""
 _HTTP_STATUS = re.compile(r"HTTP/\S+ ([1-5]\d\d)")
 _FIRST_ERROR_STATUS = 400
 _MIN_RANGE_RATIO = 10
-"""Variables that do not make a count repeat are worth setting if they make its range this many times narrower."""
+"""Variables that do not make a count exact are worth setting if they make its range this many times narrower."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
-"""A variable that no program reads, as long as the variable that is tried: it changes only the environment's size."""
+"""A variable that no program reads: it enlarges the environment as much as ``OMP_NUM_THREADS=1`` and does no more."""
 
 
 class Progress(Protocol):
-    """Shows how far a measurement is."""
+    """Shows the progress of a measurement."""
 
     def set_remaining(self, steps: int) -> None:
         """Set the number of remaining executions."""
@@ -162,18 +162,18 @@ class FirstMeasurement:
         other_proposals = list_commands(programs, self.sources, get_size)
         named_proposals = add_file_runs(proposal.runs, self.sources, get_size)
         runs = [*server_proposals, *service_proposals, *named_proposals, *other_proposals]
-        # What was built may be started by a script of the project only, such as classes of Java, or a service.
+        # Java classes, for example, or a service may be started only by a script of the project.
         return runs or scripts.list_run_proposals(self.sources)
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, show_progress: Callable[[str], None]
     ) -> Iterator[TriedCommand]:
-        """Execute commands, each a few times, until a program did some work; yield each result.
+        """Execute commands, each a few times, until enough programs did some work; yield each result.
 
-        Of programs that got no input several are tried, because the first may do hardly any work. A server is tried
-        with a load.
-        If a program works without arguments, it is also tried with a file: it may only have started. If it fails with a
-        file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
+        Several programs without an input are tried, because the first may do hardly any work. A server is tried with a
+        load. A program that works without arguments may only have started, so it is also tried with a file. If it fails
+        with a file, it is tried with the file as its standard input; there it can neither remove the file nor write
+        another one next to it.
         """
         programs: dict[str, list[TriedCommand]] = {}
         for run in self._add_subcommand_runs(proposal, runs, programs, tree):
@@ -206,12 +206,14 @@ class FirstMeasurement:
         programs: Mapping[str, Sequence[TriedCommand]],
         tree: Path,
     ) -> Iterator[RunProposal]:
-        """Yield commands, and before a program describes itself those of its subcommands if it has refused each file.
+        """Yield the given commands, and commands with subcommands for each program that has refused every file.
+
+        A program's subcommands are read from its help, just before its commands that only print a version or the usage.
 
         Parameters
         ----------
         programs
-            What was tried of each program, up to the command that is asked for.
+            The results of each program so far. The caller adds to them between two commands.
         """
         asked_programs = set()
         for run in runs:
@@ -235,10 +237,10 @@ class FirstMeasurement:
             server = self._find_server(proposal, run, tree)
             if server:
                 return self._try_server(proposal, server, tree)
-            # What a container starts without arguments is often a command-line tool, which gets no work then.
+            # A container often starts a command-line tool; without arguments, it has no work.
             return self._try_run(proposal, replace(run, may_do_nothing=" " not in run.command), tree)
         tried = self._try_run(proposal, run, tree)
-        # A benchmark that takes too long may listen too, for the processes that it starts.
+        # A benchmark that takes too long is not a server, even if it listens for the processes that it starts.
         if tried.timed_out and not run.is_server and not _BENCHMARK.search(run.command):
             server = self._find_server(proposal, run, tree)
             if server:
@@ -246,19 +248,19 @@ class FirstMeasurement:
         return tried
 
     def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        """Start and load a server that was seen to listen."""
+        """Measure a server that was seen to listen, under its proposed load."""
         if run.obstacle:
             return TriedCommand(run, (), run.obstacle)
         tried = self._try_run(proposal, run, tree)
         return tried if tried.faults else TriedCommand(run, (), f"{run.program} is a server: {tried.problem}")
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
-        """Start a command, and propose how to load it if it listens; None if it does not."""
+        """Start a command to see whether it listens; return a proposal to measure it as a server, or None."""
         status, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
         if status >= _FIRST_ERROR_STATUS and run.file:
-            # It may serve the files of a folder.
+            # It may serve the files of a folder instead.
             with_folder = replace_file_by_folder(run)
             other_status, other_listener = self._observe_command(proposal, with_folder, tree)
             if other_listener and 0 < other_status < _FIRST_ERROR_STATUS:
@@ -281,9 +283,9 @@ class FirstMeasurement:
         return replace(server, http_error=status if status >= _FIRST_ERROR_STATUS else 0)
 
     def _observe_command(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
-        """Start a command; return the status with which it answers an HTTP request, or 0, and where it listens.
+        """Start a command; return its status for an HTTP request (0 if none answers) and where it listens, if it does.
 
-        That is the port at which it answers if there is one.
+        Among several ports, the first one that answers counts.
         """
         observed = replace(run, command=escape_braces(run.command), ready_command="true", load=LoadProposal("true"))
         workload = self._make_workload(proposal, observed, TRIAL_SECONDS)
@@ -300,10 +302,10 @@ class FirstMeasurement:
             return 0, None
 
     def find_stable_environment(self, proposal: BuildProposal, tried: TriedCommand, tree: Path) -> TriedCommand:
-        """Return a command with environment variables under which its count repeats, or at least varies much less.
+        """Return a command with environment variables that make its count repeat, or at least vary much less.
 
-        The libraries of a Python program start threads that few executions do not show: it gets a single one if that
-        moves its count at all.
+        The threads of a Python program's libraries make its count vary, but a few executions may not show this. If a
+        single thread gives it another exact count, the program is therefore limited to one, even if its count repeats.
         """
         if tried.run.is_server:
             return tried
@@ -316,7 +318,7 @@ class FirstMeasurement:
             if not with_variables.faults:
                 continue  # the program fails with them
             if len(set(with_variables.faults)) == 1 and with_variables.faults[0] not in tried.faults:
-                # Any variable makes the start of the stack longer, which can move a count by itself.
+                # Any variable lengthens the beginning of the stack, and this alone can move a count.
                 with_meaningless_variable = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree)
                 is_unaffected = with_meaningless_variable.faults == with_variables.faults
                 return tried if is_unaffected else with_variables
@@ -326,7 +328,7 @@ class FirstMeasurement:
         return narrowest
 
     def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[Mapping[str, str], ...]:
-        """Return the sets of variables that may make a count repeat: by the build's tools, or what a script starts."""
+        """Return sets of variables that may make a count repeat, for the tools of the build and of shell scripts."""
         shell_scripts = [self.sources.read_text(word) for word in run.command.split() if word.endswith(".sh")]
         started_tools = {
             tool
@@ -338,7 +340,7 @@ class FirstMeasurement:
     def _try_with_variables(
         self, variables: Mapping[str, str], proposal: BuildProposal, tried: TriedCommand, tree: Path
     ) -> TriedCommand:
-        """Execute a command that was tried again, with more environment variables."""
+        """Repeat the trial of a command with additional environment variables."""
         return self._try_run(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
@@ -356,11 +358,11 @@ class FirstMeasurement:
         """
         tree, new_build = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         default_sampling = Sampling.from_workload(workload)
-        # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
+        # Three starts of a server suffice to show whether its counts repeat; each takes as long as all its windows.
         max_samples = _MIN_SAMPLES if workload.server else max(default_sampling.max_samples, _MIN_SAMPLES)
         min_samples = min(max(default_sampling.min_samples, _MIN_SAMPLES), max_samples)
         sampling = Sampling(min_samples, max_samples, default_sampling.precision)
-        # The first execution of a case is no sample.
+        # The first execution of a case warms the page cache and is not a sample.
         progress.set_remaining(len(list_cases(workload)) * (min_samples + 1))
         return [
             measure_case(
@@ -382,9 +384,9 @@ class FirstMeasurement:
         return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
 
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> TriedCommand:
-        """Execute a proposed command a few times, and return its counts, or why it cannot be measured.
+        """Execute a proposed command a few times; return its counts, or why it cannot be measured.
 
-        A server is started once, which shows whether its load works.
+        A server is started only once, to see whether its load works.
         """
         executions = 1 if run.load else _RUNS_PER_TRIAL
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
@@ -399,12 +401,12 @@ class FirstMeasurement:
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            # A program that reports its work, or a server, has more to print than its usage.
+            # A program that reports its work did not only print its usage, and neither did a server.
             reports_work = run.output != "none" or run.load is not None
             printed_text = "" if reports_work else self._execute_command(workload, tree).output
             _, error_line = find_missing_module(printed_text)
             if error_line:
-                # It has started another program, and ignores that program's failure.
+                # The program has started another one, and ignores the failure of that.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', error_line)}"
                 return TriedCommand(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             own_files = [file for file in report.files.mapped if file.in_build] if report.files else []
@@ -421,13 +423,13 @@ class FirstMeasurement:
             )
         if report.failure is None:
             return TriedCommand(run, (), "it was not measured")
-        # A report says only in its message that a program ran out of time.
+        # Only the message of a report tells whether a program exceeded its time limit.
         return TriedCommand(run, (), report.failure.explained, timed_out=TIMEOUT_WORDS in report.failure.message)
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
-        """Return whether a program reads its standard input: with a file, it acts differently and reports no error.
+        """Return whether a program reads its standard input: a file there changes its output, and causes no error.
 
-        Its fault count does not show this, because the faults of the shell that opens the file are counted too.
+        Its fault count cannot show this, because the faults of the shell that opens the file are counted too.
         """
         without_content = replace(run, input_file="", stand_in_file=os.devnull)
 
@@ -437,7 +439,7 @@ class FirstMeasurement:
 
         with_file, with_nothing = execute_variant(run), execute_variant(without_content)
         differ = (with_file.status, with_file.output) != (with_nothing.status, with_nothing.output)
-        # What the program prints may be the content of the file.
+        # An error message in the output does not count if the file contains it too: the program may print its input.
         content = (tree / run.file).read_text(encoding="utf-8", errors="replace")
         names_error_itself = any(map(reports_error, (with_nothing.output, content)))
         refuses_file = reports_error(with_file.output) and not names_error_itself
@@ -463,16 +465,16 @@ class FirstMeasurement:
 
 
 def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a command cannot show more than those of the same program that were tried before."""
-    # A known server is only tried with its load.
+    """Return whether the earlier results of a program make a command of the same program superfluous."""
+    # A known server is tried only with its load.
     if any(result.run.is_server for result in earlier_results):
         return True
-    # Without a file, one way to start it is enough.
+    # One command without a file that works is enough.
     arguments = run.command.split()[1:]
     is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
     if is_bare and any(result.faults for result in earlier_results):
         return True
-    # A benchmark that works by itself brings its own work.
+    # A benchmark that works without a file has its own work.
     if run.file and any(
         result.did_work and result.run.is_promising and not result.run.file for result in earlier_results
     ):
@@ -483,9 +485,9 @@ def _is_needless(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> b
 
 
 def _list_variants(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> list[RunProposal]:
-    """Return a command, and then how the program reads the first file of a kind from its standard input.
+    """Return a command and, for the first file of a kind, the command that passes the file as standard input.
 
-    A program that has read one file from there reads the others from there too.
+    For a program that has done work with a file as standard input, only that way is returned.
     """
     if not run.file:
         return [run]
@@ -505,7 +507,7 @@ def _ignores_file(tried: TriedCommand, earlier_results: Sequence[TriedCommand]) 
 
 
 def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]) -> bool:
-    """Return whether a program was tried with enough inputs, so that it need not be tried with another file."""
+    """Return whether a program was tried with enough inputs, so that another file is superfluous."""
     with_input = [result for result in earlier_results if result.run.input_file and result.faults]
     if run.stand_in_file and any(result.did_work for result in with_input):
         return True
@@ -514,14 +516,14 @@ def _has_enough_inputs(run: RunProposal, earlier_results: Sequence[TriedCommand]
 
 
 def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
-    """Return how a load generator is started: that of the host, else that of the build; empty if there is none."""
+    """Return how a load generator is started: the host's, else the one that was built; empty if there is none."""
     if shutil.which(name, path=PROCESS_VARIABLES["PATH"]):
         return name
     return next((get_start(program.name) for program in programs if Path(program.name).name == name), "")
 
 
 def _ask_http_status(server: ServerExecution, port: int) -> int:
-    """Return the status of a server's answer to a request of its first page; 0 if it does not speak HTTP."""
+    """Return the HTTP status with which a server answers a request for its first page; 0 if it does not speak HTTP."""
     try:
         ask = ("bash", "-c", _ASK_HTTP, "ask", str(port))
         match = _HTTP_STATUS.match(server.run_in_server_network(ask, _ANSWER_SECONDS).output)
@@ -531,7 +533,7 @@ def _ask_http_status(server: ServerExecution, port: int) -> int:
 
 
 def redirect_file_to_input(run: RunProposal) -> RunProposal:
-    """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
+    """Return the command with its file as standard input, so that it can neither remove it nor write next to it."""
     program = get_program(run)
     start = run.command.partition(program)[0] + program  # with its interpreter, if it has one
     return replace(run, command=build_shell_command(f"exec {start} < {run.file}"))

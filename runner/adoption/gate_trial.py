@@ -1,4 +1,4 @@
-"""Builds a revision as the gate will, in a sandbox without network access, to find out early what the build lacks."""
+"""Builds a revision as the gate does, in a sandbox without network access, to find out early what the build lacks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +44,8 @@ def try_gate_build(
     Parameters
     ----------
     make_builder
-        Returns a builder that uses a sandbox. The build's messages may name what it hides: the code is the user's own.
+        Returns a builder that uses a sandbox. As the code is the user's own, error messages may name what the sandbox
+        hides.
     """
     if workload.build.command is None:
         return GateTrial()
@@ -59,7 +60,7 @@ def try_gate_build(
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         if NO_NETWORK in failure.message:
-            # The message suggests filling a folder with packages. If it does not exist yet, the gate must show it then.
+            # The message suggests filling a folder with packages. The gate must show this folder once it exists.
             unfilled_folders = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
             readable = (*readable, *map(_make_portable, unfilled_folders))
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
@@ -69,7 +70,7 @@ def try_gate_build(
 
 
 def _make_portable(folder: Path) -> str:
-    """Return a path that holds for other users too: relative to the home, if it is in this user's home."""
+    """Return a path that is valid for other users too: a folder in the user's home is written relative to the home."""
     home = Path.home()
     is_in_home = folder.is_relative_to(home) and folder != home
     return f"~/{folder.relative_to(home)}" if is_in_home else str(folder)

@@ -9,13 +9,13 @@ from runner.subject.missing_packages import find_missing_header
 
 _SYSTEM_HEADERS = Path("/usr/include")
 _VARIABLE = "CPATH"
-"""What GCC and Clang read: folders that are searched for headers."""
+"""The variable that lists additional folders in which GCC and Clang look for headers."""
 
 
 def add_header_folder(build: BuildProposal, log: str) -> BuildProposal | None:
-    """Return a build that searches the folder of a header that it did not find; None if this host has no such folder.
+    """Add the folder of a header that a build did not find to its search path; return None if there is no such folder.
 
-    Of several folders, it is the one with the last name, which has the newest version.
+    Among several folders, the alphabetically last is chosen, because it probably contains the newest version.
     """
     header = find_missing_header(log)
     if not header or _VARIABLE in build.environment or ".." in header:

@@ -1,4 +1,4 @@
-"""Finds files of a project that its programs can read: those kept as inputs, and stand-ins for them. Pure."""
+"""Finds files of a project that its programs can read: files that are kept as inputs, and stand-ins for them."""
 
 import re
 from collections import Counter
@@ -8,35 +8,36 @@ from pathlib import PurePosixPath
 from runner.adoption.sources import Sources, is_third_party
 
 _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
-"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
+"""Stand-ins, one of each kind. The kind that hardly ever changes comes first: a program reads the file of the revision
+that is measured, so a change to the file can move the count."""
 _STAND_IN_SUFFIXES = ("", ".md", ".txt", ".rst")
 _INPUT_FOLDERS = tuple(
     re.compile(rf"(?:^|[/_.-])(?:{names})") for names in ("bench|perf", "example|sample|demo|corpus", "test|data")
 )
-"""Folders in which projects keep inputs of their programs, those that ask for the most work first."""
+"""Folders in which projects keep inputs of their programs. Those whose files cause the most work come first."""
 _DOCUMENT_FOLDER = re.compile(
     r"(?:^|[/_.-])(?:bench[^/]*|perf[^/]*|(?:test[_-]?)?data|samples?|inputs?|corp(?:us|ora))(?:/|$)"
 )
-"""Folders whose documents are inputs, not about the project."""
+"""Folders whose documents are inputs, and not documentation of the project."""
 _MIN_SUFFIX_LETTERS = 2
-"""A suffix with fewer letters is in too many names to say what a program is named after."""
+"""A suffix with fewer letters occurs in too many names to show that a program is named after it."""
 _MAX_FILES_OF_KIND = 6
-"""Files of the kind that the program is named after, with which it is tried."""
+"""The largest number of files to try that are of the kind that the program is named after."""
 _MAX_LARGE_FILES = 2
-"""Of many files of a kind, how many are chosen because they are the largest: they ask for the most work."""
+"""How many of them are chosen because they are the largest: they cause the most work."""
 _MAX_DATA_FILES = 2
-"""Files of other kinds with which it is tried."""
+"""The largest number of files of other kinds to try."""
 _MAX_INPUT_BYTES = 8 << 20
 """A larger input probably takes too long."""
 _MAX_SOURCE_BYTES = 256 << 10
 """A larger source file is probably generated."""
 _LONG_NAMES = {"md": "markdown", "yml": "yaml", "js": "javascript", "rst": "restructuredtext"}
-"""Kinds of files that programs are also named after in full."""
+"""Kinds of files with a long name that also occurs in the names of programs."""
 _MANUAL_FOLDER = re.compile(r"(?:docs?|documentation|manual)(?:/|$)")
-"""Folders whose documents are about the project: inputs only of a program that is named after documents."""
+"""Folders with documentation of the project, which are inputs only of programs that are named after its format."""
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
 _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
-"""Inputs that a program is to refuse."""
+"""Inputs that a program is expected to refuse."""
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
 _BUILD_KINDS = frozenset(
     {
@@ -52,7 +53,7 @@ _DATA_KINDS = frozenset(
         *("xml", "yaml", "yml"),
     }
 )
-"""Suffixes of what many programs read, other than sources, settings and documents."""
+"""Suffixes of data that many programs read. Sources, settings and documents are not among them."""
 
 
 def list_stand_ins(sources: Sources) -> list[str]:
@@ -67,9 +68,9 @@ def list_stand_ins(sources: Sources) -> list[str]:
 
 
 def find_source(sources: Sources, suffix: str, get_size: Callable[[str], int]) -> str | None:
-    """Return the largest source file with a suffix, which programs that check or translate it can read; None if absent.
+    """Return the largest source file with a suffix, as an input for a linter or a compiler; None if there is none.
 
-    A file that the newest commits have not changed comes before all that they have.
+    Files that the newest commits have not changed are preferred.
 
     Parameters
     ----------
@@ -87,19 +88,19 @@ def find_source(sources: Sources, suffix: str, get_size: Callable[[str], int]) -
 def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] = lambda _: 0) -> list[str]:
     """Return files that the project keeps as inputs of a program, the most promising first.
 
-    Those are files of the kind that the program, or else the project, is named after, such as ``.wren`` files for
+    Files of the kind that the program or the project is named after come first, such as ``.wren`` files for
     ``wren_cli``; then the data of its benchmarks, examples and tests, which may be documents. A compiler whose name
-    ends in ``cc`` reads C. Files that the newest commits have changed are chosen only if there are no others: if an
-    input changes, so does the count, whatever the program does.
+    ends in ``cc`` reads C. Files that the newest commits have changed are chosen only if there are no others, because
+    a change to an input moves the count even if the program stays the same.
 
     Parameters
     ----------
     get_size
-        Returns the size of a file in bytes; of equals, the largest input comes first.
+        Returns the size of a file in bytes. Among equally promising inputs, the largest comes first.
     """
 
     def rank_size(file: str) -> int:
-        """Return a sort key: the largest file first, and one that is too large last."""
+        """Return a sort key: the largest file first, files that are too large last."""
         size = get_size(file)
         return -size if size <= _MAX_INPUT_BYTES else 0
 
@@ -116,7 +117,7 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
         if _is_of_kind(file, name, sources.name.lower()) and (_is_in_input_folder(file) or _may_be_kept_elsewhere(file))
     ]
     ranked_files_of_kind = sorted((_rank_folder(file), file) for file in choose_unchanged(files_of_kind))
-    # Data of other kinds, those of the most frequent kind first.
+    # Data of any kind, the most frequent kind first.
     data_files = choose_unchanged([file for file in candidates if _is_data(file)])
     frequency = Counter(_get_kind(file) for file in data_files)
     data_files.sort(key=lambda file: (-frequency[_get_kind(file)], _rank_folder(file), rank_size(file), file))
@@ -125,14 +126,14 @@ def list_inputs(sources: Sources, program: str, get_size: Callable[[str], int] =
 
 
 def find_other_input(sources: Sources, inputs: Sequence[str]) -> str | None:
-    """Return data of another kind than the inputs, of the folder that asks for the most work; None if absent."""
+    """Return a data file of another kind than the inputs, from the most promising folder; None if there is none."""
     kinds = {_get_kind(file) for file in inputs}
     files = [file for file in sources.files if _may_be_input(file) and _is_data(file) and _get_kind(file) not in kinds]
     return min(files, key=lambda file: (file in sources.changed_files, _rank_folder(file), file), default=None)
 
 
 def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
-    """Return two inputs of one kind in one folder, such as a reference and what is compared; None if absent."""
+    """Return two inputs of one kind in one folder, such as two files to compare; None if there is no such pair."""
     by_kind: dict[tuple[PurePosixPath, str], list[str]] = {}
     for file in inputs:
         files = by_kind.setdefault((PurePosixPath(file).parent, _get_kind(file)), [])
@@ -143,21 +144,21 @@ def find_input_pair(inputs: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _select_files_of_kind(ranked: list[tuple[int, str]], rank_size: Callable[[str], int]) -> list[tuple[int, str]]:
-    """Return a few of many files, of the best folders: the largest, then some from the whole alphabet.
+    """Return the first few files; if the best folders contain more, the largest of those and a spread of the others.
 
-    Neighbours in the alphabet are alike.
+    Files are taken from the whole alphabet, because files with similar names are alike.
     """
     best = [ranked_file for ranked_file in ranked if ranked_file[0] == ranked[0][0]]
     if len(best) <= _MAX_FILES_OF_KIND:
         return ranked[:_MAX_FILES_OF_KIND]
-    # Only files whose size is known, and not too large.
+    # Only files whose size is known and not too large.
     large_files = sorted((item for item in best if rank_size(item[1])), key=lambda item: rank_size(item[1]))
     spread_files = [best[index * len(best) // _MAX_FILES_OF_KIND] for index in range(_MAX_FILES_OF_KIND)]
     return list(dict.fromkeys([*large_files[:_MAX_LARGE_FILES], *spread_files]))[:_MAX_FILES_OF_KIND]
 
 
 def _may_be_input(file: str) -> bool:
-    """Return whether a file can be an input of a program that works, by its path: a shell need not quote it."""
+    """Return whether a file may be a valid input, judging by its path, which must not need quotes in a shell."""
     if not re.fullmatch(r"[\w./+-]+", file) or not _get_kind(file) or is_third_party(file):
         return False
     return not (_ABOUT_PROJECT.match(PurePosixPath(file).name) or _WRONG_INPUT.search(file.lower()))
@@ -173,17 +174,17 @@ def _is_in_input_folder(file: str) -> bool:
 
 
 def _is_data(file: str) -> bool:
-    """Return whether a file is kept as data that many programs read."""
+    """Return whether the project keeps a file as data, in a format that many programs read."""
     return _is_in_input_folder(file) and (_get_kind(file) in _DATA_KINDS or _is_kept_document(file))
 
 
 def _is_kept_document(file: str) -> bool:
-    """Return whether a file is a text that the project keeps for its programs to read."""
+    """Return whether a document is kept as an input of the project's programs."""
     return _get_kind(file) in _DOCUMENTS and bool(_DOCUMENT_FOLDER.search(_get_folder(file)))
 
 
 def _may_be_kept_elsewhere(file: str) -> bool:
-    """Return whether a file of the kind that a program reads is an input outside the folders of inputs."""
+    """Return whether a file outside the input folders may be an input of a program that reads files of its kind."""
     if _get_kind(file) in _DOCUMENTS:
         return bool(_MANUAL_FOLDER.match(_get_folder(file)))
     return "/" not in file
@@ -194,19 +195,22 @@ def _get_folder(file: str) -> str:
 
 
 def _rank_folder(file: str) -> int:
-    """Return the rank of a file's folder among the input folders, from 0; the last rank if it is none of them."""
+    """Return the rank of a file's folder among the input folders, from 0; their number if it is none of them."""
     folder = _get_folder(file)
     return next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
 
 
 def _is_of_kind(file: str, program: str, project: str) -> bool:
-    """Return whether a program or its project is named after a kind of file: a short kind begins or ends the name."""
+    """Return whether a program or its project is named after the kind of a file.
+
+    A short kind has to be at the beginning or the end of the name.
+    """
     kind = _get_kind(file)
     if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
         return kind == "c" and program.endswith("cc")
     names = (program, project)
     if kind == "py":
-        # At the beginning of a name it only says in which language the project is written.
+        # "py" at the beginning of a name only says that the project is written in Python.
         return any(name.endswith(("py", "python")) for name in names)
     long_names = [word for word in (kind, _LONG_NAMES.get(kind, "")) if len(word) > _MIN_SUFFIX_LETTERS]
     if any(long_name in name for long_name in long_names for name in names):

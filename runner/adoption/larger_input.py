@@ -1,4 +1,4 @@
-"""Makes a larger input of a small one, by repeating it, so that a program does more than start."""
+"""Makes a larger input from a small one by repeating it, so that a program does more than start."""
 
 import re
 from collections.abc import Iterable
@@ -12,23 +12,24 @@ from runner.adoption.server_proposals import get_program
 from runner.adoption.tried_command import TriedCommand
 
 _FEW_FAULTS = 5000
-"""Faults of an execution below which a start is a large part of it: programs with a runtime take 3,000 to start."""
+"""An execution with fewer faults consists largely of its start: a program with a language runtime takes 3,000 faults
+to start."""
 _LARGE_BYTES = 1 << 20
-"""The size of a larger input, if the program is quick enough."""
+"""The size of a larger input in bytes, if the program is quick enough."""
 _MAX_SECONDS = 20.0
-"""Seconds of all executions that a larger input replaces; fewer if a start takes most of each."""
+"""The largest duration of an execution with the larger input, in seconds, estimated as if starting took no time."""
 _MIN_ROUNDS = 10
-"""How often the small input has to be repeated at least, to be worth a build step."""
+"""How often the small input has to be repeated at least, for the larger one to be worth a build step."""
 _MAX_OTHER_PROGRAMS = 3
-"""How many other programs get a larger input of which the first one makes no more work."""
+"""How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2
-"""How many times the faults of the small input the larger one has to take, to be worth its build step."""
+"""The larger input has to cause at least this many times the faults of the small one, to be worth its build step."""
 
 
 def propose_larger_input(
     build: BuildProposal, tried: TriedCommand, size: int
 ) -> tuple[BuildProposal, RunProposal] | None:
-    """Return a build that repeats the file of a command, and the command with that; None if that is of no use.
+    """Return a build that makes a larger file from the file of a command, and the command with it; None if not useful.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ def propose_larger_input(
 
 
 def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> list[tuple[RunProposal, RunProposal]]:
-    """Return commands that give the file of a command to a few other programs: the small file, and the larger one.
+    """Return pairs of commands, with the small and with the larger file, of a few other programs that take the file.
 
     Parameters
     ----------
@@ -67,19 +68,19 @@ def list_other_programs(runs: Iterable[RunProposal], tried: TriedCommand) -> lis
 
 
 def _name_larger_file(file: str) -> str:
-    """Return the name of the larger file that is made of a file."""
+    """Return the name of the larger file that is made from a file."""
     return f"faultwatch-input{PurePosixPath(file).suffix}"
 
 
 def _replace_file(run: RunProposal) -> RunProposal | None:
-    """Return a command with the larger file in place of its file; None if it does not name that exactly once."""
+    """Return a command with the larger file in place of its file; None unless it names its file exactly once."""
     whole_path = rf"(?<![\w./+-]){re.escape(run.file)}(?![\w./+-])"
     command, n_replaced = re.subn(whole_path, _name_larger_file(run.file), run.command)
     return replace(run, command=command) if run.file and n_replaced == 1 else None
 
 
 def does_more_work(larger: TriedCommand, small: TriedCommand) -> bool:
-    """Return whether the larger input works, asks for much more, is quick, and does not make an exact count vary."""
+    """Return whether the larger input causes much more work, in a short time, and does not make an exact count vary."""
     return (
         larger.did_work
         and larger.seconds <= SLOW_SECONDS

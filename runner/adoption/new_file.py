@@ -20,7 +20,7 @@ def has_other_content(top: Path, name: str, text: str) -> bool:
 
 
 def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> None:
-    """Write a file, or replace one.
+    """Write a file atomically, or replace one.
 
     Raises
     ------

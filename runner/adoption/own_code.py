@@ -1,4 +1,4 @@
-"""Tells whether a command executes code of the project. Pure: it judges by the files and by what was mapped."""
+"""Decides whether a command executes code of the project, by the project's files and by the files that it mapped."""
 
 from collections import Counter
 from pathlib import PurePosixPath
@@ -15,11 +15,11 @@ _LANGUAGE_BY_SUFFIX = {suffix: language for language, suffixes in _LANGUAGES.ite
 
 
 def executes_own_code(sources: Sources, *, maps_built_files: bool) -> bool:
-    """Return whether a command executes code of the project, as far as that can be told.
+    """Return whether a command executes code of the project; True if this cannot be told.
 
-    Of a project in a compiled language, that is what it builds, and the command has mapped a file of the build. The
-    sources of other languages are read, not mapped; a Python package in a project of another language is its own code
-    too.
+    The code of a project in a compiled language is what it builds, so the command must have mapped a file of the build.
+    In other languages, and in a Python package of a compiled project, sources are read instead of mapped, so nothing
+    can be told.
 
     Parameters
     ----------

@@ -4,11 +4,11 @@ import re
 
 _USAGE = re.compile(r"\W{0,3}usage\b", re.IGNORECASE)
 _OPTION_LIST = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?commands:\s*$)", re.IGNORECASE)
-"""A line of a list of options or commands, or above it."""
+"""A line of a list of options or commands, or the heading of such a list."""
 _HELP_HINT = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
 _MAX_LINES = 40
-"""The largest number of lines that are taken for usage, with a banner before it. A benchmark that explains itself
-prints more."""
+"""How many lines are searched for a usage text, which may follow a banner. A longer output that merely mentions
+``--help`` is not a usage text: a benchmark may have printed it."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _NO_TERMINAL = re.compile(
     r"inappropriate ioctl|not a (?:tty|terminal)|\bTERM\b.*\b(?:not set|unset|variable)|opening terminal", re.IGNORECASE
@@ -37,7 +37,7 @@ def needs_terminal(text: str) -> bool:
 def find_missing_module(text: str) -> tuple[str, str]:
     """Return the Python module that a program failed to import, and the line that says so.
 
-    The program that printed the line may be one that the measured program started.
+    The line may come from another program that the measured program started.
     """
     match = _MISSING_MODULE.search(text)
     return (match[1].partition(".")[0], match[0].strip()) if match else ("", "")

@@ -1,4 +1,4 @@
-"""The proposals of build-system detection: how to build a project, and what to run."""
+"""What build-system detection proposes: how to build a project, and what to run."""
 
 from collections.abc import Mapping
 
@@ -7,18 +7,18 @@ from msgspec.structs import replace
 
 
 class LoadProposal(Struct, frozen=True):
-    """What loads a server, as ``[load]`` of a workload file has it.
+    """What loads a server, as in ``[load]`` of a workload file.
 
     Attributes
     ----------
     command
         The command line of one window, with the placeholders ``{port}`` and ``{socket}``.
     output, pattern
-        The format in which it reports its work; for ``regex``, the pattern.
+        The format in which it reports its work, and the pattern if the format is ``regex``.
     fill
-        A command line that fills the server once; empty for none.
+        A command line that fills the server with data once, before the windows; empty if none is needed.
     operations
-        The operations of a window, if the command does not report them.
+        The number of operations in a window, if the command does not report it.
     """
 
     command: str
@@ -29,7 +29,7 @@ class LoadProposal(Struct, frozen=True):
 
 
 class RunProposal(Struct, frozen=True):
-    """A command to measure, as ``[run]`` or ``[server]`` of a workload file has it.
+    """A command to measure, as in ``[run]`` or ``[server]`` of a workload file.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RunProposal(Struct, frozen=True):
     output
         The format in which the program reports its work.
     may_do_nothing
-        Whether nothing suggests that the command does any work: it has no input and is not a benchmark.
+        Whether nothing suggests that the command does any work, because it has no input and is not a benchmark.
     stand_in_file
         A file of the project that the program reads in place of a user's input; empty if there is none.
     input_file
@@ -46,27 +46,28 @@ class RunProposal(Struct, frozen=True):
     environment
         Variables of the measured process.
     is_test
-        Whether it is a test program or an example script of the project: it has its own input, but may not do the work
+        Whether it is a test program or an example script of the project, which needs no input, but may not do the work
         that users wait for.
     program
-        The program that the command starts, or the script that an interpreter executes; empty if it is the first word.
+        The program that the command starts, or the script that an interpreter executes; empty if it is the command's
+        first word.
     load
         What loads the command, if it is a server.
     obstacle
-        Why a command that is a server cannot be measured, in a sentence; empty if nothing is known against it.
+        Why a server cannot be measured, in a sentence; empty if no obstacle is known.
     ready_command
-        A command line that succeeds as soon as a server is ready, if that is not when it listens on ``{port}``.
+        A command line that succeeds once the server is ready; empty if it is ready when it listens on ``{port}``.
     stop_signal
-        The signal that stops a server; empty for the default.
+        The signal that stops a server; empty for the default signal.
     from_service_file
-        Whether it is in a service file of the project (a systemd unit or a Dockerfile), so that it probably does not
-        end.
+        Whether it comes from a service file of the project (a systemd unit or a Dockerfile), so that it probably does
+        not end.
     needs_failures
-        Whether it is tried only where the program has failed with each file, or has only printed its usage.
+        Whether it is tried only if no earlier command with a file did any work with the program.
     http_error
-        The HTTP status with which a server refuses what its load requests; 0 if it serves that.
+        The HTTP error status with which the server answers the requests of its load; 0 if it serves them.
     takes_files
-        Whether the program is also tried with files of the project, which are known once it is built.
+        Whether the program is also tried with files of the project. These commands are added after the build.
     """
 
     command: str
@@ -88,7 +89,7 @@ class RunProposal(Struct, frozen=True):
 
     @property
     def is_server(self) -> bool:
-        """Whether it is known to be a server. Only then its command has placeholders, and its braces are escaped."""
+        """Whether it is known to be a server. Only a server's command contains placeholders and escaped braces."""
         return self.load is not None or bool(self.obstacle)
 
     @property
@@ -108,34 +109,35 @@ class RunProposal(Struct, frozen=True):
 
 
 class BuildProposal(Struct, frozen=True):
-    """A way to build a project, as ``[build]`` of a workload file has it.
+    """A way to build a project, as in ``[build]`` of a workload file.
 
     Attributes
     ----------
     system
-        The build system, as people call it.
+        The usual name of the build system.
     command
         A command line; empty if nothing is built.
     tools
         Programs that the build needs.
     min_versions
-        The oldest version of each program with which the project builds.
+        The oldest version of each tool that can build the project.
     environment
         Variables of the build.
     git
-        Whether the build derives a version from the history.
+        Whether the build derives a version from the git history.
     incomplete
         Whether the clone lacks submodules, so that the build must work without them.
     runs
-        Commands that the sources suggest, the most promising first. Programs found in the built tree are added.
+        Commands that the sources suggest, the most promising first. Commands for the programs that are found in the
+        built tree are added later.
     builds_tests
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
     is_reduced
-        Whether it builds less than an earlier proposal of the same system, which may fail.
+        Whether it builds less than an earlier proposal of the same system, in case that one fails.
     depth
-        How many folders below the top its build file is: one at the top is more likely the project's usual build.
+        How many folders below the top its build file is. A build file at the top is more likely the usual one.
     offline
-        Whether it uses only the packages that this host has: another proposal is the same build with downloads.
+        Whether it uses only packages that this host has. Another proposal is the same build with downloads.
     """
 
     system: str
@@ -153,19 +155,19 @@ class BuildProposal(Struct, frozen=True):
 
 
 def make_serial(build: BuildProposal) -> BuildProposal | None:
-    """Return a build that runs one job at a time; None if it does so already."""
+    """Return the build with one job at a time; None if it already runs so."""
     if JOBS_OPTION not in build.command:
         return None
     return replace(build, command=build_shell_command(_get_steps(build.command).replace(f" {JOBS_OPTION}", "")))
 
 
 def add_build_step(build: BuildProposal, step: str) -> BuildProposal:
-    """Return a build with one more step after those that it has."""
+    """Append a step to a build."""
     return replace(build, command=build_shell_command(*filter(None, (_get_steps(build.command), step))))
 
 
 def _get_steps(command: str) -> str:
-    """Return the steps of a command, without the shell that runs them."""
+    """Return the steps of a command line, without the shell command around them."""
     prefix = "sh -c '"
     return command[len(prefix) : -1] if command.startswith(prefix) else command
 

@@ -1,4 +1,4 @@
-"""Recognises servers, and proposes how to start and to load them. Pure: it sees names and texts only."""
+"""Recognises servers by names and texts, and proposes how to start and to load them."""
 
 import json
 import re
@@ -23,9 +23,9 @@ _MAX_PORT = 65_535
 _INTERPRETERS = {"node", "python", "python3", "ruby", "perl", "php", "sh", "bash"}
 _ADDRESS = "http://127.0.0.1:{port}/"
 _WRAPPERS = {"env", "exec", "tini", "dumb-init", "--"}
-"""Words before a command that only start it."""
+"""Commands that only start the command after them."""
 
-# How each load generator loads what speaks a protocol, the best first: a fixed number of requests by one client, which
+# The load generators for each protocol, the best first. Each sends a fixed number of requests from one client, which
 # takes about a second.
 _REDIS_ARGUMENTS = "-p {port} -n 5000 -c 1 -r 100000 -d 512 -t set"
 _MEMTIER_ARGUMENTS = "-P memcache_text -p {port} -t 1 -c 1 -d 512 --key-maximum=100000 --hide-histogram"
@@ -42,7 +42,8 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
             output="memtier",
         ),
     ),
-    # Filled beyond the memory that the server may have, because random sizes of items take steps of whole slabs.
+    # The server is filled beyond its memory limit first: below it, items of random sizes make its memory grow in steps
+    # of whole slabs.
     "memcached": (
         LoadProposal(
             f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 5000",
@@ -59,7 +60,7 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
     "http": (
         LoadProposal("ab -q -k -n 1000 -c 1 {address}", output="ab"),
         LoadProposal("hey -n 1000 -c 1 {address}", output="hey"),
-        # It knows no number of requests, only a time.
+        # wrk accepts no number of requests, only a duration.
         LoadProposal("wrk -t1 -c1 -d1s --latency {address}", output="wrk"),
     ),
     "postgres": (
@@ -76,9 +77,9 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
 
 
 class _KnownServer(Struct, frozen=True):
-    """How a server is started in the foreground, which protocol it speaks, and how it is stopped.
+    """How a known server is started in the foreground, which protocol it speaks, and how it is stopped.
 
-    ``PROGRAM`` and ``FOLDER`` stand for the path of the program and for its folder.
+    In the command, ``PROGRAM`` and ``FOLDER`` stand for the path of the program and for its folder.
     """
 
     command: str
@@ -88,9 +89,9 @@ class _KnownServer(Struct, frozen=True):
 
 
 def _build_command_with_file(text: str, options: str) -> str:
-    r"""Return a command that writes a configuration, in which ``%s`` is the port, into the folder of the data.
+    r"""Return a command that writes a configuration file into the data folder, and starts the program.
 
-    The text is that of ``printf`` between double quotes.
+    The text is a format of ``printf``, as in double quotes of a shell, in which ``%s`` is the port.
     """
     text = escape_braces(text).replace("DATA", "{data}")
     return f"sh -c 'printf \"{text}\" {{port}} >{{data}}/server.conf && exec PROGRAM {options}'"
@@ -101,7 +102,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
     "redis-server": _REDIS_SERVER,
     "valkey-server": _REDIS_SERVER,
     "keydb-server": _REDIS_SERVER,
-    # As root it asks for a user. An ordinary user stays itself.
+    # As root, memcached insists on a user; for other users, the option has no effect.
     "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 16 -u root", "memcached"),
     "nginx": _KnownServer(
         _build_command_with_file(
@@ -142,17 +143,17 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
         page="health",
     ),
 }
-"""Servers by the name of their program. Nothing is stored from one start to the next, and one thread or process works
-where that can be chosen."""
+"""Servers by the name of their program. Nothing is kept from one start to the next, and a single thread or process
+works if the server has such an option."""
 
 
 def propose_known_server(program: str, find_generator: FindGenerator) -> RunProposal | None:
-    """Propose how to start and to load a program, if its name is that of a server; None if it is not.
+    """Propose how to start and to load a program with the name of a known server; None for other programs.
 
     Parameters
     ----------
     program
-        Its path, relative to the build's directory.
+        Path of the program, relative to the build's directory.
     """
     path = PurePosixPath(program)
     server = KNOWN_SERVERS.get(path.name)
@@ -176,11 +177,11 @@ def propose_listening_server(
     Parameters
     ----------
     endpoint_text
-        The port, or the path of a Unix socket, as its command line may name it.
+        The port or the path of the Unix socket, as text. A placeholder replaces it in the command line.
     port
-        The port; 0 for a socket.
+        The port; 0 for a Unix socket.
     speaks_http
-        Whether it answers HTTP requests there.
+        Whether the program answers HTTP requests there.
     """
     if port:
         placeholder, endpoint_pattern = "{port}", rf"(?<![\w.]){port}(?![\w.])"
@@ -189,7 +190,7 @@ def propose_listening_server(
         placeholder, endpoint_pattern = "{socket}", rf"(?<![\w./-]){re.escape(endpoint_text)}(?![\w./-])"
         connect_command = f"test -S {shlex.quote(endpoint_text)}"
     command, n_replaced = re.subn(endpoint_pattern, placeholder, escape_braces(run.command))
-    # A port that only the program knows stays the same, and its readiness is not seen in the command.
+    # An endpoint that is not in the command line cannot be replaced, so a command has to find out when it is ready.
     ready_command = "" if n_replaced else connect_command
     address = _ADDRESS if n_replaced else _ADDRESS.format(port=port)
     server = replace(
@@ -211,18 +212,18 @@ def propose_listening_server(
 
 
 def list_port_variants(run: RunProposal, port: int) -> list[RunProposal]:
-    """Return the usual ways to tell a server its port: a variable, and options."""
+    """Return a command with each of the usual ways to set a server's port: a variable, or an option."""
     commands = (f"env PORT={port} {run.command}", f"{run.command} --port {port}", f"{run.command} -p {port}")
     return [replace(run, command=command, program=get_program(run)) for command in commands]
 
 
 def replace_file_by_folder(run: RunProposal) -> RunProposal:
-    """Return a command that gets the build's directory in place of a file, as what serves a folder needs."""
+    """Return a command with the build's directory in place of its file, for a server of static files."""
     return replace(run, command=f"{run.command.removesuffix(run.file)}.", input_file="", stand_in_file="")
 
 
 def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:
-    """Return the load for a protocol by the first generator that is installed; None if none is.
+    """Return the load of the first installed load generator for a protocol; None if none is installed.
 
     Parameters
     ----------
@@ -240,7 +241,7 @@ def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> L
 
 
 def list_example_lines(run: RunProposal) -> list[str]:
-    """Return the tables to add for a server that init cannot load, as comments of a workload file."""
+    """Return example tables for a server that init cannot load, as comments for the workload file."""
     placeholder = next((name for name in ("port", "socket") if f"{{{name}}}" in run.command), "")
     load = LoadProposal(f"LOAD_GENERATOR {{{placeholder}}}" if placeholder else "LOAD_GENERATOR", operations=1000)
     lines = format_server(run, load)
@@ -276,18 +277,19 @@ def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunPr
 
 
 def list_unit_commands(text: str) -> Iterator[list[str]]:
-    """Yield the commands that a systemd unit starts, without those that need its variables."""
+    """Yield the commands that a systemd unit starts, except those with variables of systemd."""
     for line in _join_lines(text):
         key, equals, value = line.partition("=")
         if equals and key.strip() == "ExecStart":
-            # "-", "+", "!" and ":" say how systemd starts it; with "@" the second word is its name, not an argument.
+            # "-", "+", "!", ":" and "|" say how systemd starts the command. After "@", the second word is the name of
+            # the process (argv[0]), not an argument.
             value = value.strip().lstrip("-+!:|")
             if not value.startswith("@") and "%" not in value and "$" not in value:
                 yield _split_words(value)
 
 
 def list_container_commands(text: str) -> Iterator[list[str]]:
-    """Yield the command that a Dockerfile starts: its entry point with its arguments, else its arguments."""
+    """Yield the commands that a Dockerfile may start: the entry point with its arguments, then the arguments alone."""
     last_words: dict[str, list[str]] = {"ENTRYPOINT": [], "CMD": []}
     for line in _join_lines(text):
         instruction, _, value = line.strip().partition(" ")
@@ -295,7 +297,7 @@ def list_container_commands(text: str) -> Iterator[list[str]]:
             last_words[instruction.upper()] = _split_container_words(value.strip())
     entry_point, arguments = last_words["ENTRYPOINT"], last_words["CMD"]
     yield [*entry_point, *arguments]
-    # An entry point is often a script that prepares the container.
+    # An entry point is often a script that prepares the container and then executes its arguments.
     yield arguments
 
 
@@ -304,13 +306,13 @@ def list_exposed_ports(text: str) -> list[int]:
     lines = [line.split() for line in _join_lines(text)]
     words = [word for line in lines if line and line[0].upper() == "EXPOSE" for word in line[1:]]
     texts = [word.removesuffix("/tcp") for word in words]
-    # Five digits: a longer text is no port, and takes long to convert.
+    # A number of more than five digits is not a port, and may take long to convert.
     numbers = [int(text) for text in texts if text.isdecimal() and len(text) <= 5]
     return [number for number in numbers if 0 < number <= _MAX_PORT]
 
 
 def _list_port_variables(text: str) -> dict[str, str]:
-    """Return the variables by which a Dockerfile tells its program an exposed port."""
+    """Return the variables of a Dockerfile whose value is one of its exposed ports."""
     ports = {str(port) for port in list_exposed_ports(text)}
     port_variables: dict[str, str] = {}
     for line in _join_lines(text):
@@ -325,18 +327,18 @@ def _list_port_variables(text: str) -> dict[str, str]:
 
 
 def _is_service_file(file: str) -> bool:
-    """Return whether a file says how a service is started: a systemd unit or a Dockerfile."""
+    """Return whether a file is a systemd unit or a Dockerfile."""
     name = PurePosixPath(file).name
     return name.endswith(".service") or name in {"Dockerfile", "Containerfile"}
 
 
 def _join_lines(text: str) -> Iterable[str]:
-    """Return the lines of a file in which a backslash continues a line."""
+    """Return the lines of a text; a line that ends with a backslash is joined with the next."""
     return text.replace("\\\n", " ").splitlines()
 
 
 def _split_container_words(value: str) -> list[str]:
-    """Return the words of a command in a Dockerfile: a JSON list, or a simple command; empty if a shell is needed."""
+    """Return the words of a Dockerfile's command, a JSON list or a simple command; empty if it needs a shell."""
     if value.startswith("["):
         try:
             words = json.loads(value)
@@ -347,7 +349,7 @@ def _split_container_words(value: str) -> list[str]:
 
 
 def _split_words(value: str) -> list[str]:
-    """Return the words of a command; empty if its quotes are not closed."""
+    """Return the words of a command; empty if a quote is not closed."""
     try:
         # One character more than allowed, so that a longer command is refused and not cut off.
         return shlex.split(value[: _MAX_COMMAND_CHARACTERS + 1])
@@ -356,7 +358,7 @@ def _split_words(value: str) -> list[str]:
 
 
 def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: Sources) -> list[str]:
-    """Return an installed command as one that starts what lies in the built tree; empty if that has no such program."""
+    """Replace the installed program of a command with the one in the built tree; return no words if there is none."""
     words = list(words)
     while words and PurePosixPath(words[0]).name in _WRAPPERS:
         del words[0]
@@ -367,7 +369,7 @@ def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: S
     if name in paths:
         return [get_start(paths[name]), *words[1:]]
     if name in _INTERPRETERS and len(words) > 1:
-        # The folder of the container is not that of the repository.
+        # The script's folder in the container differs from its folder in the repository.
         parts = PurePosixPath(words[1]).parts
         for index in range(len(parts)):
             script = "/".join(parts[index:])

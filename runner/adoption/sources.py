@@ -1,4 +1,4 @@
-"""The files of a commit, as detection sees them."""
+"""The tracked files of a commit, from which ``init`` detects how to build and run a project."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -10,11 +10,11 @@ from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 
 MAX_FILE_CHARACTERS = 256 * 1024
-"""The largest part of a file that detection reads."""
+"""How many characters at the beginning of a file are read."""
 MAX_DEPTH = 2
 """How many folders below the top a build file may be."""
 _RECENT_COMMITS = 100
-"""A file that none of this many newest commits changed will probably stay the same."""
+"""A file that was not changed by this many newest commits will probably stay the same."""
 
 
 class Sources(Struct, frozen=True, dict=True):
@@ -25,11 +25,11 @@ class Sources(Struct, frozen=True, dict=True):
     name
         The name of the project.
     files
-        Paths, relative to the top.
+        Paths of the files, relative to the top.
     read
-        Returns the text of a file.
+        Returns the text of a file; empty if it cannot be read.
     changed_files
-        Those of the files that the newest commits have changed.
+        The files that the newest commits have changed.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Sources(Struct, frozen=True, dict=True):
 
     @cached_property
     def _file_set(self) -> frozenset[str]:
-        """The files, for a quick look whether one exists."""
+        """The files as a set, for fast look-ups."""
         return frozenset(self.files)
 
     def has(self, *names: str) -> bool:
@@ -66,9 +66,9 @@ class Sources(Struct, frozen=True, dict=True):
         return next(iter(self.list_nearest(*names)), None)
 
     def list_nearest(self, *names: str) -> list[str]:
-        """Return the files with one of these names at the first level that has any, down to two folders below the top.
+        """Return the files with one of these names that are nearest to the top, at most two folders below it.
 
-        Files with an earlier name come first.
+        All of them are at the same level. They are in the order of the names.
         """
         ranked_files = sorted(
             (file.count("/"), names.index(PurePosixPath(file).name), file)
@@ -79,7 +79,7 @@ class Sources(Struct, frozen=True, dict=True):
 
     @property
     def build_folder(self) -> str:
-        """A name for the folder of a build that no tracked file uses."""
+        """A name for the build folder that no tracked file has."""
         return next(name for name in ("build", "_build", "build-faultwatch") if not self.has_folder(name))
 
 
@@ -94,7 +94,7 @@ THIRD_PARTY_FOLDERS = (
     "_deps",
     "subprojects",
 )
-"""Folders in which projects keep the sources of others."""
+"""Folders in which projects keep third-party sources."""
 
 
 def is_third_party(file: str) -> bool:

@@ -1,14 +1,15 @@
-"""The environment variables with which the count of a program may repeat, by the tool that built it."""
+"""The environment variables that may make the count of a program repeat, by the tool that built it."""
 
 from collections.abc import Collection, Mapping
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-"""OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey it."""
+"""A variable that OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey."""
 VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
-    # Its garbage collector runs at moments that depend on time; its scheduler starts threads, and each takes memory.
+    # Go's garbage collector starts at times that vary; its scheduler starts a varying number of threads, and each takes
+    # memory.
     "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
     "cargo": ({"RAYON_NUM_THREADS": "1"},),
-    # One collector without threads, and no code is executed while it is compiled.
+    # A single-threaded garbage collector, and compilation in the foreground: execution waits for it.
     "java": ({"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"},),
 }
 

@@ -1,4 +1,4 @@
-"""Finds the subcommands with which a program reads a file, in what it prints as its help. Pure."""
+"""Finds the subcommands of a program that probably read a file, in the help that it prints."""
 
 import re
 from collections.abc import Iterable
@@ -13,19 +13,19 @@ _READING_SUBCOMMANDS = (
     *("fmt", "lint", "check", "validate", "verify", "tokenize", "lex", "dump", "frequency", "hash", "count", "info"),
     *("inspect", "print", "show", "view", "cat", "list", "tree", "query", "eval", "exec", "run"),
 )
-"""What subcommands that only read a file and compute are called, those that compute most first. Others may change the
-host or another one, such as `install` and `publish`."""
+"""Names of subcommands that only read a file and compute, the most expensive first. Other subcommands, such as
+`install` and `publish`, may change this host or another one."""
 _MAX_SUBCOMMANDS = 6
-"""Subcommands of a program that are tried."""
+"""The largest number of a program's subcommands that are tried."""
 _HEADING = re.compile(r".{0,60}\b(?:sub)?commands?\b.{0,20}:\s*", re.IGNORECASE)
 _ENTRY = re.compile(r"(?:\t| {1,8})([a-z][\w-]*)(?:,\s*[\w-]+)*(?:\s.*)?")
-"""A line of a list of subcommands. Descriptions that go on in the next line are further to the right."""
+"""An entry of a list of subcommands. The continuation line of a description is indented further."""
 _CHOICES = re.compile(r"^\s+\{([\w,-]+)\}", re.MULTILINE)
-"""How argparse lists subcommands."""
+"""The list of subcommands in the help of argparse: ``{add,remove}``."""
 
 
 def list_subcommands(help_text: str) -> list[str]:
-    """Return the subcommands that a help names and that probably read a file, the most promising first."""
+    """Return the subcommands in a help text that probably read a file, the most promising first."""
     named = {name for choices in _CHOICES.findall(help_text) for name in choices.split(",")}
     in_list = False
     for line in help_text.splitlines():
@@ -33,20 +33,20 @@ def list_subcommands(help_text: str) -> list[str]:
         if in_list and entry:
             named.add(entry[1])
         elif line.strip():
-            # A list of subcommands ends at the next heading. Its entries may be apart.
+            # A list of subcommands ends at the next line that is not indented. Other lines may separate its entries.
             in_list = _HEADING.fullmatch(line) is not None or (in_list and line.startswith((" ", "\t")))
     return [name for name in _READING_SUBCOMMANDS if name in named][:_MAX_SUBCOMMANDS]
 
 
 def list_subcommand_runs(start_command: str, help_text: str, file_runs: Iterable[RunProposal]) -> list[RunProposal]:
-    """Return the commands that give the subcommands of a program the files that the program alone has refused.
+    """Return the commands that pass files to subcommands of a program which refused them without a subcommand.
 
     Parameters
     ----------
     start_command
         The command that starts the program, without arguments.
     file_runs
-        The commands that gave it one file each.
+        The commands that passed a file to the program.
     """
     prefix = f"{start_command} "
     with_arguments = [run for run in file_runs if run.command.startswith(prefix) and not run.needs_failures]

@@ -1,4 +1,4 @@
-"""Fetches the submodules that a clone lacks, as a user would, because builds take them from the clone."""
+"""Fetches the missing submodules of the user's clone, from which builds take them."""
 
 import os
 import subprocess
@@ -12,9 +12,9 @@ UPDATE_COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 
 def find_missing_submodules(top: Path) -> tuple[str, ...]:
-    """Return the paths of the submodules of a work tree that were never fetched."""
+    """Return the paths of a work tree's submodules that were never fetched."""
     lines = _run_git(top, "git", "submodule", "status", "--recursive").split("\n")
-    # A line is "-HASH PATH" for a submodule that was never fetched.
+    # git prints "-HASH PATH" for a submodule that was never fetched.
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
 
 
@@ -24,7 +24,7 @@ def fetch_submodules(top: Path) -> None:
     Raises
     ------
     FaultwatchError
-        git fails; the message contains its first error, which is the cause of the others.
+        git fails; the message contains its first error, because later errors are consequences.
     """
     _run_git(top, *UPDATE_COMMAND)
 

@@ -13,7 +13,7 @@ from runner.subject.tool_search import find_tool_outside
 
 
 def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildProposal:
-    """Return the build with the folders of those of its tools that this host has in its ``PATH``."""
+    """Extend the ``PATH`` of a build with the folders of its tools that are missing from it, or too old there."""
     home = home or Path.home()
     path = _get_path(build)
     environment = dict(build.environment)
@@ -25,15 +25,16 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
         environment["PATH"] = path
         rustup = _find_rustup_home(file, home)
         if rustup:
-            # Without it, rustup looks in HOME, which is the folder of the build.
+            # Without this variable, rustup would look for its toolchains in HOME, which is the folder of the build.
             environment["RUSTUP_HOME"] = _make_portable(rustup, home)
     return replace(build, environment=environment)
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
-    """Return a remark on the tool's version that builds a project, and a remark on what is missing; each may be empty.
+    """Return remarks on the versions of a build's tool: the one that is used and others, and why it is too old.
 
-    The first tool of which the host has a version counts. A single, sufficient version needs no remark.
+    Both are about the first tool of the build that this host has in some version. The first is empty if there is a
+    single version, and it suffices; the second is empty if the version suffices.
     """
     path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
@@ -55,7 +56,7 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
 
 
 def _describe_alternative(alternative: Toolchain) -> str:
-    """Return the version of a tool and where it is, without the tool's name."""
+    """Return the version of a tool and its path, without the tool's name."""
     return f"{alternative.version or '(unknown version)'} at {alternative.file}"
 
 
@@ -65,7 +66,7 @@ def _get_path(build: BuildProposal) -> str:
 
 
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
-    """Return a tool that the ``PATH`` of a build lacks, or a better version than its own; None if there is neither."""
+    """Return a tool that the ``PATH`` of a build lacks, or a better version than there; None if there is neither."""
     if tool not in VERSION_ARGUMENT:
         return find_tool_outside(tool, path)
     toolchain = choose_toolchain(list_toolchains(tool, path), build.min_versions.get(tool, ""))
@@ -89,5 +90,5 @@ def _find_rustup_home(tool: Path, home: Path) -> Path | None:
 
 
 def _make_portable(folder: Path, home: Path) -> str:
-    """Return a folder as a workload file writes it, so that it holds for other users too."""
+    """Return a folder as it is written into a workload file: relative to ``{home}``, so that others can use it too."""
     return f"{{home}}/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

@@ -1,4 +1,4 @@
-"""Chooses among several versions of a tool, because users install their own beside the system's version.
+"""Chooses among several versions of a tool, because users install their own in addition to the system's version.
 
 The version on the user's ``PATH`` comes first, unless the project requires a newer one.
 """
@@ -16,10 +16,10 @@ from msgspec import Struct
 from runner.subject.tool_search import read_usual_path
 
 VERSION_ARGUMENT = {"cargo": "--version", "go": "version"}
-"""The tools of which there may be several, and the word that asks each for its version."""
+"""The tools that may be installed in several versions, with the argument that makes each print its version."""
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 _TIMEOUT_SECONDS = 20
-"""How long a tool may take to print its version."""
+"""How many seconds a tool may take to print its version."""
 
 
 class Toolchain(Struct, frozen=True):
@@ -28,7 +28,7 @@ class Toolchain(Struct, frozen=True):
     Attributes
     ----------
     version
-        As the tool reports it; empty if the tool does not report a version.
+        The version that the tool prints; empty if it prints none.
     """
 
     tool: str
@@ -39,12 +39,12 @@ class Toolchain(Struct, frozen=True):
         return f"{self.tool} {self.version or '(unknown version)'} at {self.file}"
 
     def is_at_least(self, min_version: str) -> bool:
-        """Return whether the version is not older than another one; every version is at least an empty one."""
+        """Return whether the version is not older than a required one; True if that is empty."""
         return parse_version_numbers(self.version) >= parse_version_numbers(min_version)
 
 
 def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
-    """Return the versions of a tool on this host: those on the user's ``PATH``, then the build's, then others."""
+    """Return the versions of a tool on this host: on the user's ``PATH``, then on the build's, then in other places."""
     files: list[str] = []
     for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *read_usual_path()):
         file = shutil.which(tool, path=folder) if folder else None
@@ -77,7 +77,7 @@ def _read_version(tool: str, file: str) -> str:
             errors="replace",
             stdin=subprocess.DEVNULL,
             cwd="/",
-            # Prevent it from looking for, or downloading, the version that some project asks for.
+            # Do not let it switch to, or download, another version that some project requires.
             env={**os.environ, "GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"},
             timeout=_TIMEOUT_SECONDS,
         )

@@ -1,30 +1,30 @@
-"""A command that was tried, with what it counted."""
+"""The result of trying a command."""
 
 from msgspec import Struct
 
 from runner.adoption.proposal import IMPORT_OPTION, RunProposal
 
 _LONG_CPU_SECONDS = 1.0
-"""CPU time that hardly any program takes to start, not even one with a runtime."""
+"""More CPU time, in seconds, than nearly any program takes to start, even with a language runtime."""
 
 
 class TriedCommand(Struct, frozen=True):
-    """A command that was tried.
+    """A command that was tried, and its result.
 
     Attributes
     ----------
     faults
         Its minor faults in each execution; empty if it failed.
     problem
-        Why it failed, a line.
+        Why it failed, in one line; empty if it worked.
     timed_out
         Whether it failed because it did not end in time.
     prints_usage
         Whether it only printed its usage.
     own_bytes
-        Digest of the files of the build that it mapped or read; empty if that is unknown.
+        A digest of the build's files that it mapped or read; empty if unknown.
     own_faults
-        Faults in files of the build: how much of the project's code it executes, in pages.
+        Its faults in files of the build, which show how many pages of the project's code it executes.
     is_foreign
         Whether it executes nothing that the project builds, such as a script for another program.
     only_imports
@@ -54,9 +54,9 @@ class TriedCommand(Struct, frozen=True):
 
     @property
     def may_only_start(self) -> bool:
-        """Whether the command may do nothing but start: it gets no work, is no real test, and computes for no second.
+        """Whether the command may do nothing but start: it has no work, takes little CPU time, and is not a real test.
 
-        A test that only imports the project is no real one.
+        A test that only imports the project is not a real test.
         """
         is_import = IMPORT_OPTION in self.run.command
         works_long = self.cpu_seconds >= _LONG_CPU_SECONDS and not is_import

@@ -1,7 +1,7 @@
-"""Finds builds that derive a version from the git history, and fixes the version if their tool has a variable for it.
+"""Finds builds that derive a version from the git history, and fixes the version if a variable can set it.
 
-A version that changes with each commit is part of the program's bytes, so a commit that changes no code can move the
-count. A fixed version has no drawback, because the count does not depend on its value.
+Such a version becomes a part of the program's bytes and changes with each commit, so that a commit which changes no
+code can move the count. A fixed version has no drawback, because the count does not depend on its value.
 """
 
 import re
@@ -17,7 +17,7 @@ _VARIABLES = {
     "PDM_BUILD_SCM_VERSION": re.compile(r"^source\s*=\s*[\"']scm[\"']", re.MULTILINE),
     "PBR_VERSION": re.compile(r"\bpbr\s*=\s*True\b|[\"']pbr[\"'\s<>=]"),
 }
-"""By variable that sets the version: what in the files of a build says that its tool obeys it."""
+"""The variables that set a version, each with the words in a build's files that show that the build obeys it."""
 _GIT_DESCRIBE = re.compile(
     r"versioningit|versioneer|dunamai|vcs_tag|git-version-gen|vergen|git\b.{0,60}\b(?:describe|rev-parse|rev-list)\b"
 )
@@ -28,10 +28,11 @@ _BUILD_FILES = {
     "Autotools": ("configure.ac", "autogen.sh", *_MAKEFILES),
     "Make": _MAKEFILES,
     "Cargo": ("build.rs",),
-    # An extension may be built by another system.
+    # Another system may build an extension module.
     "Python": ("setup.py", "setup.cfg", "pyproject.toml", "CMakeLists.txt", "meson.build", "build.rs"),
 }
-"""By build system: the files that it reads. A Makefile around ``go build`` does not count: nothing runs it."""
+"""The files that each build system reads. A Makefile around ``go build`` is not among them: the proposed build of a Go
+project does not run it."""
 
 _FIXED_VERSION_REMARK = (
     "The version is fixed at {1} ({0} in [build.environment]), because a version taken from git would change the "
@@ -49,7 +50,7 @@ _FIX_BY_HAND = (
 
 
 class VersionFromGit(Struct, frozen=True):
-    """How a build gets its version.
+    """How the version in a build is determined.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class VersionFromGit(Struct, frozen=True):
 
 
 def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
-    """Return how the given build systems of a project get its version."""
+    """Return how the given build systems determine the version of a project."""
     names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
     texts = [sources.read_text(name) for name in names]
     variables = {name: FIXED_VERSION for name, pattern in _VARIABLES.items() if any(map(pattern.search, texts))}
@@ -72,17 +73,17 @@ def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
 
 
 def describe_version(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:
-    """Return how the version in a build affects its counts, as a line; empty if the build has no version.
+    """Return how a version from git affects the counts, as a line; empty if the build takes no version from git.
 
     Parameters
     ----------
     environment, git
-        As ``[build]`` of the workload file has them.
+        The keys of ``[build]`` in the workload file.
     """
     if not git:
         fixed_variable = next((name for name in _VARIABLES if name in environment), None)
         return _FIXED_VERSION_REMARK.format(fixed_variable, environment[fixed_variable]) if fixed_variable else ""
     version = detect_version_from_git(sources, *_BUILD_FILES)
-    # A variable does not help if something else still reads the history.
+    # Setting a variable does not help if something else still reads the history.
     variable = None if version.git else next(iter(version.variables), None)
     return _VARYING_VERSION_REMARK + (_FIX_BY_VARIABLE.format(variable) if variable else _FIX_BY_HAND)

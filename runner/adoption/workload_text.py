@@ -8,7 +8,7 @@ from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
 _MAX_CAVEAT_CHARACTERS = 300
-"""What a workload file allows."""
+"""The longest caveat that a workload file may contain."""
 _CAVEAT_COMMENT = "# Each gate shows this caveat. Delete it once `command` in [run] does the work that users wait for."
 
 
@@ -26,11 +26,11 @@ def render_workload(
     Parameters
     ----------
     timeout
-        Time limit of an execution in seconds, if the default is too short.
+        Time limit of an execution, in seconds; None for the default.
     schema
         The path of the schema, relative to the file; empty for none.
     caveat
-        What the counts do not show; empty if nothing is known.
+        What the counts do not show; empty if no shortcoming is known.
     """
     lines = [f"#:schema {schema}", ""] if schema else []
     lines += ["[workload]", f"name = {_format_string(name)}"]
@@ -60,7 +60,7 @@ def render_workload(
 
 
 def format_server(run: RunProposal, load: LoadProposal) -> list[str]:
-    """Return the lines of the tables of a server, each after an empty line."""
+    """Return the lines of a server's tables, with an empty line before each table."""
     keys = {"command": run.command, "ready_command": run.ready_command, "stop_signal": run.stop_signal}
     load_keys = {"fill": load.fill, "command": load.command, "output": load.output, "pattern": load.pattern}
     lines = []
@@ -74,14 +74,14 @@ def format_server(run: RunProposal, load: LoadProposal) -> list[str]:
 
 
 def escape_braces(command: str) -> str:
-    """Return a command in which no brace begins a placeholder."""
+    """Escape the braces of a command, so that none begins a placeholder."""
     return command.replace("{", "{{").replace("}", "}}")
 
 
 def _format_string(text: str) -> str:
-    """Return a text as a TOML string: a literal one, without escapes, if it contains double quotes only."""
+    """Return a text as a TOML string: a literal string if it contains double quotes and nothing to escape otherwise."""
     can_be_literal = text.isprintable() and "'" not in text and '"' in text
-    # A JSON string is also a basic string of TOML, except for one character.
+    # A JSON string is also a basic string of TOML, except that JSON does not escape DEL (0x7f).
     return f"'{text}'" if can_be_literal else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -90,7 +90,7 @@ def _format_list(words: tuple[str, ...]) -> str:
 
 
 def _format_table(name: str, variables: Mapping[str, str]) -> list[str]:
-    """Return the lines of a table of variables, after an empty line; none without variables."""
+    """Return an empty line and the lines of a table of variables; nothing if there are no variables."""
     if not variables:
         return []
     return ["", f"[{name}]", *(f"{key} = {_format_string(value)}" for key, value in variables.items())]

@@ -1,1 +1,1 @@
-"""Observes processes that run already: chooses them, reads their figures every second, records them thinly."""
+"""Observes running processes: chooses them, reads their figures every second, and records them at a low cost."""

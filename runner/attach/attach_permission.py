@@ -1,4 +1,4 @@
-"""Says whether this user may observe a process, and what to allow if not."""
+"""Decides whether this user may observe a process, and says how to permit it if not."""
 
 import os
 import pwd
@@ -12,24 +12,24 @@ from runner.profile.permissions import RecordingPermissions
 from runner.system.tree import Tree
 
 _SYS_PTRACE, _SYS_ADMIN, _PERFMON = 19, 21, 38
-"""Numbers of the kernel's capabilities."""
+"""The kernel's numbers of three capabilities."""
 _PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
 _FORBIDDEN_LEVEL = 3
-"""From this level on, Debian's and Ubuntu's kernels forbid perf to ordinary users."""
+"""The kernels of Debian and Ubuntu forbid perf to ordinary users at this level and above."""
 
 
 class Observer(Struct, frozen=True):
-    """The user of this command, with what the kernel permits."""
+    """The user of this command, and what the kernel permits this user."""
 
     uid: int
     may_record: bool
-    """Whether it may record everything, as root may."""
+    """Whether the user may record everything, as root may."""
     may_inspect: bool
-    """Whether it may look into the processes of others."""
+    """Whether the user may inspect the processes of other users."""
 
 
 def read_observer(tree: Tree) -> Observer:
-    """Return this user with its capabilities."""
+    """Return this user with the user's capabilities."""
     lines = tree.read_lines("proc/self/status")
     text = next((line.partition(":")[2].strip() for line in lines if line.startswith("CapEff:")), "0")
     try:
@@ -46,7 +46,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
     Raises
     ------
     FaultwatchError
-        With what to allow.
+        The user may not observe the process; the remedy says how to permit it.
     """
     owner = read_owner(tree, process.pid)
     if owner is None:
@@ -65,7 +65,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
 
 
 def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list[str]:
-    """Return what this user's observation cannot see, and what allows it."""
+    """Return what an observation by this user cannot record, each with the remedy."""
     limits = []
     if not permissions.kernel:
         limits.append(
@@ -82,7 +82,7 @@ def describe_limits(permissions: RecordingPermissions, *, is_root: bool) -> list
 
 
 def read_owner(tree: Tree, pid: int) -> int | None:
-    """Return the effective user of a process; None if it has ended or is hidden."""
+    """Return the effective user id of a process; None if the process has ended or is hidden."""
     for line in tree.read_lines(f"proc/{pid}/status"):
         fields = line.split()
         if fields[:1] == ["Uid:"] and len(fields) > 2 and fields[2].isdecimal():
@@ -91,7 +91,7 @@ def read_owner(tree: Tree, pid: int) -> int | None:
 
 
 def get_user_name(uid: int) -> str:
-    """Return the name of a user, or its number."""
+    """Return the name of a user, or the user id as text if there is no name."""
     with suppress(KeyError):
         return pwd.getpwuid(uid).pw_name
     return f"user {uid}"

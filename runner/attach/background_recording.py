@@ -32,27 +32,29 @@ from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
 _MIN_FAULTS_SECONDS = 0.5
-"""Faults are recorded for so long even if there are too many calls."""
+"""Faults are recorded for at least this long, even if the recording of calls becomes too large."""
 _LONG_POLL_SECONDS = 0.5
-"""Seconds between two checks of the size of the recording of calls."""
+"""Seconds between two checks of how large the recording of calls is."""
 _POLL_SECONDS = 0.05
 """Seconds between two checks of the number of recorded faults."""
 _CALL_BUFFER_PAGES = 64
-"""Pages of each processor's buffer for calls: perf writes half a buffer at a time, and the size is looked at."""
+"""Pages of each processor's buffer for calls. perf writes half a buffer at a time, so a small buffer keeps the size of
+the file, which is checked, up to date."""
 _MAX_SAMPLED_RECORDS_FACTOR = 2
-"""The recording of sampled faults ends once there are this many times as many faults, or calls, as each may have."""
+"""The recording of sampled faults ends early once the faults, or the calls, exceed their limits by this factor."""
 _MIN_CPU_SECONDS = 0.001
-"""The CPU time of a process that hardly ran while it was counted: it can work later, and has to have a budget then."""
+"""The smallest CPU time that is assumed for a process while it is only counted: an idle process may become busy later,
+and needs a budget then."""
 
 
 class TimedRecording(Struct):
-    """A recording, and what the processes used meanwhile."""
+    """A recording with its duration, and what the processes used in this time."""
 
     recorder: LiveRecorder
     seconds: float
     used_figures: Figures
     guards: tuple[Mapped, ...] = ()
-    """The guards below the stacks of threads: perf does not record those of processes that are older than it."""
+    """The guard pages below the stacks of threads, which perf does not record for processes that it attaches to."""
 
 
 class Recordings(Struct):
@@ -61,18 +63,18 @@ class Recordings(Struct):
     Attributes
     ----------
     calls
-        The calls of the whole host that map and return memory: while a perf is attached to a thread, each of its
-        switches costs more, but one that records all of the host costs a thread only its calls.
+        The calls of the whole host that map and return memory. A perf that is attached to a thread makes each context
+        switch of the thread more expensive; a perf that records the whole host does not, and costs only the calls.
     addresses
-        Each fault with its address.
+        Each fault with its address, for a short time.
     sampled_recording
-        Some faults with their addresses, for longer.
+        A sample of the faults with their addresses, for a longer time.
     stacks
-        Stacks of some faults, and of the CPU time.
+        Stacks of a sample of the faults, and of the CPU time.
     switches
-        Threads as they leave and enter processors.
+        The context switches of the threads.
     problems
-        Why something was not recorded.
+        Why something could not be recorded.
     """
 
     budget: RecordingBudget | None = None
@@ -84,14 +86,14 @@ class Recordings(Struct):
     problems: list[str] = field(default_factory=list)
 
     def close(self) -> None:
-        """End what still records, and give up the recordings."""
+        """Stop the recordings that still run, and discard all of them."""
         for timed_recording in (self.calls, self.addresses, self.sampled_recording, self.stacks, self.switches):
             if timed_recording:
                 timed_recording.recorder.close()
 
 
 class _RunningRecording(NamedTuple):
-    """A recording that goes on, with its monotonic start and what the processes had used before."""
+    """A recording in progress, with its start (monotonic time) and what the processes had used by then."""
 
     recorder: LiveRecorder
     started_at: float
@@ -99,12 +101,12 @@ class _RunningRecording(NamedTuple):
 
 
 class LiveRecording:
-    """Records processes for some time, once perf has attached, in a thread of its own.
+    """Records processes for some time, in a thread of its own.
 
     Attributes
     ----------
     stop
-        Set it to end early.
+        Event that ends the recording early when it is set.
     """
 
     def __init__(
@@ -132,38 +134,38 @@ class LiveRecording:
         self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Begin to record in the background."""
         self._thread.start()
 
     def finish(self) -> Recordings:
-        """End, and return what was recorded."""
+        """Stop recording, and return what was recorded."""
         self.stop.set()
         self._thread.join()
         return self.recordings
 
     def is_running(self) -> bool:
-        """Return whether it still records, or perf still attaches, which takes longer on a busy host."""
+        """Return whether the recording is in progress, including the time that perf takes to attach."""
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """End without results."""
+        """Stop recording, and discard the results."""
         self.stop.set()
         self._thread.join()
         for recorder in self._recorders:
             recorder.close()
 
     def _record_guarded(self) -> None:
-        """Record; a perf that cannot attach, or no longer answers, is a remark and not the end."""
+        """Record, and note a problem if a perf cannot attach or no longer answers; then end all recordings."""
         try:
             self._record()
         except AttachError as error:
             self.recordings.problems.append(str(error))
         for recorder in self._recorders:
-            with suppress(AttachError):  # What was recorded before the processes ended can still be read.
+            with suppress(AttachError):  # If the processes have ended, what was recorded before can still be read.
                 recorder.finish()
 
     def _record(self) -> None:
-        """Count for a while, plan the recordings by the rates, and make one after the other until the time is over."""
+        """Count for a while, plan the recordings according to the rates, and make them in succession."""
         started_at, before = time.monotonic(), self._read_figures()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
             return
@@ -172,8 +174,8 @@ class LiveRecording:
         budget = plan_recording(rates, seconds, self._max_overhead, self._call_graph)
         self.recordings.budget = budget
         deadline = time.monotonic() + seconds
-        # One after the other, and each perf attaches only when its time comes: while it is attached, each switch of a
-        # thread costs more, even if nothing is recorded. Sampled faults come last, when many calls are known.
+        # Each perf attaches only when its turn comes: an attached perf makes each context switch of a thread more
+        # expensive, even while it records nothing. Sampled faults come last, when most calls are known.
         self.recordings.addresses = self._record_faults(
             1, budget.address_seconds, max_faults=budget.max_faults, max_call_bytes=budget.max_call_bytes
         )
@@ -183,11 +185,12 @@ class LiveRecording:
         self._record_sampled_faults(budget)
 
     def _wait(self, budget: RecordingBudget, seconds: float, faults_recorder: LiveRecorder | None = None) -> None:
-        """Wait for some seconds, or until the observation ends; if calls become too many, sample faults meanwhile.
+        """Wait for some seconds, or until the observation ends; sample faults early if calls become too many.
 
-        ``faults_recorder`` is a perf that records page faults already: it pauses so long, and goes on for longer. If
-        two events record the same fault, Linux gives the second record the number of the first event, because
-        ``perf_prepare_sample`` keeps what it has filled in, and perf script refuses the number of another perf's event.
+        ``faults_recorder`` is a perf that already records page faults. It is paused while faults are sampled, and the
+        wait becomes longer by this pause. If two events recorded the same fault, Linux would give the second record
+        the identifier of the first event, because ``perf_prepare_sample`` keeps the fields that are filled in already;
+        and perf script refuses an identifier of another perf's event.
         """
         end = time.monotonic() + seconds
         while not self.stop.wait(min(_LONG_POLL_SECONDS, max(0.0, end - time.monotonic()))):
@@ -205,7 +208,7 @@ class LiveRecording:
     def _record_sampled_faults(self, budget: RecordingBudget) -> None:
         """Record a sample of the faults with their addresses while the budget allows, then stop recording calls.
 
-        The calls tell what happened to the faulting pages before.
+        The recorded calls show what happened to the faulting pages before.
         """
         if self._calls and budget.sampled_seconds:
             max_faults = _MAX_SAMPLED_RECORDS_FACTOR * budget.max_faults * budget.sampled_period
@@ -218,10 +221,10 @@ class LiveRecording:
         self._stop_calls()
 
     def _start_calls(self) -> None:
-        """Start a perf that records the calls of the whole host, as far as this is allowed."""
+        """Start a perf that records the calls of the whole host, unless one runs already or this is not permitted."""
         if self._calls or not self._permissions.tracepoints or self.stop.is_set():
             return
-        # Without the programs and mappings of all processes of the host, which take long to read.
+        # Skip the programs and mappings of all processes of the host, which take long to read.
         synthesis = ("--synth", "no") if has_record_option("--synth") else ()
         recorder = LiveRecorder((*synthesis, *build_calls_options()), None, buffer_pages=_CALL_BUFFER_PAGES)
         self._recorders.append(recorder)
@@ -229,14 +232,14 @@ class LiveRecording:
         self._calls = self._begin(recorder)
 
     def _stop_calls(self) -> None:
-        """Stop the recording of calls. Those of others are counted as its cost too: who made them is not known yet."""
+        """Stop the recording of calls, and add the cost of all of them: their processes are not known yet."""
         if self._calls:
             cost_seconds = self._calls.recorder.size / BYTES_PER_CALL * SECONDS_PER_CALL
             self.recordings.calls = self._end(self._calls, lambda _: cost_seconds)
             self._calls = None
 
     def _have_many_calls(self, max_bytes: int) -> bool:
-        """Return whether the recording of calls has become as large as it may."""
+        """Return whether the recording of calls exceeds a size in bytes."""
         return self._calls is not None and self._calls.recorder.size > max_bytes
 
     def _record_faults(
@@ -244,16 +247,15 @@ class LiveRecording:
     ) -> TimedRecording | None:
         """Record one in ``period`` faults with its address for some time, or until faults or calls are too many.
 
-        However many calls there are, faults are recorded for a moment: without the faults, the calls say nothing.
-
-        Return None if this ends before it begins.
+        Faults are recorded for a moment even if there are too many calls, because calls without faults are useless.
+        Return None if the observation ends before this begins.
         """
         recorder = self._attach(
             build_live_faults_options(period, error_codes=period == 1 and self._permissions.error_codes)
         )
         if recorder is None:
             return None
-        self._start_calls()  # Only now, because attaching takes long, and there may be many calls.
+        self._start_calls()  # Only after the perf has attached, which takes long: there may be many calls meanwhile.
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recording = self._begin(recorder)
         end, moment_end = recording.started_at + seconds, recording.started_at + _MIN_FAULTS_SECONDS
@@ -271,9 +273,9 @@ class LiveRecording:
         return replace(timed_recording, guards=guards)
 
     def _record_switches(self, budget: RecordingBudget, deadline: float) -> None:
-        """Record threads as they leave and enter processors, as far as it is affordable and allowed.
+        """Record the context switches of threads while the budget allows; do nothing if this is not permitted.
 
-        At least half of the time until ``deadline``, a monotonic time, is left for stacks.
+        At least half of the time until ``deadline`` (monotonic time) is left for stacks.
         """
         if not self._permissions.kernel:
             return
@@ -293,9 +295,9 @@ class LiveRecording:
         )
 
     def _record_stacks(self, budget: RecordingBudget, deadline: float) -> None:
-        """Record stacks of some faults and of CPU time, for half of the planned time if it is late already.
+        """Record stacks of a sample of faults and of CPU time, at least for half of the planned time.
 
-        ``deadline`` is the monotonic time at which the observation ends.
+        ``deadline`` (monotonic time) is the end of the observation. It is exceeded only for this half.
         """
         faults = f"page-faults/period={budget.fault_period},name=page-faults/"
         clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
@@ -316,7 +318,7 @@ class LiveRecording:
         )
 
     def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
-        """Return a perf that has attached; None if the observation ends."""
+        """Start a perf, and return it once it has attached; return None if the observation has ended."""
         if self.stop.is_set():
             return None
         recorder = LiveRecorder(options, lambda: list_stable_threads(Tree(), self._list_pids()))
@@ -325,7 +327,7 @@ class LiveRecording:
         return recorder
 
     def _build_graph_options(self) -> tuple[str, ...]:
-        """Return the options that record calling functions."""
+        """Return the options of perf that record call stacks."""
         return ("--call-graph", "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph)
 
     def _begin(self, recorder: LiveRecorder) -> _RunningRecording:
@@ -334,7 +336,7 @@ class LiveRecording:
         return _RunningRecording(recorder, time.monotonic(), self._read_figures())
 
     def _end(self, recording: _RunningRecording, compute_cost: Callable[[Figures], float]) -> TimedRecording:
-        """Stop one perf, and add what it cost, as ``compute_cost`` estimates from what the processes used meanwhile."""
+        """Stop one perf, and add its cost, which ``compute_cost`` estimates from what the processes used meanwhile."""
         after, seconds = self._read_figures(), time.monotonic() - recording.started_at
         recording.recorder.stop()
         used_figures = _subtract_figures(after, recording.figures_before)
@@ -343,12 +345,12 @@ class LiveRecording:
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
-    """Return what was used per second between two readings."""
+    """Return what processes used per second between two readings."""
     used_figures = _subtract_figures(after, before)
     cpu_seconds = max(used_figures.cpu, _MIN_CPU_SECONDS)
     return Rates(used_figures.faults / seconds, used_figures.switches / seconds, cpu_seconds / seconds)
 
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:
-    """Return what was used between two readings."""
+    """Return what processes used between two readings."""
     return compute_interval(before, after, 1.0).used_figures

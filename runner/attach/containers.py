@@ -1,4 +1,4 @@
-"""Finds the processes of a container, by its id among the control groups, or by asking podman or docker."""
+"""Finds the processes of a container by its id in the names of control groups, or by asking podman or docker."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
     Raises
     ------
     FaultwatchError
-        No engine of this host runs such a container.
+        No container engine of this host runs such a container.
     """
     choice = choose_by_container_id(table, name)
     if choice is not None:
@@ -36,7 +36,7 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice
 
 
 def _ask_for_process(engine: str, name: str) -> int | None:
-    """Return the first process of a container; None if the engine does not know it, or it does not run."""
+    """Return the first process of a container; None if the engine does not know the container, or it does not run."""
     command = [engine, "inspect", "--type", "container", "--format", "{{.State.Pid}}", "--", name]
     try:
         result = subprocess.run(
@@ -47,4 +47,4 @@ def _ask_for_process(engine: str, name: str) -> int | None:
     text = result.stdout.strip()
     if result.returncode or not text.isdecimal():
         return None
-    return int(text) or None  # 0 is that of a container that does not run.
+    return int(text) or None  # The engine prints 0 for a container that does not run.

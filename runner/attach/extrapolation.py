@@ -1,4 +1,4 @@
-"""Scales what was recorded for a part of the time to all of it. Pure; every table still adds up."""
+"""Scales what was recorded in a part of the time to the whole time, so that every table still adds up."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -8,13 +8,13 @@ from runner.profile.stack_folding import divide_by_weights
 
 Entry = TypeVar("Entry", Site, FaultKind)
 _TOUCHES_OF_COMPLETE_RECORDINGS = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
-"""The touches of pages that were not given back: only a recording of all faults tells them apart."""
+"""The kinds of touches of pages that were not given back. Only a recording of all faults distinguishes them."""
 _OTHER_SITES = -1
-"""The key of the faults that belong to no site, among the indices of the sites."""
+"""The key, among the indices of the sites, for the faults that belong to no site."""
 
 
 def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
-    """Return an anatomy whose tables add up to another number of faults."""
+    """Return an anatomy scaled to another number of faults, so that its tables add up to it."""
     if not anatomy.counted or anatomy.counted == n_faults:
         return anatomy
     factor = n_faults / anatomy.counted
@@ -27,7 +27,7 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
     )
     faults_by_kind = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, n_faults)
     scaled_kinds: tuple[FaultKind, ...] = ()
-    if faults_by_kind:  # Empty if all kinds have no faults.
+    if faults_by_kind:  # Empty if no kind has faults.
         scaled_kinds = tuple(
             kind.model_copy(update={"faults": faults_by_kind[index]}) for index, kind in enumerate(anatomy.kinds)
         )
@@ -55,22 +55,22 @@ def scale_anatomy(anatomy: Anatomy, n_faults: int) -> Anatomy:
 
 
 def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anatomy:
-    """Return the anatomy of a long time in which some faults were recorded, completed by a short one with all of them.
+    """Complete the anatomy of a long recording of sampled faults with that of a short recording of all faults.
 
-    The long recording shows which pages were given back. Of the others, only the short one shows which had been in
-    memory before, how often each page faulted, and how it was accessed.
+    The long recording shows which pages were given back. For all other pages, only the short recording shows which of
+    them had been in memory before, how often each page faulted, and how it was accessed.
     """
     touches = dict(sampled_anatomy.by_touch)
     first_touches = touches.pop(Touch.FIRST, 0)
     complete_touches = {touch: complete_anatomy.by_touch.get(touch, 0) for touch in _TOUCHES_OF_COMPLETE_RECORDINGS}
     forks = max(complete_anatomy.forks, sampled_anatomy.forks)
     if forks:
-        # The short time may lie between a fork and the end of its child, and not see the fork.
+        # The short recording may begin after a fork. It takes the faults of the copied pages for repeated touches then.
         complete_touches = complete_touches | {
             Touch.AFTER_FORK: complete_touches[Touch.AFTER_FORK] + complete_touches[Touch.AGAIN],
             Touch.AGAIN: 0,
         }
-    # If the short recording has none of these touches, those of the long one stay first touches.
+    # If the short recording has none of these touches, the first touches of the long recording stay first touches.
     touch_shares = divide_by_weights(complete_touches, first_touches) or {Touch.FIRST: first_touches}
     for touch, faults in touch_shares.items():
         if faults:
@@ -90,14 +90,14 @@ def merge_anatomies(complete_anatomy: Anatomy, sampled_anatomy: Anatomy) -> Anat
             "sites": tuple(sites),
             "pages": round(complete_anatomy.pages * factor) if complete_anatomy.counted else sampled_anatomy.pages,
             "shared_pages": round(complete_anatomy.shared_pages * factor),
-            "period": 1,  # Like a recording of each fault, it knows all kinds of touches.
+            "period": 1,  # Like a recording of all faults, the result has all kinds of touches.
             **_scale_major_faults(complete_anatomy, factor),
         }
     )
 
 
 def _scale_major_faults(anatomy: Anatomy, factor: float) -> dict[str, object]:
-    """Return the major faults of an anatomy, their memory and their places, times a factor."""
+    """Return the fields of an anatomy about major faults, multiplied by a factor."""
     sites = (site.model_copy(update={"faults": round(site.faults * factor)}) for site in anatomy.major_sites)
     return {
         "major": round(anatomy.major * factor),
@@ -107,9 +107,9 @@ def _scale_major_faults(anatomy: Anatomy, factor: float) -> dict[str, object]:
 
 
 def _split_by_touch(entry: Entry, touch_shares: Mapping[Touch, int]) -> list[Entry]:
-    """Return an entry; one of first touches is divided into the touches that a complete recording found instead.
+    """Divide an entry of first touches into the kinds of touches that a complete recording found; keep other entries.
 
-    ``touch_shares`` are the faults of each of these, whose proportions hold for every entry.
+    ``touch_shares`` contains the faults of each kind. Every entry is divided in their proportion.
     """
     if entry.touch is not Touch.FIRST:
         return [entry]

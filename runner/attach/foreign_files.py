@@ -1,7 +1,7 @@
-"""Shows the tools that read recordings the files of a process that has a file system of its own, as in a container.
+"""Gives the tools that read recordings access to the files of a process with a file system of its own (a container).
 
-Its files cannot be mounted elsewhere, because its mounts belong to another namespace. So they are copied into memory
-that only the tool sees, and that ends with it.
+Its files cannot be bind-mounted, because its mounts belong to another namespace. They are therefore copied into a tmpfs
+that only the tool sees, and that disappears when the tool ends.
 """
 
 import os
@@ -17,7 +17,7 @@ from runner.profile.source_lines import SourceLine, find_source_lines
 from runner.profile.stack_folding import FindLines
 
 _FOLDER = "/mnt"
-"""Where the files are shown."""
+"""The folder in which the tools find the copies."""
 _COPY_SCRIPT = """mount -t tmpfs -o size=2g,mode=755 none "$1" || exit 1
 folder=$1; root=$2; shift 2
 while [ "$1" != -- ]; do
@@ -30,18 +30,18 @@ exec "$@"
 
 
 class FileView(Struct, frozen=True):
-    """How tools see the files of a program.
+    """How tools read the files of a program.
 
     Attributes
     ----------
     sandbox_prefix
-        The words before a tool.
+        The command words before a tool, which run it in a sandbox with the files.
     options
-        The options of ``perf script`` that tell it where the files are.
+        The options of ``perf script`` that name the folder of the files.
     find_lines
-        Finds the source lines at offsets of a file, by its path in the program.
+        Finds the source lines at offsets of a file, given the file's path as the program sees it.
     are_files_missing
-        Whether the program's files cannot be shown.
+        Whether the tools cannot read the program's files.
     """
 
     sandbox_prefix: list[str]
@@ -51,12 +51,12 @@ class FileView(Struct, frozen=True):
 
 
 def make_file_view(program: LiveProgram) -> FileView:
-    """Return how tools see the files of a program."""
+    """Return how tools can read the files of a program."""
     sandbox_prefix = build_reader_prefix(None)
     if not program.has_own_files:
         return FileView(sandbox_prefix, partial(find_source_lines, sandbox_prefix=sandbox_prefix))
     if os.geteuid() != 0 or not Path(program.root).exists():
-        # Names of this host's files of the same path would be wrong.
+        # This host's files with the same paths would give wrong names, so perf gets a folder that does not exist.
         return FileView(
             sandbox_prefix,
             find_lines=lambda _module, _offsets: {},

@@ -1,4 +1,4 @@
-"""Reads from ``/proc`` what processes have used so far, and where their threads wait. Needs no permission."""
+"""Reads from ``/proc`` what processes have used so far, and what their threads wait for. Needs no permission."""
 
 import os
 import re
@@ -16,9 +16,9 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _START_FIELD = 19
 """The index of the start time among the fields of ``stat`` after the name."""
 _FIGURE_FIELDS = 21
-"""How many fields of ``stat`` are read after the name and the state: the resident pages are the last of them."""
+"""How many fields of ``stat`` after the name and the state are read. The resident pages are the last of them."""
 _STABLE_SECONDS = 2.0
-"""The age from which on a thread is taken for one that stays."""
+"""The age in seconds at which a thread is considered permanent."""
 _MAX_THREADS = 256
 """The largest number of threads that are sampled."""
 _LOCK_WAIT = re.compile(
@@ -26,25 +26,26 @@ _LOCK_WAIT = re.compile(
     r"lock_mm_and_find_vma|mmap_(?:read|write)_lock.*|do_mprotect_pkey.*|__(?:do|x64|arm64)_sys_(?:brk|munmap|mremap)|"
     r"do_user_addr_fault|exc_page_fault|vma_start_(?:read|write).*|lock_vma_under_rcu"
 )
-"""The functions in which a thread waits for the lock of its address space: the scheduler's own are left out there."""
+"""Kernel functions in which a thread waits for the lock of its address space, as ``wchan`` names them: it leaves out
+the functions of the scheduler."""
 _STORAGE_WAIT = re.compile(r"folio_wait_bit.*|wait_on_page.*|__?folio_lock.*|io_schedule.*|filemap_.*|swap_.*|bio_.*")
 
 
 class Figures(Struct, frozen=True):
-    """What some processes have used since they started, with their children that have ended.
+    """What some processes and their ended children have used since they started.
 
     Attributes
     ----------
     minor, major
-        Page faults.
+        Page faults of either kind.
     user, system
-        Seconds of CPU time.
+        CPU time of either kind, in seconds.
     switches
         How often their threads were put on a processor.
     resident
-        Bytes of memory that they have now.
+        Their current resident memory, in bytes.
     threads, processes
-        How many there are now.
+        Their current numbers.
     """
 
     minor: int = 0
@@ -58,40 +59,40 @@ class Figures(Struct, frozen=True):
 
     @property
     def faults(self) -> int:
-        """All page faults."""
+        """Page faults of both kinds."""
         return self.minor + self.major
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU time."""
+        """The total CPU time, in seconds."""
         return self.user + self.system
 
 
 class Waits(Struct, frozen=True):
-    """How many times threads were sampled, and in how many samples they waited for something."""
+    """The number of samples of threads, and in how many of them the thread waited for a lock or for storage."""
 
     samples: int = 0
     lock: int = 0
     storage: int = 0
 
     def add(self, other_waits: "Waits") -> "Waits":
-        """Return the sum of two."""
+        """Return the sum of these waits and others."""
         return Waits(
             self.samples + other_waits.samples, self.lock + other_waits.lock, self.storage + other_waits.storage
         )
 
 
 class Interval(Struct, frozen=True):
-    """What processes used within some time.
+    """What processes used in a period of time.
 
     Attributes
     ----------
     seconds
-        How long it was.
+        The length of the period.
     used_figures
-        The differences of the counts; ``resident``, ``threads`` and ``processes`` are those of its end.
+        The differences of the counts, and the values of ``resident``, ``threads`` and ``processes`` at the end.
     resident_growth
-        By how many bytes the memory grew.
+        The growth of the resident memory, in bytes.
     """
 
     seconds: float
@@ -101,14 +102,15 @@ class Interval(Struct, frozen=True):
 
     @property
     def system_share(self) -> float:
-        """The share of the CPU time in the kernel."""
+        """The share of the CPU time that was spent in the kernel."""
         return self.used_figures.system / self.used_figures.cpu if self.used_figures.cpu else 0.0
 
 
 def compute_interval(before: Figures, after: Figures, seconds: float, waits: Waits = Waits()) -> Interval:  # noqa: B008 - immutable
-    """Return what was used between two readings.
+    """Return what processes used between two readings.
 
-    A process that ended without a parent among the others takes its counts along, so no difference is below zero.
+    If a process ends whose parent is not observed, its counts disappear from the sums. A difference that would become
+    negative is therefore zero.
     """
     used = replace(
         after,
@@ -122,7 +124,7 @@ def compute_interval(before: Figures, after: Figures, seconds: float, waits: Wai
 
 
 def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
-    """Return the sums over some processes; one that has ended meanwhile counts nothing."""
+    """Return the sums of several processes' figures; processes that have ended meanwhile are left out."""
     minor = major = switches = resident = threads = processes = 0
     user = system = 0
     for pid in pids:
@@ -132,15 +134,15 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
         except ValueError:
             continue
         if len(numbers) < _FIGURE_FIELDS:
-            continue  # It has ended.
-        # Index i is field i + 4 of proc(5): 6 and 8 are the minor and major faults of the process, 10 and 11 its user
-        # and system time, 16 its threads, 20 its resident pages; 7, 9, 12 and 13 are those of its ended children.
+            continue  # The process has ended.
+        # Index i is field i + 4 of proc(5). Of the process: 6 minor faults, 8 major faults, 10 user time, 11 system
+        # time, 16 threads, 20 resident pages. Of its ended children: 7, 9, 12 and 13, in the same order as 6 to 11.
         minor += numbers[6] + numbers[7]
         major += numbers[8] + numbers[9]
         user += numbers[10] + numbers[12]
         system += numbers[11] + numbers[13]
         if fields[0] in "ZX":
-            continue  # It has ended, and its parent has not taken over its counts yet.
+            continue  # A zombie: its parent has not added its counts to its own yet.
         threads += numbers[16]
         resident += numbers[20]
         processes += 1
@@ -180,10 +182,10 @@ def list_threads(tree: Tree, pid: int) -> list[str]:
 
 
 def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
-    """Return the threads that have lived for a while, as they will still do when perf has attached to them.
+    """Return the threads that are old enough to probably still exist when perf has attached to them.
 
-    A young thread may be that of a connection, which ends soon. The next one is recorded with the thread that starts
-    it. If all are young, all are returned.
+    A young thread may serve a connection, and end soon. Later threads are recorded too, together with the thread that
+    starts them. If all threads are young, all are returned.
     """
     now_ticks = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
     start_ticks: dict[int, int] = {}
@@ -199,7 +201,7 @@ def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
 
 
 def _count_switches(tree: Tree, pid: int, threads: int) -> int:
-    """Return how often the threads of a process were put on a processor, estimated from some if there are many."""
+    """Return how often a process's threads were put on a processor; estimated from some threads if there are many."""
     names = list_threads(tree, pid)[:_MAX_THREADS]
     total = 0
     for name in names:

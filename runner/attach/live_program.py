@@ -1,4 +1,4 @@
-"""Reads what a live program is: its file, allocator, runtime, variables, and where its files are."""
+"""Reads the properties of a live program: its file, allocator, runtime, variables, and where its files are."""
 
 import hashlib
 import mmap
@@ -23,17 +23,17 @@ from runner.system.regular_file import open_regular
 from runner.system.tree import Tree
 
 RUNTIMES_WITH_OWN_HEAP = frozenset({"java", "node", "dotnet", "go"})
-"""Runtimes that take their memory from the kernel without the C library's allocator."""
+"""Runtimes that get their memory directly from the kernel, without the C library's allocator."""
 _C_LIBRARY = re.compile(r"libc\.so\.6|libc-[\d.]+\.so")
 _MUSL = re.compile(r"ld-musl-.*|libc\.musl-.*")
 _STATIC_MARKS = {"jemalloc": b"<jemalloc>", "tcmalloc": b"tcmalloc.", "mimalloc": b"mimalloc: "}
-"""Texts within programs that contain an allocator."""
+"""Texts in programs that show which allocator is linked into them."""
 _VARIABLES = re.compile(
     r"MALLOC_\w+|_RJEM_MALLOC_CONF|JE_MALLOC_CONF|GLIBC_TUNABLES|LD_PRELOAD|TCMALLOC_\w+|MIMALLOC_\w+|JAVA_TOOL_OPTIONS|"
     r"JDK_JAVA_OPTIONS|NODE_OPTIONS|UV_THREADPOOL_SIZE|GOGC|GOMEMLIMIT|GODEBUG|GOMAXPROCS|PYTHONMALLOC|"
     r"DOTNET_\w+|OMP_NUM_THREADS"
 )
-"""The variables of a process that are looked at: those by which allocators and runtimes are set. No others are read."""
+"""The variables of a process that are read: only those that configure allocators and runtimes."""
 _MAX_MAPS_BYTES = 64 << 20
 _MAX_ENVIRON_BYTES = 1 << 20
 _MAX_PROGRAM_BYTES = 512 << 20
@@ -42,30 +42,30 @@ _INACCESSIBLE = re.compile(
     r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<protection>---p) \S+ 00:00 0\s*$", re.MULTILINE
 )
 _DELETED_SUFFIX = " (deleted)"
-"""What the kernel adds to the name of a file that was removed."""
+"""The suffix that the kernel appends to the name of a removed file."""
 
 
 class LiveProgram(Struct, frozen=True):
-    """What runs in a live process.
+    """The program of a live process.
 
     Attributes
     ----------
     file
-        The program's file, as the process names it; empty if this user may not know.
+        The path of its file, as the process sees it; empty if this user may not read it.
     modules
-        All files that it has mapped as code.
+        The paths of all files that it has mapped as code.
     allocator
-        The allocator that serves it, as far as its files show; empty if unknown.
+        Its allocator, judging by its files; empty if unknown.
     runtime
-        The language's runtime in it; empty for none.
+        Its language runtime; empty if there is none.
     variables
-        Those of its variables that set its allocator or runtime, as they were when it started.
+        The variables that configure its allocator or runtime, with their values at its start.
     root
-        Where its files are seen from outside; ``/`` if it sees those of this host.
+        The path of its root directory as seen from this process; ``/`` if it sees the files of this host.
     is_replaced
-        Whether its file is no longer there, as after an upgrade.
+        Whether its file was removed or replaced, as by an upgrade.
     started_at
-        When it started.
+        When the process started.
     """
 
     process: LiveProcess
@@ -80,28 +80,28 @@ class LiveProgram(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of its program, as its command line has it: links are not followed, as of ``redis-server``."""
+        """The program's name in its command line, such as ``redis-server``, even if that is a link to another file."""
         program_word = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
         return program_word.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
 
     @property
     def has_own_files(self) -> bool:
-        """Whether its files are not this host's, as in a container."""
+        """Whether it sees other files than this host's, as in a container."""
         return self.root != "/"
 
     @property
     def uses_shared_libraries(self) -> bool:
-        """Whether it has a C library of its own to replace: another allocator can be loaded before it."""
+        """Whether it is linked dynamically to a C library, so that another allocator can be preloaded."""
         names = [module.rpartition("/")[2] for module in self.modules]
         return any(_C_LIBRARY.fullmatch(name) or _MUSL.fullmatch(name) for name in names)
 
     def get_outside_path(self, module: str) -> Path:
-        """Return the path by which one of its files is reached from this process."""
+        """Return the path by which this process can open one of its files."""
         return Path(self.root, module.lstrip("/"))
 
 
 def read_live_program(process: LiveProcess) -> LiveProgram:
-    """Read what runs in a process."""
+    """Read the properties of a process's program."""
     tree = Tree()
     folder = f"/proc/{process.pid}"
     link = ""
@@ -137,12 +137,12 @@ def list_modules(maps: str) -> tuple[str, ...]:
 
 
 def read_guards(tree: Tree, process: int) -> tuple[Mapped, ...]:
-    """Return the mappings of a process that guard the stacks of its threads; none if this user may not know them."""
+    """Return the guard mappings below the stacks of a process's threads; none if this user may not read them."""
     return list_guards(process, tree.read_text(f"/proc/{process}/maps", _MAX_MAPS_BYTES) or "")
 
 
 def list_guards(process: int, maps: str) -> tuple[Mapped, ...]:
-    """Return the small inaccessible mappings of a process, from the text of its ``maps``."""
+    """Return the small inaccessible mappings of a process, which are guards, from the text of its ``maps``."""
     guards = []
     for match in _INACCESSIBLE.finditer(maps):
         start, end = int(match["start"], 16), int(match["end"], 16)
@@ -152,7 +152,7 @@ def list_guards(process: int, maps: str) -> tuple[Mapped, ...]:
 
 
 def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
-    """Return the runtime of a program, from the files that it has mapped; empty for none."""
+    """Return the language runtime of a program, judging by the files that it has mapped; empty if there is none."""
     if is_go:
         return "go"
     runtime = find_runtime([file, *modules])
@@ -160,12 +160,15 @@ def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
 
 
 def detect_allocator(modules: Iterable[str], runtime: str, static_allocator: str = "") -> str:
-    """Return the allocator of a program: a library's, its own, its runtime's, or the C library's; empty if unknown.
+    """Return the allocator of a program; empty if unknown.
+
+    The first of these counts: an allocator in a shared library, a statically linked one, the runtime's own, the C
+    library's.
 
     Parameters
     ----------
     static_allocator
-        The allocator that is linked into the program; empty if there is none.
+        The allocator that is linked statically into the program; empty if there is none.
     """
     names = [module.rpartition("/")[2].lower() for module in modules]
     library = next((allocator for allocator in ALLOCATORS if any(f"lib{allocator}" in name for name in names)), "")
@@ -179,7 +182,7 @@ def detect_allocator(modules: Iterable[str], runtime: str, static_allocator: str
 
 
 def select_variables(environ: str) -> dict[str, str]:
-    """Return the variables that set an allocator or a runtime, from the text of ``environ``."""
+    """Return the variables that configure an allocator or a runtime, from the text of ``environ``."""
     pairs = (word.partition("=") for word in environ.split("\0"))
     return {name: hide_secret(name, value) for name, _, value in pairs if _VARIABLES.fullmatch(name)}
 
@@ -197,16 +200,16 @@ def identify_program(program: LiveProgram) -> str:
 
 
 def read_modification_time(program: LiveProgram) -> datetime:
-    """Return when the file of a program was written, or else when the process started."""
+    """Return when the file of a program was modified; if this cannot be read, when the process started."""
     with suppress(OSError):
         return datetime.fromtimestamp(program.get_outside_path(program.file).stat().st_mtime, UTC)
     return program.started_at or datetime.now(UTC)
 
 
 def _has_own_files(pid: int) -> bool:
-    """Return whether a process sees different files than this one: another root, or another file as its program.
+    """Return whether a process sees other files than this one: it has another root, or its program is another file.
 
-    If this user may not know, the files are taken for those of this host.
+    If this user may not read this, the process is assumed to see the files of this host.
     """
     try:
         roots = [Path(f"/proc/{process}/root").stat() for process in ("self", pid)]
@@ -219,12 +222,12 @@ def _has_own_files(pid: int) -> bool:
 
 
 def is_replaced(link: str) -> bool:
-    """Return whether the file of a program is no longer there, as after an upgrade, by the kernel's link to it."""
+    """Return whether the file of a program was removed or replaced, given the target of the kernel's link to it."""
     return link.endswith(_DELETED_SUFFIX)
 
 
 def _find_static_allocator(file: Path) -> str:
-    """Return the allocator that a program contains; empty for none, and for a file that cannot be searched."""
+    """Return the allocator that is linked statically into a program; empty if none is found."""
     try:
         with open_regular(file) as stream:
             # An empty file cannot be mapped, and a larger one takes too long.

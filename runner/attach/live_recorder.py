@@ -1,4 +1,4 @@
-"""Records running processes with perf into files without a name, so that nothing stays, however this process ends."""
+"""Records running processes with perf into unnamed files, which the kernel removes however this process ends."""
 
 import ctypes
 import os
@@ -13,17 +13,17 @@ from runner.perf.attached_perf import AttachError
 from runner.perf.attached_recorder import Recorder, RecordPlan
 
 _BUFFER_PAGES = 512
-"""Pages of each processor's buffer: two MiB, on a host that works for others."""
+"""Pages of each processor's buffer: 2 MiB, to save memory on a host that has other work to do."""
 _MAX_BYTES = "512M"
 _MAX_ATTEMPTS = 8
-"""How many times attaching is tried: perf gives up if a thread, such as that of a connection, ends meanwhile."""
+"""How many attempts to attach are made. perf fails if a thread, such as that of a connection, ends meanwhile."""
 _NICENESS = 19
 _SET_DEATH_SIGNAL = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class LiveRecorder:
-    """A perf record of running processes, which ends with this process and works at the lowest priority."""
+    """A ``perf record`` of running processes, which ends with this process, and runs at the lowest priority."""
 
     def __init__(
         self,
@@ -31,12 +31,12 @@ class LiveRecorder:
         list_threads: Callable[[], Sequence[int]] | None,
         buffer_pages: int = _BUFFER_PAGES,
     ) -> None:
-        """Start perf, disabled; :meth:`wait` waits until it has attached.
+        """Start perf without recording yet; :meth:`wait` waits until it has attached.
 
         Parameters
         ----------
         list_threads
-            Returns the threads to record, and with them those that they start; None to record all of the host.
+            Returns the threads to record; threads that they start are recorded too. None to record the whole host.
         buffer_pages
             Pages of each processor's buffer.
         """
@@ -53,17 +53,17 @@ class LiveRecorder:
 
     @property
     def path(self) -> Path:
-        """The recording, for this process and for those that inherit its descriptor."""
+        """The path of the recording, valid in this process and in processes that inherit its descriptor."""
         return Path(f"/proc/self/fd/{self._file.fileno()}")
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of the recording."""
+        """The file descriptor of the recording."""
         return self._file.fileno()
 
     @property
     def size(self) -> int:
-        """Bytes of the recording."""
+        """The current size of the recording, in bytes."""
         return os.fstat(self._file.fileno()).st_size
 
     def wait(self) -> None:
@@ -84,14 +84,14 @@ class LiveRecorder:
                     raise
                 self._start()
             else:
-                # Lower the priority only now: the longer perf takes to attach, the likelier a thread ends meanwhile,
-                # and perf gives up.
+                # Lower the priority only now: the longer perf takes to attach, the likelier it fails because a thread
+                # ends meanwhile.
                 with suppress(OSError):
                     os.setpriority(os.PRIO_PROCESS, self._recorder.pid, _NICENESS)
                 return
 
     def enable(self) -> None:
-        """Begin to record, or go on.
+        """Begin to record, or continue after :meth:`disable`.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class LiveRecorder:
             self._recorder.send_command("enable")
 
     def disable(self) -> None:
-        """Pause, until :meth:`enable`.
+        """Pause the recording until :meth:`enable`.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class LiveRecorder:
             self._end_process()
 
     def close(self) -> None:
-        """End perf, and give up the recording."""
+        """End perf, and discard the recording."""
         self._end_process()
         self._file.close()
 
@@ -139,8 +139,8 @@ class LiveRecorder:
     def _start(self) -> None:
         """Start perf."""
         buffers = ("-m", str(self._buffer_pages)) if os.geteuid() == 0 else ()
-        descriptor = os.dup(self._file.fileno())  # A copy, because the recorder closes it.
-        # With a list of threads, perf would leave out those that they start.
+        descriptor = os.dup(self._file.fileno())  # A duplicate, because the recorder closes its descriptor.
+        # Without this option, perf would leave out the threads that the given threads start.
         scope = ("--inherit",) if self._list_threads else ()
         plan = RecordPlan(
             (*scope, *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
@@ -150,13 +150,13 @@ class LiveRecorder:
 
 
 def make_guard() -> Callable[[], None]:
-    """Return what a child does before it becomes another program, so that it ends with this process."""
+    """Return a function for a child to call before it executes a program, so that it ends with this process."""
     parent = os.getpid()
 
     def guard() -> None:
-        os.setsid()  # Ctrl-C is for this process, which then ends its children in order.
+        os.setsid()  # Ctrl-C must reach only this process, which then ends its children in order.
         _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
-            os._exit(1)  # It has ended in between.
+            os._exit(1)  # The parent has ended before the death signal was set.
 
     return guard

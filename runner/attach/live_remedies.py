@@ -1,4 +1,4 @@
-"""Fits remedies to a live program: which can work in it, and how to try them."""
+"""Selects the remedies that can have an effect in a live program, and says how to try them."""
 
 import re
 import shlex
@@ -21,18 +21,19 @@ _TUNABLES = {
     "env.MALLOC_ARENA_MAX": "glibc.malloc.arena_max",
     "env.MALLOC_TOP_PAD_": "glibc.malloc.top_pad",
 }
-"""Variables of the C library's allocator, and the tunables that replace them."""
+"""Variables of the C library's allocator, with the equivalent tunables."""
 _HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
 
 
 def fit_diagnosis(diagnosis: Diagnosis, program: LiveProgram, anatomy: Anatomy | None = None) -> Diagnosis:
-    """Return a diagnosis whose remedies can work in a program.
+    """Return a diagnosis with only the remedies that can have an effect in a program.
 
     Parameters
     ----------
     anatomy
-        Its faults: a runtime with a heap of its own can have most of them in the C library's, as Node's buffers.
+        The program's faults. Even if its runtime has a heap of its own, most of them may be in the C library's heap,
+        as with the buffers of Node.
     """
     if anatomy and program.uses_shared_libraries and is_in_heap(anatomy):
         allocator = program.allocator if program.allocator != program.runtime else "glibc"
@@ -48,7 +49,7 @@ def is_in_heap(anatomy: Anatomy) -> bool:
 
 
 def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:
-    """Return whether settings can have an effect in a program, by the allocator and the runtime that it has."""
+    """Return whether settings can have an effect in a program with its allocator and runtime."""
     allocator = settings.get("allocator")
     if allocator is not None and (
         program.runtime in RUNTIMES_WITH_OWN_HEAP
@@ -62,7 +63,7 @@ def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:
 
 
 def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
-    """Return how to try some settings with a running program, as a command or as what to write where."""
+    """Return how to try settings with a running program: as commands, or as instructions what to write where."""
     variables: dict[str, str] = {}
     tunables = []
     commands = []
@@ -80,7 +81,7 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
     if tunables:
         present_tunables = program.variables.get("GLIBC_TUNABLES")
         if present_tunables:
-            tunables.insert(0, present_tunables)  # The variable holds all tunables, so the present ones stay in it.
+            tunables.insert(0, present_tunables)  # One variable holds all tunables, so it has to keep the present ones.
         variables["GLIBC_TUNABLES"] = ":".join(tunables)
     if variables:
         commands.insert(0, _describe_variables(variables, program))
@@ -88,7 +89,7 @@ def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
 
 
 def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> str:
-    """Return how a program gets variables: they are read when it starts."""
+    """Return how to start a program with other variables, which it reads only at its start."""
     words = [f"{name}={value}" for name, value in variables.items()]
     unit = _UNIT.search(program.process.group)
     if unit:
@@ -98,7 +99,7 @@ def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> s
 
 
 def _fit_finding(finding: Finding, program: LiveProgram) -> Finding:
-    """Return a finding with the remedies that can work."""
+    """Return a finding with only the remedies that can have an effect in a program."""
     return finding.model_copy(
         update={"remedies": tuple(remedy for remedy in finding.remedies if can_work(remedy.settings, program))}
     )

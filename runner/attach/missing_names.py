@@ -1,4 +1,4 @@
-"""Says which functions of a live program have no names in its profile, and what gives them names."""
+"""Says which functions of a live program have no names in its profile, and how to get their names."""
 
 import subprocess
 from collections import Counter
@@ -8,7 +8,7 @@ from runner.attach.live_program import LiveProgram
 from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, Profile
 
 _MIN_SHARE = 0.05
-"""The share of the recorded stacks in functions without names from which a file is named."""
+"""A file is reported if at least this share of the stacks pass through its functions without names."""
 _MAX_FILES = 3
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
@@ -24,12 +24,12 @@ FindPackage = Callable[[str], str]
 
 
 def describe_missing_names(profile: Profile, program: LiveProgram, find_package: FindPackage) -> Iterator[str]:
-    """Yield a remark for each file, and for code without one, whose functions have no names in many stacks.
+    """Yield a remark for each file whose functions without names are in many stacks, and for code without a file.
 
     Parameters
     ----------
     find_package
-        Returns how to install the names of a file's functions; empty if no package has the file.
+        Returns how to install the names of a file's functions; empty if no package contains the file.
     """
     if program.is_replaced:
         yield f"{program.file} was replaced or removed since the process started, so its functions have no names"
@@ -51,9 +51,9 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
 
 
 def compute_unknown_shares(profile: Profile) -> dict[str, float]:
-    """Return the largest share of a kind of stacks that pass through functions without names, by file.
+    """Return, by file, the share of stacks that pass through its functions without names: the largest of all kinds.
 
-    Code without a file, which a runtime made, has an empty name.
+    The key is empty for code without a file, which a runtime has generated.
     """
     modules = {
         index: _name_module(frame.module)
@@ -73,27 +73,27 @@ def compute_unknown_shares(profile: Profile) -> dict[str, float]:
 
 
 def _name_module(module: str) -> str:
-    """Return the file of a module; empty for memory without one, and for code that a runtime compiled."""
+    """Return the file of a module; empty for memory without a file, and for code that a runtime has generated."""
     has_file = module[:1].isalnum() or (module.startswith("/") and not module.startswith("//"))
     return module if has_file and module != COMPILED_MODULE else ""
 
 
 def find_debug_package(path: str) -> str:
-    """Return the command that installs the names of a file's functions, by the package that has the file.
+    """Return how to install the names of a file's functions: the debug package of the package with the file.
 
-    Empty if no package has it.
+    Empty if no package contains the file.
     """
     # Where /lib is a link to /usr/lib, a package may list its files under either name.
     for candidate in (path, path.removeprefix("/usr")):
         package = _run_query("dpkg-query", "-S", candidate).partition(":")[0]
-        if package and " " not in package:  # Spaces separate several packages, and are in messages.
+        if package and " " not in package:  # With a space, it is a message, or a list of several packages.
             return f"`apt install {package}-dbgsym`, from Debian's or Ubuntu's archive of debug symbols"
     package = _run_query("rpm", "-qf", "--queryformat", "%{NAME}", path)
     return f"`dnf debuginfo-install {package}`" if package and " " not in package else ""
 
 
 def _run_query(*words: str) -> str:
-    """Return the first line that a package manager prints; empty if it fails or is not there."""
+    """Return the first line that a package manager prints; empty if it fails or is not installed."""
     try:
         result = subprocess.run(
             words, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL

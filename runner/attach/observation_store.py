@@ -1,4 +1,4 @@
-"""Keeps observations in files, for comparisons: a folder each, with its profile, diagnosis and stacks."""
+"""Stores observations for comparisons: each in a folder, with its profile, diagnosis and stacks."""
 
 import re
 from datetime import datetime
@@ -19,7 +19,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 
 
 class StoredObservation(Strict):
-    """An observation as it is kept."""
+    """An observation as it is stored."""
 
     version: int = 1
     observation_id: Name
@@ -29,17 +29,17 @@ class StoredObservation(Strict):
 
 
 def make_observation_id(name: str, moment: datetime) -> str:
-    """Return the id of an observation: the program's name, and the local time to the second."""
+    """Return the id of an observation: the program's name and the local time, to the second."""
     return f"{name[:60]}-{moment.astimezone():%Y%m%d-%H%M%S}"
 
 
 def store_observation(folder: Path, stored_observation: StoredObservation) -> Path:
-    """Keep an observation and its stacks; return its folder.
+    """Store an observation and its stacks; return its folder.
 
     Raises
     ------
     FaultwatchError
-        It cannot be written.
+        The folder cannot be written.
     """
     observation_folder = folder / stored_observation.observation_id
     try:
@@ -50,7 +50,7 @@ def store_observation(folder: Path, stored_observation: StoredObservation) -> Pa
                 (observation_folder / f"{stacks.kind}{suffix}").write_bytes(
                     write_stacks(stored_observation.profile, stacks, format_name)
                 )
-        # Last, so that a folder with this file is complete.
+        # This file is written last, so that a folder which contains it is complete.
         (observation_folder / _FILE).write_text(stored_observation.model_dump_json(), encoding="utf-8")
     except OSError as error:
         raise FaultwatchError(
@@ -60,7 +60,7 @@ def store_observation(folder: Path, stored_observation: StoredObservation) -> Pa
 
 
 def load_observation(folder: Path, name: str) -> StoredObservation:
-    """Return a stored observation by its id, or by a beginning of it that only one has.
+    """Return a stored observation by its id, or by a unique prefix of its id.
 
     Raises
     ------

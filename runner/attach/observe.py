@@ -1,4 +1,4 @@
-"""Observes live processes: shows their figures every second while they are recorded, and makes a profile at the end."""
+"""Observes live processes: records them in the background, and shows their figures every second."""
 
 import os
 import resource
@@ -32,12 +32,12 @@ from runner.system.processes import get_start_ticks
 from runner.system.tree import Tree
 
 _MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.1, 0.5
-"""Seconds between two samples of whether threads wait: the more there are, the longer a sample takes."""
+"""Limits of the seconds between two samples of what threads wait for. A sample of more threads takes longer."""
 _MAX_POLL_SHARE = 0.01
-"""The share of a processor that these samples may take."""
+"""The largest share of a processor that these samples may use."""
 _CHILDREN_OF_INIT = Path("/proc/1/task/1/children")
 _MIN_ELAPSED_SECONDS = 0.001
-"""The shortest observation, by which shares are divided."""
+"""The shortest duration that is assumed for an observation, so that no share is divided by zero."""
 _OWN_USAGES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
@@ -47,9 +47,9 @@ class LiveLine(Struct, frozen=True):
     Attributes
     ----------
     elapsed
-        Seconds since the beginning.
+        Seconds since the start of the observation.
     cost
-        The share of their CPU time that recording has cost the processes so far.
+        The share of the processes' CPU time that recording has cost so far.
     own_share
         The share of the host's processors that this command and perf have used so far.
     """
@@ -61,7 +61,7 @@ class LiveLine(Struct, frozen=True):
 
 
 class ObservedProcesses:
-    """The processes of a choice, with those that they start; processes that have ended are left out."""
+    """The chosen processes and those that they start, without those that have ended."""
 
     def __init__(self, choice: ProcessChoice, tree: Tree) -> None:
         self._choice = choice
@@ -70,9 +70,9 @@ class ObservedProcesses:
         self._pids: Sequence[int] = choice.pids
 
     def refresh(self) -> None:
-        """Look for processes that were started meanwhile, and leave out those that have ended.
+        """Add processes that were started meanwhile, and leave out those that have ended.
 
-        Start times recognise a reused pid. This process itself is never observed.
+        A reused pid is recognised by the start time of its process. This process itself is never observed.
         """
         living_roots = [pid for pid, ticks in self._start_ticks.items() if get_start_ticks(pid) == ticks]
         living_tree = self._find_tree(living_roots)
@@ -82,10 +82,10 @@ class ObservedProcesses:
         self._pids = tuple(pid for pid in living_tree if pid in self._start_ticks)
 
     def _find_tree(self, roots: Sequence[int]) -> dict[int, None]:
-        """Return some processes with their descendants.
+        """Return processes with their descendants.
 
-        They are read from the processes alone if the kernel lists children (``CONFIG_PROC_CHILDREN``): on a large host,
-        the table of all processes takes more time than everything else that happens in a second.
+        If the kernel lists the children of each process (``CONFIG_PROC_CHILDREN``), only these processes are read: on a
+        large host, reading all processes takes longer than everything else that happens in a second.
         """
         if not _CHILDREN_OF_INIT.exists():
             table = read_process_table(self._tree)
@@ -99,19 +99,19 @@ class ObservedProcesses:
         return tree
 
     def list_pids(self) -> Sequence[int]:
-        """Return the processes, as they were at the last look."""
+        """Return the processes as of the last refresh."""
         return self._pids
 
     def list_all(self) -> Sequence[int]:
-        """Return all processes so far, with those that have ended."""
+        """Return all processes so far, including those that have ended."""
         return list(self._start_ticks)
 
     def list_living(self) -> Sequence[int]:
-        """Return those that still live."""
+        """Return the processes that still live."""
         return [pid for pid in self._pids if self._lives(pid)]
 
     def have_ended(self) -> bool:
-        """Return whether none of them lives any more."""
+        """Return whether all processes have ended."""
         return not any(self._lives(pid) for pid in self._pids)
 
     def _lives(self, pid: int) -> bool:
@@ -124,9 +124,9 @@ class Outcome(Struct, frozen=True):
     Attributes
     ----------
     reason
-        Why it ended early; empty if it did not.
+        Why it ended early; empty if it lasted the whole time.
     cost
-        The share of their CPU time that recording cost the processes.
+        The share of the processes' CPU time that recording cost.
     own_share
         The share of the host's processors that this command and perf used.
     """
@@ -158,11 +158,11 @@ def observe_processes(
     seconds
         How long to observe.
     max_overhead
-        The largest share of their CPU time that recording may cost the processes.
+        The largest share of the processes' CPU time that recording may cost.
     permissions
         What this user can record.
     show
-        Called every second with what it showed.
+        Called every second with the figures of that second.
     """
     tree = Tree()
     processes = ObservedProcesses(choice, tree)
@@ -182,7 +182,7 @@ def observe_processes(
     )
     first_figures = last_figures = read_now()
     last_time = start_time
-    waits = all_waits = Waits()  # Those since the last line, and those of all lines.
+    waits = all_waits = Waits()  # The waits since the last line, and those before it.
     poll_seconds = _MIN_POLL_SECONDS
     reason, have_ended = "", False
     own_seconds_before = _read_own_seconds()
@@ -213,7 +213,7 @@ def observe_processes(
                 elif interrupted():
                     reason = "stopped by Ctrl-C"
             end_time, finished_at = time.monotonic(), datetime.now(UTC)
-            # Processes that have ended have no figures any more.
+            # Ended processes no longer have figures.
             current_figures = last_figures if have_ended else read_now()
             recordings = recording.finish()
     except BaseException:
@@ -243,7 +243,7 @@ def observe_processes(
 
 @contextmanager
 def catch_interrupt() -> Iterator[Callable[[], bool]]:
-    """Keep Ctrl-C from ending the command while the context lasts; yield what says whether it was pressed."""
+    """Keep Ctrl-C from ending the command within the context; yield a function that returns whether it was pressed."""
     received_signals: list[int] = []
 
     def remember_signal(number: int, _frame: FrameType | None) -> None:
@@ -261,12 +261,12 @@ def _compute_share(part: float, total: float) -> float:
 
 
 def _read_own_seconds() -> float:
-    """Return the CPU time of this process, and of its children that have ended: of perf."""
+    """Return the CPU time in seconds of this process and its ended children, which are those of perf."""
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, _OWN_USAGES))
 
 
 def _count_processors(pid: int) -> int:
-    """Return on how many processors a process may run."""
+    """Return the number of processors that a process may run on."""
     try:
         return len(os.sched_getaffinity(pid))
     except OSError:

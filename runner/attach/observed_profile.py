@@ -1,4 +1,4 @@
-"""Makes a profile of what was recorded of live processes."""
+"""Builds a profile from the recordings of live processes."""
 
 import math
 import os
@@ -36,12 +36,14 @@ from runner.profile.stack_folding import (
 from runner.version import get_version
 
 _MIN_SAMPLED_FAULTS, _MIN_TIME_RATIO = 100, 2
-"""From so many sampled faults on, and in so many times the time, they tell more than every fault of a short time."""
+"""Sampled faults tell more than a short recording of all faults if they are at least this many, and were recorded at
+least this many times longer."""
 
 
 _MOVING_CALLS = frozenset({"syscalls:sys_enter_brk", "syscalls:sys_enter_mremap", "syscalls:sys_exit_mremap"})
 _MIN_SECONDS = 0.5
-"""In less time, counts that were read just before and after a recording do not compare with it."""
+"""A shorter recording cannot be compared with counts that are read just before and after it: the margins are too large
+in relation to it."""
 
 
 class Observation(Struct, frozen=True):
@@ -50,9 +52,9 @@ class Observation(Struct, frozen=True):
     Attributes
     ----------
     interval
-        What the processes used from the first to the last moment.
+        What the processes used during the whole observation.
     pids
-        All processes that were observed.
+        The ids of all processes that were observed.
     """
 
     program: LiveProgram
@@ -118,7 +120,7 @@ class ProfileBuilder(Struct):
             faults=faults,
             on_cpu=on_cpu,
             off_cpu=off_cpu,
-            # At least 1: faults were recorded, even if the figures that were read around them show none.
+            # At least 1: some faults were recorded, even if the figures before and after show no difference.
             anatomy=scale_anatomy(anatomy, max(used_figures.faults, 1)) if anatomy else None,
             census=census,
             remarks=tuple(remark[:1000] for remark in (*self.recordings.problems, *self.remarks)[:100]),
@@ -127,21 +129,21 @@ class ProfileBuilder(Struct):
     def _build_anatomy_and_census(self) -> tuple[Anatomy | None, Census | None]:
         """Return the anatomy of the faults, and the census of the system calls that map and release memory.
 
-        The anatomy is that of a short time in which each fault was recorded. If enough faults were sampled in the long
-        time after it, the two are merged. The census is None without tracepoints. Both
-        are None if no addresses were recorded. A remark says how many faults were recorded.
+        The anatomy is that of the short recording of all faults. It is merged with that of the sampled faults if these
+        are numerous enough, and were recorded for much longer. The census is None without tracepoints. Both are None if
+        no addresses were recorded. A remark says how many faults were recorded.
         """
         timed_recording, budget = self.recordings.addresses, self.recordings.budget
         if timed_recording is None or budget is None:
             return None, None
         calls = self._read_calls()
-        complete_anatomy = self._build_anatomy(timed_recording, 1, calls)  # Each fault was recorded.
+        complete_anatomy = self._build_anatomy(timed_recording, 1, calls)  # In this recording, the period is 1.
         self.remarks.append(_describe_recorded(complete_anatomy, timed_recording, self.observation.interval))
         anatomy = complete_anatomy
         sampled_recording = self.recordings.sampled_recording
         if sampled_recording and sampled_recording.seconds >= _MIN_TIME_RATIO * timed_recording.seconds:
             sampled_anatomy = self._build_anatomy(sampled_recording, budget.sampled_period, calls)
-            # In `recorded`, each sampled fault stands for all faults of its period.
+            # `recorded` counts each sampled fault as all faults of its period.
             if sampled_anatomy.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete_anatomy, sampled_anatomy)
         if self.recordings.calls is None:
@@ -156,23 +158,23 @@ class ProfileBuilder(Struct):
         return list(select_calls(self._read_events(self.recordings.calls, *CALL_FIELDS), self.observation.pids))
 
     def _build_anatomy(self, timed_recording: TimedRecording, period: int, calls: Sequence[Traced]) -> Anatomy:
-        """Return the anatomy of one recording of addresses, with the calls that were made before and meanwhile."""
+        """Return the anatomy of one recording of addresses, given the calls that were recorded before and meanwhile."""
         anatomy_builder = AnatomyBuilder(
             period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), attached_late=True
         )
         tracing = TRACE_FIELDS if self.permissions.error_codes else ()
         events, start = peek_first_fault(self._read_events(timed_recording, *ADDRESS_FIELDS, *tracing))
-        # Earlier calls show which pages had been given back. They follow the mappings that perf read when it attached:
-        # those that move memory, or the end of the heap, would apply a second time.
+        # Earlier calls show which pages had been given back. But perf has read the mappings as they were after them, so
+        # calls that move memory, or the end of the heap, would be applied twice, and are left out.
         known_calls = (call for call in calls if call.time >= start or call.event not in _MOVING_CALLS)
         anatomy_builder.add_events(chain(timed_recording.guards, events), known_calls)
-        # Without a count to fill up: the recorded faults are scaled later.
+        # No total count is given (0), because the recorded faults are scaled later.
         anatomy = anatomy_builder.build_anatomy(0, partial(locate_places, self.frame_table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
         return anatomy.model_copy(update={"sites": sites})
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
-        """Return the stacks of faults, and of CPU time, both scaled to the whole time."""
+        """Return the stacks of faults and those of CPU time, both scaled to the whole observation."""
         timed_recording, budget = self.recordings.stacks, self.recordings.budget
         if timed_recording is None or budget is None:
             return None, None
@@ -192,7 +194,7 @@ class ProfileBuilder(Struct):
         )
 
     def _read_switches(self) -> StackProfile | None:
-        """Return the stacks of waiting threads, scaled to the whole time."""
+        """Return the stacks of waiting threads, scaled to the whole observation."""
         timed_recording, budget = self.recordings.switches, self.recordings.budget
         if timed_recording is None or budget is None:
             return None
@@ -224,7 +226,7 @@ class ProfileBuilder(Struct):
         return keep_readable(events, self.remarks.append)
 
     def _make_relative(self, frame: Frame) -> Frame:
-        """Return a frame whose module is relative if it is the program itself, which tells it from libraries."""
+        """Return a frame; if its module is the program itself, its path is relative, unlike the paths of libraries."""
         folder = f"{self.observation.program.file.rpartition('/')[0]}/"
         is_own = frame.module == self.observation.program.file
         return frame.model_copy(update={"module": make_relative(frame.module, folder)}) if is_own else frame
@@ -242,7 +244,7 @@ class ProfileBuilder(Struct):
 
 
 def select_calls(events: Iterable[Event], pids: Iterable[int]) -> Iterator[Traced]:
-    """Yield the calls of some processes, and of those that they start, from a recording of the whole host."""
+    """Yield the calls of given processes, and of those that they start, from a recording of the whole host."""
     observed_pids = set(pids)
     for event in events:
         if isinstance(event, Forked) and event.parent in observed_pids:
@@ -252,15 +254,15 @@ def select_calls(events: Iterable[Event], pids: Iterable[int]) -> Iterator[Trace
 
 
 def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) -> Iterator[Event]:
-    """Yield events as far as perf can read them; a remark says why it could not read on.
+    """Yield events until perf can read no further; a remark then says why.
 
-    The processes cannot be asked again. Somebody else who records the page faults of this host at the same time can
-    leave a record in ours that perf refuses.
+    The readable events are kept because the processes cannot be recorded a second time. perf refuses, for example, a
+    record that somebody else's recording of the page faults of this host has left in ours.
 
     Raises
     ------
     FaultwatchError
-        perf cannot read a single event.
+        perf cannot read any event.
     """
     n_events = 0
     try:
@@ -274,7 +276,7 @@ def keep_readable(events: Iterable[Event], add_remark: Callable[[str], None]) ->
 
 
 def peek_first_fault(events: Iterable[Event]) -> tuple[Iterator[Event], float]:
-    """Return some events with the time of the first fault among them; infinity if there is none."""
+    """Return all the events, and the time of the first fault among them; infinity if there is none."""
     remaining = iter(events)
     first_events: list[Event] = []
     for event in remaining:
@@ -292,9 +294,9 @@ def _build_census(calls: Iterable[Traced]) -> Census:
 
 
 def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
-    """Return on how many faults the tables stand: all of a time, but for threads that perf could not attach to."""
+    """Return how many faults the tables are based on, and whether faults are missing because perf missed threads."""
     part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {timed_recording.seconds:.1f} s"
-    # Each fault was to be recorded: fewer than half of those that the kernel counted means that threads were missed.
+    # All faults should be recorded. If they are fewer than half of those that the kernel counted, threads are missing.
     if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
         part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
     n_faults = f"{interval.used_figures.faults:,}"
@@ -302,7 +304,7 @@ def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interv
 
 
 def _describe_calls(timed_recording: TimedRecording, interval: Interval) -> str:
-    """Return for how long the counted calls were recorded: unlike the faults, they are not scaled to the whole time."""
+    """Return for how long calls were recorded: unlike the faults, they are not scaled to the whole observation."""
     return f"system calls are those of {timed_recording.seconds:.1f} of {interval.seconds:.1f} s"
 
 
@@ -318,7 +320,7 @@ def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
 
 
 def build_readings(interval: Interval) -> dict[str, Reading]:
-    """Return what processes used as readings of metrics."""
+    """Return what processes used, as readings of metrics."""
     used_figures = interval.used_figures
     values: dict[str, int | float] = {
         "page-faults": used_figures.faults,

@@ -1,4 +1,4 @@
-"""Chooses the processes to observe, by process, name, control group, unit or container. Pure: takes a table."""
+"""Chooses the processes to observe from a process table: by id, name, control group, unit or container."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ _MAX_TITLE_CHARACTERS = 60
 _UNIT_SUFFIX = re.compile(r"\.(?:service|scope|slice)$")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
 _NAMED_WORDS = 2
-"""A process is found by the names of its program and, as for scripts, of the program's first argument."""
+"""A process is found by the first words of its command line: by its program, or by the script that this executes."""
 
 
 class ProcessChoice(Struct, frozen=True):
@@ -22,9 +22,9 @@ class ProcessChoice(Struct, frozen=True):
     Attributes
     ----------
     root
-        The process that started the others.
+        The oldest process whose parent is not among them. It usually started the others.
     pids
-        All of them, the root first.
+        The ids of all processes, the root first.
     """
 
     root: LiveProcess
@@ -37,7 +37,7 @@ def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
     Raises
     ------
     FaultwatchError
-        There is no such process, or it is a thread of the kernel.
+        There is no such process, or it is a kernel thread.
     """
     process = table.get(pid)
     if process is None:
@@ -51,17 +51,17 @@ def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> ProcessChoice:
 
 
 def choose_by_name(table: Mapping[int, LiveProcess], name: str, own_pid: int = 0) -> ProcessChoice:
-    """Choose the only tree of processes whose program has a name.
+    """Choose the processes with a name, together with their descendants; all must belong to one tree.
 
     Parameters
     ----------
     own_pid
-        This process, which is never chosen, nor are its ancestors.
+        The id of this process: neither it nor its ancestors are chosen.
 
     Raises
     ------
     FaultwatchError
-        No process has this name, or processes of several trees have.
+        No process has this name, or several separate processes have it.
     """
     excluded = set(_list_ancestors(table, own_pid))
     matching = {pid for pid, process in table.items() if pid not in excluded and _has_name(process, name)}
@@ -103,7 +103,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
         No process belongs to such a unit, or the units of several users have this name.
     """
     name = unit if _UNIT_SUFFIX.search(unit) else f"{unit}.service"
-    # The paths of the groups, cut off after the name of the unit: processes may be in groups below it.
+    # The paths of the groups up to the name of the unit: processes may be in groups below the unit's.
     groups = {
         process.group[: process.group.index(f"/{name}") + len(name) + 1]
         for process in table.values()
@@ -120,7 +120,7 @@ def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> ProcessChoice
 
 
 def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> ProcessChoice | None:
-    """Choose all processes of the container whose id begins with a prefix; None if there is not exactly one."""
+    """Choose all processes of the container whose id begins with a prefix; None unless exactly one id does."""
     ids = {
         identity
         for process in table.values()
@@ -134,7 +134,7 @@ def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Pro
 
 
 def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], description: str) -> ProcessChoice:
-    """Choose some processes; the root is the oldest of those whose parent is not among them."""
+    """Choose the given processes. The root is the oldest process whose parent is not among them."""
     processes = sorted(
         (table[pid] for pid in members if not table[pid].is_of_kernel),
         key=lambda process: (process.start_ticks, process.pid),
@@ -147,7 +147,7 @@ def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], de
 
 
 def _list_ancestors(table: Mapping[int, LiveProcess], pid: int) -> list[int]:
-    """Return a process and its ancestors, as far as the table has them."""
+    """Return a process and those of its ancestors that are in the table."""
     ancestors: list[int] = []
     while pid in table and pid not in ancestors:
         ancestors.append(pid)
@@ -156,7 +156,10 @@ def _list_ancestors(table: Mapping[int, LiveProcess], pid: int) -> list[int]:
 
 
 def _has_name(process: LiveProcess, name: str) -> bool:
-    """Return whether a process or its program has a name; servers change the first word, as in ``nginx: master``."""
+    """Return whether a process, its program or its script has a name.
+
+    Servers may change the first word of their command line, as in ``nginx: master``.
+    """
     if process.is_of_kernel:
         return False
     first_word = process.words[0].split(": ")[0] if process.words else ""

@@ -8,25 +8,25 @@ from runner.system.tree import Tree
 
 _KERNEL_THREAD_PARENT = 2
 _PARENT_FIELD, _START_FIELD = 1, 19
-"""Places among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+"""Indices of fields of ``/proc/PID/stat``, counted after the name, because the name may contain spaces."""
 _MAX_WORDS = 100
 _STARTER_FACTOR = 10
-"""A process that another of its tree surpasses in CPU time by this factor only started it."""
+"""A process is only a starter if another process of its tree has used this many times its CPU time."""
 
 
 class LiveProcess(Struct, frozen=True):
-    """A process as it is now.
+    """A snapshot of a process.
 
     Attributes
     ----------
     start_ticks
         When it started, in clock ticks since the boot.
     name
-        Its name in the kernel. Untrusted, as its words are.
+        Its name in the kernel, which is untrusted text, like ``words``.
     words
-        Its command line; empty for a thread of the kernel.
+        The words of its command line; empty for a kernel thread.
     group
-        Its control group, below the mount of the hierarchy.
+        The path of its control group within the hierarchy.
     """
 
     pid: int
@@ -38,12 +38,12 @@ class LiveProcess(Struct, frozen=True):
 
     @property
     def is_of_kernel(self) -> bool:
-        """Whether it is a thread of the kernel, which has no memory of its own."""
+        """Whether it is a kernel thread, which has no memory of its own."""
         return not self.words and _KERNEL_THREAD_PARENT in {self.pid, self.parent}
 
     @property
     def title(self) -> str:
-        """Its command line, or its name in brackets as ``ps`` shows it."""
+        """Its command line; for a kernel thread, its name in brackets, as in ``ps``."""
         return " ".join(self.words) if self.words else f"[{self.name}]"
 
 
@@ -85,7 +85,7 @@ def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, 
 
 
 def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
-    """Return the process that has used the most CPU time: a tree often begins with a shell or another starter."""
+    """Return the process with the most CPU time if the root seems to be only a starter (a shell); else the root."""
     ticks = {pid: _read_ticks(tree, pid) for pid in processes}
     busiest = max(ticks, key=lambda pid: ticks[pid], default=root)
     return busiest if ticks.get(busiest, 0) > _STARTER_FACTOR * ticks.get(root, 0) else root
@@ -93,13 +93,13 @@ def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) ->
 
 def _read_ticks(tree: Tree, pid: int) -> int:
     """Return the CPU time of a process without its children, in clock ticks."""
-    # After the name in brackets, field 0 is the third of proc(5): 11 utime, 12 stime.
+    # Index i after the name in brackets is field i + 3 of proc(5): 11 is utime, 12 is stime.
     fields = (tree.read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
 
 
 def _read_group(tree: Tree, pid: int) -> str:
-    """Return the control group of a process: that of the unified hierarchy, or else of the memory controller."""
+    """Return the control group of a process: the unified one, else the memory controller's, else systemd's."""
     groups: dict[str, str] = {}
     for line in tree.read_lines(f"proc/{pid}/cgroup"):
         _, _, controllers_and_path = line.partition(":")

@@ -1,4 +1,4 @@
-"""Decides how thinly a live process is recorded, so that it loses at most a share of its time. Pure."""
+"""Decides how much of a live process is recorded, so that this costs it at most a given share of its CPU time."""
 
 import math
 
@@ -7,29 +7,31 @@ from msgspec import Struct
 from runner.profile.recording_plan import MAX_STACKS, CallGraph
 
 SECONDS_PER_FAULT = 1.5e-6
-"""What the record of a fault with its address costs the process; with the processor's error code, two records."""
+"""What recording a fault with its address costs the process, including the second record with the error code."""
 SECONDS_PER_CALL, BYTES_PER_CALL = 0.5e-6, 100
-"""What the record of a system call costs the process, and its size in a recording."""
+"""What recording a system call costs the process, and the size of its record."""
 SECONDS_PER_STACK = {"dwarf": 12e-6, "fp": 3e-6, "lbr": 3e-6}
-"""What the record of a stack costs the process."""
+"""What recording a stack costs the process, by the method of unwinding."""
 SECONDS_PER_SWITCH = 1.5e-6
-"""What the two records of leaving and entering a processor cost the process."""
+"""What recording a context switch costs the process: two records, of leaving and of entering a processor."""
 SECONDS_PER_ATTACHED_SWITCH = {"addresses": 0.7e-6, "stacks": 2.5e-6, "switches": 1e-6}
-"""What a switch costs the process while a perf is attached to it, even if nothing is recorded: the kernel takes the
-events off the processor and puts them back. Those of stacks cost more: they have a clock, which stops and starts."""
+"""What a context switch costs the process while a perf is attached to it, even if nothing is recorded: the kernel takes
+the events off the processor and puts them back. The events for stacks cost more, because their clock is stopped and
+started."""
 _COUNTING_SECONDS = 0.5
-"""How long the process is only counted at first, for the rates."""
+"""The number of seconds for which the process is only counted at first, to learn its rates."""
 _MIN_SECONDS = 0.05
-"""The shortest time for which addresses, switches, and stacks, are recorded: without any, nothing is known."""
+"""The shortest time in seconds for which addresses, switches and stacks are each recorded, even beyond the budget: with
+less, nothing would be known about them."""
 _MAX_ADDRESS_SHARE = 0.4
-"""The largest share of the time in which faults are recorded with their addresses."""
+"""Faults are recorded with their addresses in at most this share of the time."""
 _MAX_SWITCH_SHARE = 0.2
-"""The largest share of the time in which threads are recorded as they leave and enter processors."""
+"""Context switches are recorded in at most this share of the time."""
 _MIN_SAMPLED_SECONDS = 0.05
-"""A shorter recording of sampled addresses is not worth a perf of its own."""
+"""A recording of sampled addresses that is shorter than this, in seconds, is not worth a perf of its own."""
 _MAX_SAMPLED_FAULTS = 50_000
 _MAX_CALLS = 100_000
-"""So many calls are read in a few seconds."""
+"""The largest number of recorded calls, which can be read in a few seconds."""
 _BUDGET_SHARES = {
     "addresses": 0.15,
     "calls": 0.15,
@@ -40,12 +42,13 @@ _BUDGET_SHARES = {
     "clock": 0.1,
     "switches": 0.1,
 }
-"""The share of each kind of record; ``attached`` is for the switches meanwhile, apart from their own records."""
+"""The share of the budget for each kind of record. The shares with ``-attached`` are for the additional cost of context
+switches while a perf is attached, without any records."""
 _MIN_PERIOD_NANOSECONDS = 100_000
 
 
 class Rates(Struct, frozen=True):
-    """What processes use in a second."""
+    """What processes use per second."""
 
     faults: float
     switches: float
@@ -60,20 +63,20 @@ class RecordingBudget(Struct, frozen=True):
     address_seconds
         For how long each fault is recorded with its address.
     max_faults
-        After how many faults that ends, if they become more than expected.
+        The number of faults at which this recording ends, if they are more than expected.
     max_call_bytes
-        How large the recording of the calls may become that map and return memory. It then ends with the sampled
-        faults, to whose pages the calls tell what happened before.
+        The largest size of the recording of calls that map and return memory. When it is reached, faults are sampled
+        immediately, and the recording of calls ends with them, because it shows what happened to their pages before.
     sampled_seconds, sampled_period
-        For how long, finally, one in ``sampled_period`` faults is recorded with its address: what is given back seldom,
-        as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each fault can be recorded for long
-        enough.
+        For how long one in ``sampled_period`` faults is recorded with its address, at the end. Memory that is returned
+        rarely, such as the heap of a runtime, is seen only in this longer time. 0 seconds if recording each fault
+        takes up the time for addresses.
     switch_seconds
-        For how long threads are recorded, afterwards, as they leave and enter processors.
+        For how long context switches are recorded, after the addresses.
     switch_period
         One in this many switches is recorded with its stack.
     stack_seconds
-        For how long stacks are recorded then.
+        For how long stacks are recorded, after the switches.
     fault_period, clock_period
         One in ``fault_period`` faults is recorded with its stack, and the stack is sampled once in ``clock_period``
         nanoseconds of CPU time.
@@ -92,17 +95,17 @@ class RecordingBudget(Struct, frozen=True):
 
 
 def compute_counting_seconds(seconds: float) -> float:
-    """Return for how long a process is only counted before it is recorded."""
+    """Return for how many seconds of an observation a process is only counted before it is recorded."""
     return min(_COUNTING_SECONDS, seconds / 10)
 
 
 def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph: CallGraph) -> RecordingBudget:
-    """Plan the recording of the next seconds.
+    """Plan the recording of a process for some seconds.
 
     Parameters
     ----------
     rates
-        What the process used in a second while it was only counted.
+        What the process used per second while it was only counted.
     seconds
         How long the recording lasts.
     max_overhead
@@ -111,10 +114,10 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
     seconds_per_stack = SECONDS_PER_STACK[call_graph]
     # The CPU time that each kind of record may cost the process.
     budgets = {name: share * max_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
-    # What a second of each kind costs while perf is attached, before anything is recorded.
+    # What a second of each kind of recording costs because perf is attached, without any records.
     attached = {kind: price * rates.switches for kind, price in SECONDS_PER_ATTACHED_SWITCH.items()}
 
-    # First each fault with its address, then only some of them.
+    # Faults with their addresses: each of them at the beginning, and a sample of them at the end.
     address_seconds = min(
         _MAX_ADDRESS_SHARE * seconds,
         max(_MIN_SECONDS, _divide(budgets["addresses"], attached["addresses"] + rates.faults * SECONDS_PER_FAULT)),
@@ -126,7 +129,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
         sampled_seconds = 0.0
     sampled_faults = min(_MAX_SAMPLED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
 
-    # Then threads that leave and enter processors. Half of this budget is for their stacks.
+    # Context switches, after the first addresses. Half of their budget is for stacks.
     max_stacks = MAX_STACKS[call_graph]
     switch_seconds = min(
         _MAX_SWITCH_SHARE * seconds,
@@ -136,7 +139,7 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
         ),
     )
 
-    # Then stacks of faults and of CPU time, up to a number that says enough, and as many as the budget allows.
+    # Stacks of faults and of CPU time: as many as the budget allows, up to a number that is informative enough.
     stack_seconds = min(
         seconds - address_seconds - sampled_seconds - switch_seconds,
         max(_MIN_SECONDS, _divide(budgets["stacks-attached"], attached["stacks"])),
@@ -162,11 +165,11 @@ def plan_recording(rates: Rates, seconds: float, max_overhead: float, call_graph
 
 
 def _choose_period(expected_events: float, max_stacks: int, affordable_stacks: float) -> int:
-    """Return N, so that one in N of some expected events gives neither too many stacks nor too costly ones."""
+    """Return the smallest N for which stacks of one in N expected events are neither too many nor too expensive."""
     stack_count = min(float(max_stacks), max(1.0, affordable_stacks))
     return max(1, math.ceil(expected_events / stack_count))
 
 
 def _divide(budget: float, price: float) -> float:
-    """Return how much a budget buys: anything, if it costs nothing."""
+    """Return how much a budget buys at a price; infinity if the price is zero."""
     return budget / price if price else math.inf

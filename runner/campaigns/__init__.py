@@ -1,1 +1,1 @@
-"""Campaigns of many measurements: measure a history, search for commits, search for settings."""
+"""Campaigns of many measurements: measuring a history, searching for commits or settings, proving and explaining."""

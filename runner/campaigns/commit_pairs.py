@@ -1,4 +1,4 @@
-"""Builds two commits of a repository, and measures them interleaved."""
+"""Builds two commits of a repository and measures them interleaved."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from runner.workload import Workload
 
 
 class CommitNotBuiltError(FaultwatchError):
-    """A commit that was measured before cannot be built now."""
+    """A commit that was built before cannot be built now."""
 
 
 class CommitPairs(Struct, frozen=True):
@@ -46,7 +46,7 @@ class CommitPairs(Struct, frozen=True):
         Raises
         ------
         CommitNotBuiltError
-            One of them does not build.
+            One of the commits does not build.
         """
         return compare_interleaved(
             self._build_trial(case, base),
@@ -64,7 +64,7 @@ class CommitPairs(Struct, frozen=True):
         )
 
     def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
-        """Build a commit that was built before, and return its trial."""
+        """Build a commit that was built before; return its trial."""
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:
@@ -76,7 +76,7 @@ class CommitPairs(Struct, frozen=True):
 
     @contextmanager
     def _build_in_folder_of(self, case: Case, revision: Revision, place_revision: Revision) -> Iterator[Trial]:
-        """Yield the trial of a commit that is built in the folder of ``place_revision``."""
+        """Build a commit in the folder of ``place_revision``; yield its trial."""
         tree, build = self.builder.build(self.repository, place_revision.commit, self.workload)
         with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, tree) as rebuilt_tree:
             yield Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, rebuilt_tree)

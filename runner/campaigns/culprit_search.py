@@ -1,4 +1,4 @@
-"""Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
+"""Searches for the commits that moved a metric: asks the service, builds, measures, sends, and asks again."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 MAX_UNUSED_RUNS = 5
-"""A search ends after this many successive measurements that the service stored and did not use. A commit that fails
-for a temporary reason is measured three times."""
+"""A search fails after this many successive measurements that the service stored but did not use. It has to be more
+than the three measurements of a commit that fails for a temporary reason."""
 
 
 MAX_BUILD_JOBS = 64
-"""The largest number of builds side by side of which a search makes use."""
+"""The largest number of concurrent builds that a search is planned for."""
 
 
 class SearchObserver(Protocol):
@@ -40,7 +40,7 @@ class SearchObserver(Protocol):
         """Called before a commit is measured."""
 
     def on_run_stored(self, state: Search, report: Report) -> None:
-        """Called after a run was stored; ``state`` is the search before it."""
+        """Called after a run was stored; ``state`` is the state of the search before the run."""
 
     def on_proof_start(self, state: Search) -> None:
         """Called before a culprit and its parent are measured interleaved."""
@@ -50,7 +50,7 @@ class SearchObserver(Protocol):
 
 
 def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
-    """Return the good commit of a range and the commits after it, oldest first; the last is the bad one.
+    """Return the good commit of a range, and the commits after it in chronological order, up to the bad one.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
 
 
 class CulpritSearcher(Struct, frozen=True):
-    """Searches the history of a repository with one case.
+    """Searches the history of a repository for culprits, with one case.
 
     A search keeps no state outside the service, so an interrupted search continues where it stopped.
     """
@@ -81,7 +81,7 @@ class CulpritSearcher(Struct, frozen=True):
     spool: Spool
     samples: int | None = None
     build_jobs: int = 1
-    """How many commits to build at once."""
+    """The number of concurrent builds."""
 
     def search(
         self,
@@ -93,12 +93,12 @@ class CulpritSearcher(Struct, frozen=True):
         min_difference: float = 0,
         prove: bool = True,
     ) -> Search:
-        """Search the commits after ``good`` for those that moved a metric; the last of ``revisions`` is the bad one.
+        """Search ``revisions``, which begin after ``good`` and end with the bad commit, for those that moved a metric.
 
         Parameters
         ----------
         min_difference
-            The smallest change of the metric, in its unit, that is searched for.
+            The smallest change to search for, in the unit of the metric.
         prove
             Whether to measure each suspect interleaved with its parent.
 
@@ -129,7 +129,7 @@ class CulpritSearcher(Struct, frozen=True):
             return by_commit.get(commit) or self.repository.get_revision(commit)
 
         unused_runs = 0
-        previous_runs = -1  # Fewer than the first answer can have.
+        previous_runs = -1  # Less than any answer contains.
         with BuildAhead(
             self.builder, self.repository, self.workload, (), self.build_jobs, start_at_once=True
         ) as builds:
@@ -167,7 +167,7 @@ class CulpritSearcher(Struct, frozen=True):
         return self.bench.capture_environment(self.workload, self.case)
 
     def _measure(self, revision: Revision, builds: BuildAhead) -> tuple[Report, float]:
-        """Return the report of a revision, and the seconds that it took to measure it."""
+        """Measure a revision; return its report, and how many seconds this took without the build."""
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
@@ -191,7 +191,7 @@ class CulpritSearcher(Struct, frozen=True):
         return report, time.monotonic() - started_at
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
-        """Measure a culprit and its parent interleaved until it is decided whether the metric differs."""
+        """Measure a suspect and its parent interleaved until it is decided whether the metric differs."""
         pairs = CommitPairs(self.repository, self.workload, self.bench, self.builder)
         result = pairs.compare(
             self.case,
@@ -215,7 +215,7 @@ class CulpritSearcher(Struct, frozen=True):
 def _restrict_to_metric(
     metric: str, decide: Callable[[ComparisonRequest], Comparison]
 ) -> Callable[[ComparisonRequest], Comparison]:
-    """Return a decision function that requests more pairs and further builds only if one metric needs them."""
+    """Restrict a decision function: its decisions request further measurements only if the given metric needs them."""
 
     def decide_by_metric(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)
@@ -233,9 +233,9 @@ def _restrict_to_metric(
 
 
 def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:
-    """Return the durations of the last build and measurement, from which the service plans the search.
+    """Return the durations of the last build and measurement, which the service uses to plan the search.
 
-    A commit that was not built, or failed, says nothing about them.
+    They stay unchanged if the commit failed or was not built.
     """
     build = report.build
     if build is None or report.failure:
@@ -250,7 +250,7 @@ def _update_pace(pace: Pace, report: Report, seconds: float) -> Pace:
 
 
 def _send_runs(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
-    """Send runs, and check that the search can use them."""
+    """Send runs; raise if the search cannot use one of them."""
     outbox.post_now(*reports)
     for report in reports:
         if report.environment.hash != environment.hash:

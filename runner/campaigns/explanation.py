@@ -1,4 +1,4 @@
-"""Explains why a case got worse: profiles both sides, asks for the diagnosis, and measures the remedies it proposes."""
+"""Explains why a case got worse: profiles both sides, requests a diagnosis, and measures the remedies in it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,33 +21,33 @@ from runner.profile.case_profiler import Progress, open_profiling
 from runner.workload.remedy import apply_remedy
 
 _PAIRS = Pairs(min_pairs=2, max_pairs=6)
-"""Pairs of head with and without a remedy. Two decide if both sides repeat their counts: head has repeated its count in
-the comparison as well. Otherwise the service asks for more: without an effect, all six with a remedy are below all six
-without it in one of 924 measurements."""
+"""Pairs of head with and without a remedy. Two pairs decide if both sides repeat their counts: head has already
+repeated its count in the comparison of the commits. Otherwise the service requests more, up to six: if a remedy has no
+effect, the probability that all six counts with it are lower than all six counts without it is 1 in 924."""
 _MAX_REMEDIES = 3
 _SUFFICIENT_WON_BACK = 0.9
-"""The share of the regression that a remedy must win back so that no further remedy is measured."""
+"""Once a remedy has won back this share of the regression, no further remedy is measured."""
 
 
 class Judge(Protocol):
     """The service, which diagnoses profiles and decides comparisons."""
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
-        """Return the diagnosis of a profile, compared with the one before."""
+        """Return the diagnosis of a profile, compared with the earlier profile."""
 
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Return the decision on a comparison."""
 
 
 class RegressedCase(Struct, frozen=True):
-    """A case that got worse: both sides, which can be executed, and the metric whose regression is explained.
+    """A case that got worse: the trials of both sides, and the verdict on the metric that is to be explained.
 
     Attributes
     ----------
     base_sample, head_sample
-        The sample that each trial has just taken; None if its side is a stored run.
+        The sample that each trial has just taken; None if that side is a stored run.
     changed_lines
-        By file, the lines of head that differ from base.
+        The lines of head that differ from base, by file.
     """
 
     base: Trial
@@ -59,9 +59,9 @@ class RegressedCase(Struct, frozen=True):
 
 
 def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
-    """Return the verdict on the metric that got worse most, relative to base; None if none certainly did.
+    """Return the verdict on the metric with the largest relative regression; None if none is certainly over its budget.
 
-    Faults come before other metrics, because a profile explains them.
+    Metrics of faults are preferred, because a profile can explain them.
     """
     verdicts = result.comparison.metrics if result.comparison else ()
     worse_verdicts = [
@@ -75,7 +75,7 @@ def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
 
 
 def compute_relative_change(verdict: MetricVerdict) -> float:
-    """Return by how much a metric changed, relative to base; infinity if base has none of it."""
+    """Return the size of a metric's change relative to base; infinity if the level of base is 0."""
     base, head = verdict.base.level or 0, verdict.head.level or 0
     return abs(head - base) / base if base else float("inf")
 
@@ -83,12 +83,12 @@ def compute_relative_change(verdict: MetricVerdict) -> float:
 def explain_regression(
     regressed_case: RegressedCase, judge: Judge, *, seconds: float, progress: Progress = lambda _: None
 ) -> Explanation:
-    """Explain why a case got worse. What this host cannot record is missing from the explanation, with a remark.
+    """Explain why a case got worse. If this host cannot profile it, a remark replaces the explanation.
 
     Parameters
     ----------
     seconds
-        After this time, no further step begins.
+        The time after which no further remedy is measured.
     """
     started_at = time.monotonic()
     deadline = started_at + seconds
@@ -134,7 +134,7 @@ def _name_side(progress: Progress, name: str) -> Progress:
 
 
 def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
-    """Yield the remedies that a setting can apply, each setting once."""
+    """Yield the first few remedies that settings can apply, without duplicates."""
     yielded_settings: list[dict[str, str]] = []
     for finding in findings:
         for remedy in finding.remedies:
@@ -144,9 +144,9 @@ def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
 
 
 def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
-    """Return whether head with a remedy may win back enough, as far as one execution shows.
+    """Execute head with a remedy once; return whether the remedy may win back enough.
 
-    Of most findings one remedy helps and the others do nothing, and pairs of each would take most of the time.
+    For most findings, one remedy helps and the others do nothing. Measuring pairs of each would take too long.
     """
     base, head = verdict.base.level, verdict.head.level
     if remedied_head.workload.server or base is None or head is None or base == head:
@@ -155,13 +155,13 @@ def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     if not values:
         return True
     won_back_share = (head - values[0]) / (head - base)
-    return won_back_share >= MIN_WON_BACK / 2  # Half, because a single execution can be off.
+    return won_back_share >= MIN_WON_BACK / 2  # Half is enough here, because a single execution can be an outlier.
 
 
 def _decide_on_metric(
     decide: Callable[[ComparisonRequest], Comparison], metric: str, request: ComparisonRequest
 ) -> Comparison:
-    """Return the decision on pairs; it asks for no more once both sides repeat two different values of the metric."""
+    """Return a decision that requests no more pairs once the metric is exact on both sides, and differs."""
     comparison = decide(request)
     verdict = comparison.find_verdict(metric)
     if (
@@ -176,14 +176,14 @@ def _decide_on_metric(
 def _measure_remedy(
     regressed_case: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
-    """Measure head with and without a remedy; return None if it does not win back enough, or cannot be applied."""
+    """Measure head with and without a remedy; return None if it cannot be applied, or does not win back enough."""
     head, verdict = regressed_case.head, regressed_case.verdict
     try:
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))
         if remedied_head.obstacle:
             return None
         with raise_priority():
-            # Head is warmed up: it was just compared.
+            # Only the remedied side has to warm up: head has just been measured.
             remedied_head.share_restorer(head)
             remedied_head.warm_up()
             if not _may_help(remedied_head, verdict):

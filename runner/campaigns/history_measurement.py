@@ -1,4 +1,4 @@
-"""Measure a range of revisions: ask what is missing, build each revision once, measure, send."""
+"""Measures a range of revisions: asks what is missing, builds each revision once, measures, and sends the reports."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 MAX_FOLLOW_UPS = 20
-"""The largest number of plans to ask for after the first one. Usually there are fewer: the service orders one rerun of
-a case at a time, and only while that can end a doubt."""
+"""The largest number of plans to request after the first one. Usually fewer are needed: the service orders one rerun of
+a case at a time, and only while reruns can resolve a doubt."""
 REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 
 
@@ -34,7 +34,7 @@ class HistoryObserver(Protocol):
     """Follows the progress of a history."""
 
     def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """Called when the runs are planned; ``executions`` are to come."""
+        """Called when runs are planned: ``stored`` runs need no measurement, and ``executions`` executions follow."""
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
         """Called before a planned run."""
@@ -46,7 +46,7 @@ class HistoryObserver(Protocol):
         """Called when the report of a run is on disk; ``skipped_executions`` of the plan were not needed."""
 
     def on_missing_commit(self, commit: str, runs: int) -> None:
-        """Called for an ordered commit that is not in this clone, so that its runs are left out."""
+        """Called for a planned commit that this clone lacks, so that its runs are left out."""
 
 
 class HistorySummary(Struct):
@@ -56,22 +56,22 @@ class HistorySummary(Struct):
     n_stored: int = 0
     n_measured: int = 0
     n_reused: int = 0
-    """Revisions that were not measured because their program has the same bytes as a measured one."""
+    """Runs that were not measured because their program has the same bytes as a measured one."""
     failed_reports: list[Report] = field(default_factory=list)
     contradicted_reports: list[Report] = field(default_factory=list)
-    """Runs with a different count although their program found the same files."""
+    """Runs whose count differs from that of an earlier run with the same bytes."""
     n_waiting: int = 0
-    """Reports of this history that wait on disk, because the service has not received them yet."""
+    """The number of this history's reports that wait on disk, because the service has not received them yet."""
     waiting_before: int = 0
-    """Reports of earlier commands that still wait on disk."""
+    """The number of reports of earlier commands that still wait on disk."""
     error: FaultwatchError | None = None
-    """Why the service has not received them."""
+    """Why the service has not received the waiting reports."""
     refusals: list[str] = field(default_factory=list)
-    """Why the service rejected reports of this history permanently; they are set aside on disk."""
+    """Why the service permanently rejected reports of this history, which are set aside on disk."""
     n_left_out: int = 0
-    """Commits in the range that are not measured because they belong to merged branches."""
+    """The number of commits in the range that are not measured because they belong to merged branches."""
     proofs: ProofSummary | None = None
-    """The results of the proofs; None if no likely change was to be proven."""
+    """The results of the proofs; None if the command made none."""
 
     def __add__(self, other_summary: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -101,25 +101,25 @@ class HistoryMeasurement(Struct, frozen=True):
     service: Service
     spool: Spool
     planner: Service | None = None
-    """Like ``service``, but with a longer time limit: before it plans, the service judges the runs that it has."""
+    """Like ``service``, but with a longer time limit, because the service judges its runs before it plans."""
     samples: int | None = None
     merged_revisions: Sequence[Revision] = ()
-    """Commits on merged branches in the range. The service must know them, or it would blame the merges for their
-    changes."""
+    """The commits on merged branches in the range. The service has to know them: otherwise it would attribute their
+    changes to the merges."""
     build_jobs: int = 1
-    """How many revisions to build at once."""
+    """The number of concurrent builds."""
     retry_failed: bool = False
-    """Whether to measure every revision again that could not be measured before."""
+    """Whether to retry every revision that could not be measured before."""
     measure_all: bool = True
-    """Whether to measure even revisions whose program has the same bytes as the one measured before."""
+    """Whether to measure even revisions whose program has the same bytes as one that was measured before."""
     store_report: Callable[[Report], None] | None = None
     """Called with each report before it is sent; stores it outside of the service as well."""
 
     def measure(self, revisions: Sequence[Revision], observer: HistoryObserver) -> HistorySummary:
-        """Measure the runs of some revisions that the service lacks, oldest first.
+        """Measure the runs of the given revisions that the service lacks, oldest first.
 
-        The service must answer at the start, to say what is missing. If it fails later, measuring continues, and the
-        reports wait on disk.
+        The service must be available at the start, to say which runs are missing. If it fails later, measuring
+        continues, and the reports wait on disk.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
@@ -134,7 +134,8 @@ class HistoryMeasurement(Struct, frozen=True):
         executions_per_run = Sampling.from_workload(self.workload, self.samples).min_samples + 1  # and the warm-up
         finished_runs: set[tuple[str, str]] = set()
 
-        # Before the reports: the service looks for the former commit of a change as soon as it finds the change.
+        # Send the patch ids before the reports: when the service finds a change, it immediately looks for an earlier
+        # commit with the same patch.
         patches = self.repository.compute_patch_ids(dict.fromkeys(run.revision for run in planned_runs))
         if patches:
             self.service.send_revisions(self.repository.name, (), patches=patches)
@@ -160,14 +161,14 @@ class HistoryMeasurement(Struct, frozen=True):
 
         measure_planned(planned_runs, n_stored)
         for _ in range(MAX_FOLLOW_UPS):
-            # A refused run stays missing, so the service would order it again and again.
+            # Stop if a run was refused or waits: it stays missing, so the service would order it over and over.
             if not planned_runs or outbox.waiting or outbox.refused:
                 break
-            # Without new runs, the service would order the same again.
+            # Without new runs, the service would repeat its last plan.
             if not finished_runs:
                 break
             finished_runs.clear()
-            # The new runs may leave the service in doubt: an outlier, or two causes at once.
+            # The new runs may leave doubts: an outlier, or two causes at once.
             next_runs, _ = self._plan_runs(revisions)
             planned_runs = [run for run in next_runs if run.reason in REASONS_IN_DOUBT]
             if planned_runs:
@@ -175,7 +176,7 @@ class HistoryMeasurement(Struct, frozen=True):
         return self._send_and_summarise(summary, outbox)
 
     def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
-        """Send the reports that still wait, and record the outcome in the summary."""
+        """Send the waiting reports; record in the summary how many still wait, and why others were refused."""
         if self.spool.list_waiting():
             outbox.deliver(at_once=True)
         summary.n_waiting, summary.error = outbox.waiting, outbox.error
@@ -207,7 +208,7 @@ class HistoryMeasurement(Struct, frozen=True):
         commits = [run.revision for run in planned_runs]
         newest_commit = revisions[-1].commit if revisions else ""
         reused_runs: dict[str, tuple[Revision, PlannedRun, Report]] = {}
-        """By case: the run before the current one, if its counts were reused."""
+        """The run before the current one, by case, if its counts were reused."""
         # Measure commit by commit, while the next ones are built.
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
@@ -234,7 +235,8 @@ class HistoryMeasurement(Struct, frozen=True):
                         earlier_revision, earlier_run, reused_report = previous_run
                         if _differs_from_reused(report, reused_report):
                             doubted_runs.append((earlier_revision, earlier_run))
-                # A count that differs is blamed on its commit, so the revision before it must be measured, not reused.
+                # The difference from the revision before will be attributed to this commit, so the counts of that
+                # revision must be measured and not reused.
                 for earlier_revision, earlier_run in doubted_runs:
                     rerun = earlier_run.model_copy(update={"reason": Reason.RERUN})
                     for _, report, executions in self._measure_revision(
@@ -245,7 +247,7 @@ class HistoryMeasurement(Struct, frozen=True):
     def _plan_runs(
         self, revisions: Sequence[Revision], *, retry_failed: bool = False, measure_all: bool = False
     ) -> tuple[list[PlannedRun], int]:
-        """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
+        """Request a plan for each environment of the cases; return all planned runs and the number of stored points."""
         environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned_runs: list[PlannedRun] = []
         n_stored = 0
@@ -265,7 +267,7 @@ class HistoryMeasurement(Struct, frozen=True):
             )
             planned_runs += plan.runs
             n_stored += plan.stored
-        # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
+        # Sort all plans by revision, because one build serves all cases. Anchors outside of the range come first.
         position = {revision.commit: index for index, revision in enumerate(revisions)}
         planned_runs.sort(key=lambda run: position.get(run.revision, -1))
         return planned_runs, n_stored
@@ -298,7 +300,7 @@ class HistoryMeasurement(Struct, frozen=True):
         reports: list[Report] = []
         for run in runs:
             observer.on_run_start(revision, run.case)
-            # A run with any other reason is planned because a count is uncertain, so it is never reused.
+            # Any other reason for a run means that a count is uncertain, so its counts are never reused.
             source = count_reuse.find_source(run.case, tree) if count_reuse and run.reason is Reason.MISSING else None
             if count_reuse and source and may_reuse:
                 with builds.pause_builds():
@@ -319,7 +321,8 @@ class HistoryMeasurement(Struct, frozen=True):
                     subject=subject,
                     revision=revision,
                     build=build,
-                    # Two samples that another program may have disturbed say nothing about the host.
+                    # If the counts differ from those of the source, two samples are too few to blame the host: another
+                    # program may have disturbed them.
                     sampling=sampling.sample_all_unless_expected() if source else sampling,
                     progress=executions,
                 )
@@ -331,12 +334,12 @@ class HistoryMeasurement(Struct, frozen=True):
 
 
 def has_contradicting_counts(report: Report) -> bool:
-    """Return whether a run has other counts although its bytes are those of an earlier run."""
+    """Return whether the counts of a run differ from those of an earlier run with the same bytes."""
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 
 def _differs_from_reused(report: Report, reused_report: Report) -> bool:
-    """Return whether the counts of a measured run differ from those that were reused for another run."""
+    """Return whether the counts of a measured run differ from the reused counts of another run."""
     counts = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
         name in counts and counts[name] != count for name, count in compute_levels(reused_report.samples).items()

@@ -1,4 +1,4 @@
-"""Proves or refutes the changes that stored runs make likely, by measuring their two commits interleaved."""
+"""Proves or refutes nominations, which are changes that stored runs make likely: measures their commits interleaved."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,55 +16,55 @@ from runner.measuring.comparison import FIRST_PAIRS_OF_PROOF, Pairs
 from runner.reporting.client import Service
 
 MIN_PROOF_SECONDS = 120.0
-"""The shortest time that a command spends on proofs."""
+"""The shortest default time for proofs, in seconds."""
 PROOF_SHARE = 0.1
-"""Share of a command's time that it spends on proofs, if that is more."""
+"""The default time for proofs as a share of the command's time, if this is longer."""
 MIN_COMPARISON_SECONDS = 5.0
-"""With less time left, no further comparison is begun, however fast the program is."""
+"""With less time left, no further comparison begins, however fast the program is."""
 MAX_MIDDLE_ATTEMPTS = 3
-"""How many commits near the middle of a range are tried if some of them do not build."""
+"""How many commits near the middle of a range are tried, because some may not build."""
 MAX_UNEXPLAINED_SHARE = 0.25
-"""If the older half of a range explains its change but for this share, the newer half is not searched. A second change
-of this share is therefore worth proving."""
+"""The newer half of a range is searched only if the change in the older half leaves more than this share of the range's
+change unexplained. A part of this share is therefore worth proving."""
 LIKELY_SHARE = 0.5
-"""The smallest share of a likely change that is worth proving in its range."""
+"""The smallest change worth proving, as a share of a likely change."""
 UNLIKELY_PERCENT = DEFAULT_RISE_PERCENT / 2
-"""The smallest change worth proving where no change is likely: half the rise about which the powers make a statement,
-so that such a rise is not missed."""
+"""The smallest change worth proving, in percent, if no change is likely: half of the rise for which powers are
+computed, so that such a rise is not missed."""
 
 
 class ProofObserver(Protocol):
     """Follows the progress of the proofs."""
 
     def on_proof_start(self, base: str, head: str, case: Case, seconds_left: float) -> None:
-        """Two commits are about to be measured interleaved; ``seconds_left`` remain for proofs."""
+        """Called before two commits are measured interleaved; ``seconds_left`` remain for proofs."""
 
     def on_execution(self) -> None:
-        """An execution has ended."""
+        """Called after each execution."""
 
     def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
-        """The service has the verdict on them."""
+        """Called when the service has reached a verdict on two commits."""
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:
-        """They could not be compared."""
+        """Called when two commits could not be compared."""
 
 
 class ProofSummary(Struct):
     """The results of the proofs."""
 
     n_proven: int = 0
-    """Comparisons whose pairs differ."""
+    """The number of comparisons in which the commits differ."""
     n_refuted: int = 0
-    """Comparisons whose pairs do not differ."""
+    """The number of comparisons in which the commits do not differ."""
     n_undecided: int = 0
     seconds: float = 0.0
     open_nominations: list[Nomination] = field(default_factory=list)
     """Likely changes for which there was no time."""
     powers: list[Power] = field(default_factory=list)
-    """The smallest changes that comparisons of the noisy cases can detect."""
+    """How many pairs would prove a small rise, for the noisy cases."""
 
     def build_document(self) -> dict[str, Any]:
-        """Return the summary as --json prints it."""
+        """Return the summary in the form that ``--json`` prints."""
         return {
             "proven": self.n_proven,
             "refuted": self.n_refuted,
@@ -84,25 +84,25 @@ class ComparisonKey(NamedTuple):
 
 
 def compute_proof_seconds(seconds: float, command_seconds: float) -> float:
-    """Return how many seconds to spend on proofs: those that were asked for, or a share of the command's time.
+    """Return how many seconds to spend on proofs: as requested, or by default a share of the command's time.
 
     Parameters
     ----------
     seconds
-        What was asked for; negative for the default.
+        The requested time; negative for the default.
     command_seconds
-        How long the command has taken.
+        The duration of the command so far.
     """
     return seconds if seconds >= 0 else max(MIN_PROOF_SECONDS, PROOF_SHARE * command_seconds)
 
 
 class Prover(Struct):
-    """Proves the nominations of a workload on this host, the most likely first, until the time is over."""
+    """Proves or refutes the nominations of a workload on this host, in their order, until the time is over."""
 
     pairs: CommitPairs
     service: Service
     find_revision: Callable[[str], Revision | None]
-    """Returns a commit by its hash; None if this clone does not have it."""
+    """Returns a commit by its hash; None if this clone lacks it."""
     list_commits_between: Callable[[str, str], Sequence[str]]
     """Returns the commits between two commits, oldest first."""
     cases: frozenset[str]
@@ -113,20 +113,20 @@ class Prover(Struct):
     store_request: Callable[[ComparisonRequest], None] | None = None
     """Called with the runs of each proof before they are sent; stores them outside of the service as well."""
     at_least_one: bool = False
-    """Whether to make one comparison even if it takes longer than the time for proofs, which is then a default."""
+    """Whether to make one comparison even if the time for proofs seems too short, because it is only a default."""
     pair_seconds: dict[str, float] = field(default_factory=dict)
-    """How long a pair takes, by the name of the case: first estimated from samples, then measured in comparisons."""
+    """The duration of a pair by the name of the case: first estimated from samples, then measured in comparisons."""
     comparisons: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
-    """The comparisons so far; None for one with a commit that does not build or could not be measured."""
+    """The comparisons so far; None if one of the commits does not build or cannot be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
-        """Compare the commits of one nomination after the other; ask again after each, because a proof changes them."""
+        """Prove the nominations one by one; request their list after each proof, which can change it."""
         started_at = time.monotonic()
         while True:
             answer = list_nominations()
             for power in answer.powers:
-                # An estimate, until a comparison was measured. A power that names no number of pairs needs the most.
+                # An estimate until a comparison is measured. A power without a number of pairs is for the maximum.
                 self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             open_nominations = [nomination for nomination in answer.items if self._is_open(nomination)]
             ready = (nomination for nomination in open_nominations if self._has_time(nomination.case.name))
@@ -147,7 +147,7 @@ class Prover(Struct):
         return self.deadline - time.monotonic()
 
     def _has_time(self, case: str) -> bool:
-        """Return whether the time that is left suffices for the pairs without which nothing is proven."""
+        """Return whether the time left suffices for the first pairs of a proof."""
         if self.at_least_one and not self.comparisons:
             return True
         # Each side is also executed once before the pairs.
@@ -155,7 +155,7 @@ class Prover(Struct):
         return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, seconds)
 
     def _is_open(self, nomination: Nomination) -> bool:
-        """Return whether a nomination was not decided by this command."""
+        """Return whether a nomination may be measured, and this command has not compared its commits yet."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
         return nomination.case.name in self.cases and key not in self.comparisons
 
@@ -169,7 +169,7 @@ class Prover(Struct):
         Parameters
         ----------
         min_percent
-            The smallest change worth proving, in percent; None for the smallest one that pairs can show.
+            The smallest change worth proving, in percent; None for the smallest change that pairs can detect.
         """
         whole_comparison = self._compare(case, base, head, min_percent)
         change = _find_change(whole_comparison, metric)
@@ -187,7 +187,7 @@ class Prover(Struct):
                 break
         else:
             return
-        # Continue with the half that contains the change, or with both if each contains a part of it.
+        # Continue with the half that contains the change, or with both halves if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
             self._prove_range(case, metric, base, middle, min_percent)
@@ -195,7 +195,10 @@ class Prover(Struct):
             self._prove_range(case, metric, middle, head, min_percent)
 
     def _compare(self, case: Case, base: str, head: str, min_percent: float | None) -> Comparison | None:
-        """Return the verdict on two commits, measured now unless they were before; None if there is none."""
+        """Return the comparison of two commits, measured now if there is none yet; None if there is no result.
+
+        There is none if no time is left, a commit is missing, does not build or fails, or the service refuses the runs.
+        """
         key = ComparisonKey(case.name, base, head)
         if key in self.comparisons or not self._has_time(case.name):
             return self.comparisons.get(key)
@@ -224,7 +227,7 @@ class Prover(Struct):
         except CommitNotBuiltError as error:
             self.observer.on_failed_proof(base, head, str(error))
             return None
-        except RequestRefused as refusal:  # everything is measured and stored: the next nomination may fare better
+        except RequestRefused as refusal:  # the next nomination may be accepted, so continue with it
             self.observer.on_failed_proof(base, head, str(refusal))
             return None
         self.comparisons[key] = decision
@@ -247,9 +250,9 @@ class Prover(Struct):
 def _choose_min_percent(nomination: Nomination) -> float | None:
     """Return the smallest change worth proving for a nomination, in percent of its base.
 
-    A likely change is refuted by pairs that exclude half of it. If no change is likely, the smallest one is searched
-    that a few runs cannot show. The smaller the change, the more pairs it takes to exclude it. None for a likely change
-    of unknown size: the smallest one that pairs can show.
+    Pairs that exclude half of a likely change refute it. If no change is likely, smaller changes are worth proving,
+    which a few runs cannot show. The smaller the change, the more pairs it takes to exclude it. None for a likely
+    change of unknown size means the smallest change that pairs can detect.
     """
     if not nomination.likely:
         return UNLIKELY_PERCENT
@@ -257,9 +260,9 @@ def _choose_min_percent(nomination: Nomination) -> float | None:
 
 
 def _choose_min_percent_of_part(whole_comparison: Comparison | None, metric: str) -> float | None:
-    """Return the smallest change worth proving in a part of a range, in percent: a share of the change of the whole.
+    """Return the smallest change worth proving in a part of a range, in percent: a share of the whole range's change.
 
-    So a second, smaller change in the range is found as well. None if the change of the whole is unknown in percent.
+    It is small enough to find a second, smaller change in the range. None if the whole change in percent is unknown.
     """
     verdicts: Iterable[MetricVerdict] = whole_comparison.metrics if whole_comparison else ()
     percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
@@ -267,7 +270,7 @@ def _choose_min_percent_of_part(whole_comparison: Comparison | None, metric: str
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:
-    """Return by how much a metric changed; None if it did not."""
+    """Return the change of a metric in its unit; None if it has not changed."""
     verdicts: Iterable[MetricVerdict] = comparison.metrics if comparison else ()
     changed = (verdict for verdict in verdicts if verdict.metric == metric and verdict.verdict is Verdict.CHANGED)
     return next((float(verdict.change or 0) for verdict in changed), None)

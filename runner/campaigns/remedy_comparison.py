@@ -1,4 +1,4 @@
-"""Prepare the comparison of a case with and without a remedy, that is with other settings."""
+"""Prepares the comparison of a case with and without a remedy, which consists of other settings."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from runner.workload import Workload
 from runner.workload.remedy import apply_remedy
 
 MIN_PAIRS = 24
-"""The number of pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
+"""The number of pairs before the first verdict. It suffices for exact counts, and for the bounds of noisy metrics."""
 
 
 def build_remedy_trials(
@@ -36,7 +36,8 @@ def build_remedy_trials(
     Parameters
     ----------
     settings
-        As ``faultwatch try --with`` takes them, or as an environment shows them.
+        The settings of the remedy, with names as in ``faultwatch try --with`` or as in an environment; None removes a
+        variable.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
 
 
 def _apply_settings(present_case: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
-    """Return a case with other settings. It keeps its name, because only runs of one case are compared."""
+    """Return a case with other settings but the same name, because only runs of one case can be compared."""
     run_settings: dict[str, str | None] = {}
     workload_settings: dict[str, str] = {}
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""Search for the settings that moved a metric: measure one revision with some of the settings changed."""
+"""Searches for the settings that moved a metric: measures one revision with some of the settings changed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -26,20 +26,20 @@ from runner.workload import Workload
 VARIABLE_PREFIX = "variable."
 PARAMETER_PREFIX = "parameter."
 BUILD_PREFIX = "build."
-"""Prefix of settings that are variables of the build, such as ``build.CFLAGS``."""
+"""The prefix of settings that are environment variables of the build, such as ``build.CFLAGS``."""
 SETTINGS_PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})
 
 RunObserver = Callable[[SettingSearch, Report], None]
-"""Called after each run with the search before the run, and the report."""
+"""Called after each run, with the state of the search before the run, and the report."""
 
 
 def can_be_set(name: str) -> bool:
-    """Return whether a setting can be set for a single run; only an administrator can set the others."""
+    """Return whether a setting can be changed for a single run; other settings need an administrator."""
     return name in SETTINGS_PER_RUN or name.startswith((VARIABLE_PREFIX, PARAMETER_PREFIX, BUILD_PREFIX))
 
 
 class ConfiguredCase(Struct, frozen=True):
-    """A case with everything that settings change: its workload, its parameters, and the bench."""
+    """A case with everything that settings can change: its workload, its parameters, and the bench."""
 
     workload: Workload
     case: Case
@@ -75,7 +75,7 @@ class ConfiguredCase(Struct, frozen=True):
                 variables.pop(short_name, None)
                 if value is not None:
                     variables[short_name] = value
-        # Rebuild the case. Its environment also contains the settings of the build.
+        # Rebuild the case, and add the settings of the build to its environment.
         workload = _rebuild_workload(self.workload, run_settings, build_variables)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
@@ -92,11 +92,11 @@ class ConfiguredCase(Struct, frozen=True):
 
     @property
     def environment(self) -> Environment:
-        """The environment while the case runs."""
+        """The environment in which the case runs."""
         return self.bench.capture_environment(self.workload, self.case)
 
     def _require_effect(self, values: Mapping[str, str | None]) -> None:
-        """Refuse a setting that has no effect although it was set: such runs would not show its influence."""
+        """Raise if a changed setting has not taken effect: runs would not show its influence."""
         actual = self.environment.settings
         for name, value in values.items():
             if not name.startswith(PARAMETER_PREFIX) and actual.get(name) != value:
@@ -111,7 +111,7 @@ class ConfiguredCase(Struct, frozen=True):
 
 
 def convert_to_same_type(previous_value: Parameter, value: str) -> Parameter:
-    """Convert a parameter given as text to the type of its previous value; it stays a text if that is impossible."""
+    """Convert the text of a parameter to the type of its previous value; keep the text if that is impossible."""
     if isinstance(previous_value, bool):
         return value == "true"
     try:
@@ -123,8 +123,8 @@ def convert_to_same_type(previous_value: Parameter, value: str) -> Parameter:
 def _rebuild_workload(
     workload: Workload, run_settings: Mapping[str, str], build_variables: Mapping[str, str]
 ) -> Workload:
-    """Return a workload with other settings of its run and of its build."""
-    # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
+    """Return a workload with other settings in its tables ``run`` and ``build``."""
+    # Construct a new workload: a copy would keep the cached hash of the definition, and reuse builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run_settings))
     tables["build"] = workload.build.model_copy(update={"environment": dict(build_variables)})
@@ -148,7 +148,7 @@ class SettingSearcher(Struct, frozen=True):
     def search(
         self, settings: Sequence[SettingChange], metric: str, observe: RunObserver, min_difference: float = 0
     ) -> SettingSearch:
-        """Search settings, starting from their values before.
+        """Search for the culprits among changed settings, which are first set to their values before the change.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class SettingSearcher(Struct, frozen=True):
             observe(state, report)
 
     def _measure(self, settings: Iterable[SettingChange], changed_settings: Iterable[str]) -> Report:
-        """Measure the revision with some of the settings at their values after, and the others as before."""
+        """Measure the revision with ``changed_settings`` at their new values and all others at their old values."""
         changed_names = frozenset(changed_settings)
         configured = self.before.apply_settings(
             {setting.name: setting.after if setting.name in changed_names else setting.before for setting in settings}

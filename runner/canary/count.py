@@ -1,4 +1,4 @@
-"""Count the canary: a program whose faults are known in advance, counted in the same way as everything else.
+"""Counts the canary: a program whose faults are known in advance, counted in the same way as everything else.
 
 If this count is wrong, none of this host's counts can be trusted.
 """
@@ -18,7 +18,7 @@ _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "fau
 _ANONYMOUS = "anonymous"
 FAULT_KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
 _TIMED_RUNS = 3
-"""The number of executions; the quickest of them shows the cost of a fault."""
+"""The number of executions, of which the quickest shows the cost of a fault."""
 _MAX_RETRIES = 2
 _TIMEOUT_SECONDS = 20.0
 """Seconds after which the canary is killed."""
@@ -32,7 +32,7 @@ class CanaryOutcome(Struct, frozen=True):
 
 
 class CanaryFaults(Struct, frozen=True):
-    """One execution: the faults expected of each kind, the faults counted, and the kinds that this host lacks."""
+    """The result of an execution: expected faults of each kind, counted faults, and the kinds that this host lacks."""
 
     expected: dict[str, int]
     n_counted: int
@@ -46,8 +46,8 @@ class CanaryNotCounted(Exception):
 def count_canary(programs: Path) -> CanaryOutcome:
     """Count the canary.
 
-    After a wrong count, the canary is counted twice more, and both counts must be right. A host that counts wrongly now
-    and then is still found, but a rare disturbance does not disqualify a good host unless it occurs again.
+    After a wrong count, the canary is counted twice more, and both counts must be right. This still detects a host that
+    counts wrongly now and then, but a rare disturbance does not disqualify a good host unless it recurs.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ def count_canary(programs: Path) -> CanaryOutcome:
 
 
 def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
-    """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
+    """Return the canary's count of all kinds together and, if it is wrong, the count of each kind separately."""
     first_faults = count_kinds(FAULT_KINDS)
     omission_reasons = first_faults.omission_reasons
-    if omission_reasons:  # a kind that this host lacks may have been touched nevertheless
+    if omission_reasons:  # memory of a kind that this host lacks may have been touched nevertheless
         first_faults = count_kinds([kind for kind in FAULT_KINDS if kind not in omission_reasons])
     joint_count = _retry_count(first_faults, count_kinds)
     single_counts = []
@@ -77,7 +77,7 @@ def check_canary(count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> Canary
 
 
 def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
-    """Return the counts of the canary: a wrong count is repeated a few times."""
+    """Return a count of the canary, with a few further attempts if the first one is wrong."""
     kinds, expected_count = tuple(first_faults.expected), sum(first_faults.expected.values())
     counts = [first_faults.n_counted]
     if first_faults.n_counted != expected_count:
@@ -86,7 +86,7 @@ def _retry_count(first_faults: CanaryFaults, count_kinds: Callable[[Sequence[str
 
 
 def _measure_fault_cost(program: Path) -> float | None:
-    """Return the CPU time of one first touch: the least of a few executions, the one that was disturbed least."""
+    """Return the CPU time of one first touch in seconds: the minimum of a few executions, to exclude disturbances."""
     costs = []
     for _ in range(_TIMED_RUNS):
         readings = _execute_canary(program, [_ANONYMOUS]).sample.readings
@@ -102,7 +102,7 @@ def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
 
 
 def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
-    """Execute the canary, and return the faults that it should have of each kind, and those counted together."""
+    """Execute the canary; return the faults that it should have of each kind, and the total that was counted."""
     result = _execute_canary(program, kinds)
     reading = result.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):

@@ -1,7 +1,7 @@
-"""Remembers what a fault costs on this host: measuring it takes longer than the rest of the canary.
+"""Caches the cost of a fault on this host, because measuring it takes longer than the rest of the canary.
 
-The cost only gives a drift a price. No check depends on it, so it may be an hour old. It holds for one program, and
-until the host boots again: another kernel, or other mitigations, have another cost.
+The cost only gives a drift a price. No check depends on it, so it may be an hour old. It is valid for one program and
+until the host reboots: with another kernel, or other mitigations, a fault has another cost.
 """
 
 import json
@@ -20,7 +20,7 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
-    """Return the seconds that a fault costs: as stored, or measured if the stored value is missing or old."""
+    """Return the seconds that a fault costs: the stored value, or a new measurement if that is missing or old."""
     boot_id, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
     cost_key = [program.name, boot_id]
     file = program.with_name(COST_FILE)

@@ -1,1 +1,1 @@
-"""The CI systems that run the gate: each module is one, and ``registry.py`` has a line for each."""
+"""The CI systems that can run the gate: one module for each, which ``registry.py`` lists."""

@@ -1,6 +1,6 @@
-"""Reads the variables of a job of Actions: GitHub's, and those of Forgejo and Gitea, whose runners set GitHub's too.
+"""Reads the variables of an Actions job, at GitHub, Forgejo or Gitea: the runners of all three set GitHub's variables.
 
-They are described in GitHub Docs, "Variables reference", and in Forgejo, "Actions: variables".
+The variables are described in GitHub Docs, "Variables reference", and in Forgejo's "Actions: variables".
 """
 
 import re
@@ -10,21 +10,21 @@ from runner.ci.system import CiJob
 
 _PULL_REF = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)")
 _MERGE_QUEUE_REF = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]{0,8})-[0-9a-f]{40,64}")
-"""How GitHub names the branch of a pull request in a merge queue."""
+"""The branch of a pull request in a merge queue of GitHub."""
 
 
 def is_forgejo(environment: Mapping[str, str]) -> bool:
-    """Return whether the job runs at Forgejo or Gitea."""
+    """Return whether the job runs on Forgejo or Gitea."""
     return "true" in {environment.get("FORGEJO_ACTIONS"), environment.get("GITEA_ACTIONS")}
 
 
 def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None) -> CiJob | None:
-    """Return the running job of GitHub Actions or a compatible system; None outside of one.
+    """Return the running job of GitHub Actions or of a compatible system; None outside of such a job.
 
     Parameters
     ----------
     run
-        Number of the run in its address.
+        The identifier of the run in its URL.
     """
     if environment.get("GITHUB_ACTIONS") != "true":
         return None
@@ -33,6 +33,6 @@ def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None
     number_match = queue_match or _PULL_REF.fullmatch(ref)
     server = environment.get("GITHUB_SERVER_URL")
     log_url = f"{server}/{repository}/actions/runs/{run}" if server and run else ""
-    # Without a number, the service ordered the job, which runs on a branch. The service finds the pull request by its
-    # head.
+    # A job without a number was ordered by the service, and runs on a branch. The service finds the pull request by its
+    # head commit.
     return CiJob(forge, repository, int(number_match[1]) if number_match else None, queue_match is not None, log_url)

@@ -10,7 +10,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     """Return the job of Forgejo Actions that runs this command; None elsewhere."""
     if not is_forgejo(environment):
         return None
-    # Forgejo's pages count the runs of a repository, GitHub's those of all.
+    # Forgejo's URLs contain the number of the run in the repository, GitHub's the global id of the run.
     return read_actions_job(environment, "forgejo", environment.get("GITHUB_RUN_NUMBER"))
 
 

@@ -1,4 +1,4 @@
-"""GitHub Actions, on machines of GitHub or on runners of your own."""
+"""GitHub Actions, on GitHub's machines or on self-hosted runners."""
 
 from collections.abc import Collection, Mapping
 
@@ -15,7 +15,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
 
 
 def _choose_hosted_location(_: Collection[str]) -> FileLocation:
-    """Return where the workflow for GitHub's own machines is written, and what there is instead."""
+    """Return where the workflow for GitHub's own machines is written, with the alternative as the remark."""
     return FileLocation(
         _WORKFLOW,
         "`faultwatch init --ci github` writes the workflow for a machine of your own",
@@ -23,7 +23,7 @@ def _choose_hosted_location(_: Collection[str]) -> FileLocation:
 
 
 def _choose_location(_: Collection[str]) -> FileLocation:
-    """Return where the workflow is written, and what else GitHub needs."""
+    """Return where the workflow for self-hosted runners is written, and what to configure at GitHub."""
     return FileLocation(
         _WORKFLOW,
         "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "

@@ -1,4 +1,4 @@
-"""A shell script, for every other CI system."""
+"""A shell script, for all other CI systems."""
 
 from collections.abc import Collection
 
@@ -21,7 +21,7 @@ _OTHER_CI = {
     ".woodpecker/": "Woodpecker CI",
     ".woodpecker.yml": "Woodpecker CI",
 }
-"""Systems for which there is no file, by what a project has for them."""
+"""Systems without a template, by the file or folder that shows that a project uses them."""
 
 
 def _choose_location(files: Collection[str]) -> FileLocation:

@@ -1,4 +1,4 @@
-"""What the command knows about a CI system."""
+"""The description of a CI system, and of one of its jobs."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -6,20 +6,20 @@ from msgspec import Struct
 
 
 class CiJob(Struct, frozen=True):
-    """A job of a forge's CI, as a gate's report describes it.
+    """A CI job, as the report of a gate describes it. Without values, it belongs to no pull request.
 
     Attributes
     ----------
     forge
-        A value of :class:`runner.contract.gate.ForgeKind`.
+        The forge that runs it, a value of :class:`runner.contract.gate.ForgeKind`; None outside of a forge's CI.
     repository
-        None outside of a forge's CI.
+        The path of the repository at the forge; None outside of a forge's CI.
     pull_request
-        None if the variables name none: the service then finds it by its head.
+        The number of the pull request; None if the variables name none. The service then looks for it by its head.
     merge_group
-        Whether it runs for a merge queue.
+        Whether the job runs for a merge queue.
     log_url
-        URL of its log; empty if unknown.
+        The URL of its log; empty if unknown.
     """
 
     forge: str = "github"
@@ -30,14 +30,14 @@ class CiJob(Struct, frozen=True):
 
 
 class FileLocation(Struct, frozen=True):
-    """Where the gate's file for a CI system goes.
+    """Where the gate's file for a CI system is written.
 
     Attributes
     ----------
     path
         The path of the file, relative to the top of the repository.
     remark
-        What the user has to do by hand, as one sentence.
+        What the user has to do manually, as one sentence.
     """
 
     path: str
@@ -45,7 +45,7 @@ class FileLocation(Struct, frozen=True):
 
 
 class SecondFile(Struct, frozen=True):
-    """Another file that a system needs beside that of the gate: its path, and its template."""
+    """A file that a system needs in addition to the gate's file: its path and its template."""
 
     path: str
     template: str
@@ -59,19 +59,19 @@ class CiSystem(Struct, frozen=True):
     name
         Its name in ``faultwatch init --ci``.
     template
-        The gate's file, in the folder ``templates``.
+        The name of the gate's template in the folder ``templates``.
     choose_location
-        Returns where the file goes, given the tracked files of a repository.
+        Returns where the file is written, given the tracked files of a repository.
     marker_paths
-        Files by which a repository that uses the system is recognised; folders end in ``/``.
+        Files and folders that show that a repository uses the system; folders end in ``/``.
     server_words
-        Words in the names of its servers.
+        Words that the names of its servers contain.
     read_job
         Returns the job that environment variables describe; None if they describe no job of this system.
     is_program
-        Whether the file can be executed.
+        Whether the gate's file is executable.
     second_file
-        A second file; None if one is enough.
+        A second file that the system needs; None if one is enough.
     """
 
     name: str
@@ -85,7 +85,7 @@ class CiSystem(Struct, frozen=True):
 
 
 def find_marked_file(files: Collection[str], *marker_paths: str) -> str:
-    """Return the first file that is one of the marks, or is in a marked folder; empty if there is none."""
+    """Return the first file that is one of the marker paths or is below one; empty if there is none."""
     return next(
         (
             file

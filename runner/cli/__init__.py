@@ -1,4 +1,4 @@
-"""The ``faultwatch`` command: one module for each subcommand, each imported only when it is called."""
+"""The ``faultwatch`` command: a module for each subcommand, imported only when the subcommand is called."""
 
 from runner.cli.entry_point import main
 

@@ -1,7 +1,7 @@
-"""Shows on standard error what a command is doing, how far it has come, and how long the rest will take.
+"""Shows on standard error what a command is doing, its progress, and the remaining time.
 
-On a terminal, this is one line, which is removed at the end. In a log, a plain line every half minute shows a CI system
-that the command is alive.
+On a terminal, this is a single line that is removed at the end. In a log, a plain line every half minute shows a CI
+system that the command is alive.
 """
 
 import sys
@@ -17,11 +17,11 @@ from runner.cli.time_estimate import Pace
 INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""
 _MOMENT_SECONDS = 10
-"""A remaining time below this is not worth a word."""
+"""A remaining time below this, in seconds, is not shown."""
 
 
 def format_time_left(seconds: float) -> str:
-    """Return the remaining time of some work in words; empty if it is only a moment."""
+    """Return a remaining time in words; empty if it is only a moment."""
     minutes, hours = seconds / 60, seconds / 3600
     if seconds < _MOMENT_SECONDS:
         return ""
@@ -37,7 +37,7 @@ def format_time_spent(seconds: float) -> str:
 
 
 class Activity:
-    """Work of which the progress is shown. Call it with a text to say what is being done now."""
+    """Work whose progress is shown. Call it with a text that says what is being done now."""
 
     def __init__(
         self, text: str, clock: Callable[[], float] = time.monotonic, format_left: Callable[[], str] | None = None
@@ -51,7 +51,7 @@ class Activity:
         clock
             Returns the current time in seconds.
         format_left
-            Returns the remaining time in words, for work whose steps take unequal times; by default, the time is
+            Returns the remaining time in words, for work whose steps take unequal times. By default, the time is
             estimated as if all remaining steps took equally long.
         """
         self._clock = clock
@@ -61,17 +61,17 @@ class Activity:
         self._remaining: int | None = None
         self.text = text
         self.done = 0
-        self.on_change: Callable[[], None] = lambda: None  # replaced by whoever shows this activity
+        self.on_change: Callable[[], None] = lambda: None  # the code that shows this activity replaces it
 
     def __call__(self, text: str) -> None:
-        """Name what is done now."""
+        """Set the text that says what is being done now."""
         self.text = text
         self.on_change()
 
     def set_remaining(self, steps: int) -> None:
         """Set the known number of remaining steps, such as executions."""
         if self._remaining is None:
-            # Earlier work, such as a build, says nothing about the duration of a step.
+            # The duration of earlier work, such as a build, must not count for the duration of a step.
             self._pace = Pace(self._clock())
         self._remaining = max(0, steps)
         self.on_change()
@@ -108,7 +108,7 @@ class Activity:
 
 @contextmanager
 def show_activity(text: str) -> Iterator[Activity]:
-    """Show an activity for as long as the context lasts."""
+    """Show an activity until the context ends."""
     activity = Activity(text)
     with _show_bar(activity) if sys.stderr.isatty() else write_lines(activity, INTERVAL_SECONDS, print_message):
         yield activity

@@ -25,7 +25,7 @@ def is_range(word: str) -> bool:
 def parse_range(commit_range: str) -> tuple[str, str]:
     """Return the two revisions of a range A..B, or A...B; without B, it is HEAD.
 
-    A is required. Otherwise a CI job in which the variable for A is empty would compare HEAD with itself.
+    A is required: otherwise, a CI job in which the variable for A is empty would compare HEAD with itself.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class Duration(click.ParamType[float]):
 
 
 class FiniteRange(click.FloatRange):
-    """A number within limits that is neither infinite nor NaN, which no limit excludes."""
+    """A finite number within limits. Limits alone would not exclude infinity and NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
@@ -71,7 +71,7 @@ class Target(Struct, frozen=True):
     Attributes
     ----------
     workload, commit_range
-        The WORKLOAD and the RANGE; None if they are left out.
+        The WORKLOAD and the RANGE; None for one that was left out.
     """
 
     workload: str | None
@@ -79,19 +79,19 @@ class Target(Struct, frozen=True):
 
 
 def parse_target(words: Sequence[str], *, may_be_commit: bool = False) -> Target:
-    """Assign one or two words to the arguments WORKLOAD and RANGE, each of which may be left out.
+    """Assign at most two words to the arguments WORKLOAD and RANGE, either of which may be left out.
 
     Parameters
     ----------
     words
-        The arguments, two at most.
+        The arguments.
     may_be_commit
-        Whether one commit may stand for the RANGE.
+        Whether a single commit is accepted as the RANGE.
 
     Raises
     ------
     FaultwatchError
-        The arguments are in another order, or the second one is no range.
+        The arguments are in the wrong order, or the second one is not a range.
     """
     match [(word, is_range(word)) for word in words]:
         case []:
@@ -111,7 +111,7 @@ _WORKLOAD_ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False
 
 
 def add_workload_argument(function: Any) -> Any:
-    """Add WORKLOAD to a command that looks at one commit. Default: the workload.toml of --repo or the folder."""
+    """Add WORKLOAD to a command for one commit. Default: the workload.toml of --repo or of the current folder."""
 
     @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload)
     @functools.wraps(function)
@@ -131,9 +131,9 @@ def add_workload_and_range(*, required: bool = False, may_be_commit: bool = Fals
     Parameters
     ----------
     required
-        Whether the RANGE may not be left out.
+        Whether the RANGE is required.
     may_be_commit
-        Whether one commit may stand for the RANGE.
+        Whether a single commit is accepted as the RANGE.
     """
 
     def decorate(function: Any) -> Any:
@@ -143,7 +143,7 @@ def add_workload_and_range(*, required: bool = False, may_be_commit: bool = Fals
         @click.argument("commit_range", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
         def wrapper(*, workload_name: str | None, commit_range: str | None, **parameters: Any) -> Any:
-            # click puts a single word into the first argument, even if it is a range.
+            # click assigns a single word to the first argument, even if the word is a range.
             words = [word for word in (workload_name, commit_range) if word is not None]
             target = parse_target(words, may_be_commit=may_be_commit)
             if required and target.commit_range is None:

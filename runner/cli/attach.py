@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _MAX_PID = 2**22
 """The largest process id that Linux assigns."""
 _READING_NICENESS = 10
-"""The niceness of this command while it reads recordings: that takes seconds, on a host that works for others."""
+"""The niceness of this command while it reads recordings, which takes seconds, on a host that has other work to do."""
 _MIN_OBSERVED_SECONDS = 1.0
 _MAX_TITLE_CHARACTERS = 1000
-"""Characters of the command line of the observed process that are stored."""
+"""How many characters of the observed process's command line are stored."""
 
 
 class Percent(click.ParamType[float]):
-    """A share such as ``1%`` or ``0.5``, in percent; converted to a fraction."""
+    """A share in percent, such as ``1%`` or ``0.5``, which is converted to a fraction."""
 
     name = "percent"
 
@@ -45,7 +45,7 @@ class Percent(click.ParamType[float]):
         try:
             share = float(str(value).strip().removesuffix("%").strip()) / 100
         except ValueError:
-            share = -1.0  # out of range, so that the next test refuses it
+            share = -1.0  # out of range, so that the next check refuses it
         if not 0 < share <= 1:
             self.fail(f"{value!r} is not a share: write a number above 0 and up to 100, as in 1%.", parameter, context)
         return share
@@ -97,8 +97,8 @@ def command(
 ) -> None:
     """Observe a running process, by its PID, and say where its page faults come from, and why.
 
-    It needs no repository, no build and no service. A line per second shows its faults; finally, it prints the profile,
-    the diagnosis and the remedies that fit it. Nothing in the process is changed.
+    This needs no repository, no build and no service. A line per second shows the faults; at the end, the profile, the
+    diagnosis and suitable remedies are printed. Nothing in the process is changed.
     """
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
@@ -120,7 +120,7 @@ def command(
     choice = _choose_from_arguments(pid, name, unit, group, container)
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
-    # Observe them. What is said about the program is read from the busiest process.
+    # Observe them. The properties of the program are read from the busiest process.
     table = read_process_table(tree)
     chosen_processes = {member: table[member] for member in choice.pids if member in table}
     busiest_pid = find_busiest(tree, chosen_processes, choice.root.pid)
@@ -137,7 +137,7 @@ def command(
         permissions=permissions,
         show=lambda line: print_message(format_live_line(line)),
     )
-    # Read, diagnose and store what was recorded.
+    # Read the recordings, diagnose and store them.
     os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)  # 0 is this process
     try:
         profile = _build_profile(outcome, permissions)
@@ -210,8 +210,7 @@ def _choose_from_arguments(
 def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
     """Return how to unwind the stacks of a program.
 
-    The code of a runtime that compiles has no unwinding tables for perf: its stacks are unwound by frame pointers, or
-    not at all.
+    Code that a runtime compiles has no unwinding tables for perf, so its stacks can only be unwound by frame pointers.
     """
     from runner.profile.elf import choose_call_graph
 
@@ -221,7 +220,7 @@ def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
 
 
 def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "Profile":
-    """Return the profile of what was recorded.
+    """Build the profile from the recordings of an observation.
 
     Raises
     ------
@@ -242,7 +241,7 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
 
 
 def _diagnose_profile(profile: "Profile", before: "Profile | None", settings: "Settings") -> "Diagnosis | None":
-    """Return the diagnosis, made by the configured service, or else by its rules on this host; None if that fails."""
+    """Return the diagnosis by the configured service or, without one, by its rules on this host; None if this fails."""
     from runner.attach.live_recorder import make_guard
     from runner.cli.terminal import print_warning
     from runner.contract.diagnosis import DiagnosisRequest
@@ -294,7 +293,7 @@ def _show_result(
         return
     for stacks in profile.stack_profiles:
         if not stacks.total:
-            continue  # nothing was recorded of this kind
+            continue  # no stacks of this kind were recorded
         console.print(f"\n[bold]Flame graph of {stacks.kind.value}[/]")
         for line in draw_flame(profile, stacks):
             console.print(f"  {escape_text(line)}", highlight=False, no_wrap=True, overflow="ellipsis")

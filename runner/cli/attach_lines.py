@@ -1,4 +1,4 @@
-"""Writes what an observation of live processes shows, second by second and at its end, as lines of text."""
+"""Writes the results of an observation of live processes as lines of text: one each second, and some at the end."""
 
 from datetime import UTC, datetime
 
@@ -11,7 +11,7 @@ from runner.contract import number_text
 
 _MAX_TITLE_CHARACTERS = 100
 _MIN_UNKNOWN_SECONDS = 2.0
-"""A process that was younger than this when its observation began has hardly a past that is unknown."""
+"""If a process is younger than this when its observation begins, its unknown past is too short to be mentioned."""
 
 
 def format_heading(choice: ProcessChoice, program: LiveProgram, now: datetime) -> str:
@@ -32,7 +32,7 @@ def format_live_line(line: LiveLine) -> str:
     """Return the figures of one second."""
     interval = line.interval
     used_figures, waits = interval.used_figures, interval.waits
-    # Both are divisors: an interval can be empty, and a process that has just ended has no threads.
+    # Avoid divisors of 0: an interval can be empty, and a process that has just ended has no threads.
     seconds = max(0.001, interval.seconds)
     threads = max(1, used_figures.threads)
     parts = [
@@ -49,7 +49,7 @@ def format_live_line(line: LiveLine) -> str:
 
 
 def format_age(started_at: datetime, now: datetime) -> str:
-    """Return for how long a process has run: 12 s, 3 min 20 s, 5 h, 12 days."""
+    """Return how long a process has been running: 12 s, 3 min 20 s, 5 h, 12 days."""
     seconds = max(0.0, (now - started_at).total_seconds())
     if seconds >= 2 * 86400:
         return f"{seconds / 86400:.0f} days"
@@ -57,7 +57,7 @@ def format_age(started_at: datetime, now: datetime) -> str:
 
 
 def describe_outcome(outcome: Outcome) -> list[str]:
-    """Return what was observed for how long, what was recorded of it, and what that cost."""
+    """Return how long the observation took, what the processes used, what was recorded, and what this cost."""
     observation, recordings = outcome.observation, outcome.recordings
     interval = observation.interval
     end_reason = f" ({outcome.reason})" if outcome.reason else ""
@@ -71,7 +71,7 @@ def describe_outcome(outcome: Outcome) -> list[str]:
 
 
 def describe_recordings(recordings: Recordings, seconds: float) -> str:
-    """Return how much of the time was recorded, and how thinly."""
+    """Return what was recorded for how long, and which share of the events."""
     budget = recordings.budget
     parts = []
     if recordings.addresses:
@@ -93,7 +93,7 @@ def _describe_period(period: int) -> str:
 
 
 def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
-    """Return what cannot be known of a process that ran before its observation; empty if it has only just started."""
+    """Return what is unknown about the past of a process; empty if it had only just started when observed."""
     age = (started_at - program.started_at).total_seconds() if program.started_at else None
     if age is not None and age < _MIN_UNKNOWN_SECONDS:
         return ""

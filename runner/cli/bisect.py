@@ -39,7 +39,7 @@ _PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", Pr
 
 
 _MAX_CANDIDATES = 20
-"""The largest number of candidates of a culprit that are listed."""
+"""The largest number of a culprit's candidates that are listed."""
 
 
 @click.command(name="bisect")
@@ -147,7 +147,7 @@ def command(
 
 
 class _SearchRequest(Struct, frozen=True):
-    """The arguments that both kinds of search share."""
+    """The arguments that searches for commits and for settings have in common."""
 
     settings: Settings
     repository: Repository
@@ -168,9 +168,9 @@ class _SearchRequest(Struct, frozen=True):
 
 
 def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) -> bool:
-    """Search GOOD..BAD, print the culprits, and return whether there are any and all are proven.
+    """Search GOOD..BAD and print the culprits; return whether there are any, and all of them are proven.
 
-    The search is a job of the service, so that it can be shown, paused and cancelled there.
+    The search is a job of the service, so that it can be viewed, paused and cancelled there.
     """
     from runner.campaigns.culprit_search import resolve_range
     from runner.cli.job_preparer import JobPreparer
@@ -187,9 +187,9 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
             f"{commit_range!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
         )
     good_revision, revisions = resolve_range(request.repository, good, bad)
-    # The ends come first: the check stops at the first commit that can be checked out.
+    # The ends come first, because the check stops at the first commit that can be checked out.
     refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], good_revision, *revisions))
-    # State the search as a job of the service.
+    # Describe the search as a job of the service.
     question = BisectQuestion(
         subject=request.repository.name,
         case=request.case.name,
@@ -222,7 +222,7 @@ def _search_commits(request: _SearchRequest, commit_range: str, *, prove: bool) 
         )
         JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
     if not searches:
-        return False  # the job was paused or cancelled, and the job runner has said so
+        return False  # the job was paused or cancelled, which has already been printed
     # Print the result.
     by_commit = {revision.commit: revision for revision in revisions}
     output_result(
@@ -243,7 +243,7 @@ def _search_settings(
     changes: Sequence[str],
     excluded_settings: Sequence[str],
 ) -> bool:
-    """Search the differences between two environments, print the culprits, and return whether there are any."""
+    """Search the differences between two environments and print the culprits; return whether there are any."""
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
     from runner.cli.env import load_environment
@@ -266,7 +266,7 @@ def _search_settings(
                 side.pop(change.name, None)
             else:
                 side[change.name] = value
-    # Find what differs, and refuse what cannot be searched.
+    # Find the settings that differ, and refuse those that cannot be searched.
     difference = setting_difference.find_differences(sides[0], sides[1], request.workload, excluded_settings)
     unknown_parameters = [
         setting.name
@@ -330,7 +330,7 @@ class _ProgressLines:
         self._smallest_estimate: int | None = None
 
     def on_measurement_start(self, state: Search, commit: str) -> None:
-        """Show the progress of the search; the result completes the line."""
+        """Show which commit is being measured, and the progress of the search."""
         if isinstance(state.answer, Measure):
             self._activity.set_remaining(state.answer.runs_left)
         self._activity(f"measuring {commit[:10]}")
@@ -341,8 +341,8 @@ class _ProgressLines:
         line = _format_run(report, self._metric)
         remaining_runs = None
         if isinstance(state.answer, Measure):
-            remaining_runs = state.answer.runs_left - 1  # the answer is from before this run
-        # An estimate that does not shrink is not helpful: a noisy search learns how many runs it needs as it proceeds.
+            remaining_runs = state.answer.runs_left - 1  # the answer still includes this run
+        # Print an estimate only if it has shrunk: a noisy search finds out only gradually how many runs it needs.
         if remaining_runs is not None and (self._smallest_estimate is None or remaining_runs < self._smallest_estimate):
             self._smallest_estimate = remaining_runs
             line += f"; about {remaining_runs} to go"
@@ -356,11 +356,11 @@ class _ProgressLines:
             print_message(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
-        """Print nothing: the result shows it."""
+        """Print nothing, because the result of the search shows the proof."""
 
 
 def _has_succeeded(search: Search) -> bool:
-    """Return whether a search has named commits, and every proof that was measured stands; there may be none."""
+    """Return whether a search has found commits, and every proof that was measured stands; no proof is required."""
     culprits = search.answer.culprits if isinstance(search.answer, Found) else ()
     return bool(culprits) and all(
         culprit.proof is None or culprit.proof.state is ProofState.STANDS for culprit in culprits
@@ -368,7 +368,7 @@ def _has_succeeded(search: Search) -> bool:
 
 
 def _format_run(report: Report, name: str) -> str:
-    """Return the line about a measured commit: its hash and its level."""
+    """Return a line with the hash of a measured commit and its level."""
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity
@@ -381,7 +381,7 @@ def _format_run(report: Report, name: str) -> str:
 def describe_result(
     search: Search, by_commit: Mapping[str, Revision], name: str, suggest_comparison: Callable[[str], str]
 ) -> list[str]:
-    """Return the result of a search as lines for a terminal; only a commit with a valid proof is shown as certain.
+    """Return the result of a search as lines for a terminal. A commit without a valid proof is shown as a suspect.
 
     Parameters
     ----------

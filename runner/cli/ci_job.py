@@ -1,4 +1,4 @@
-"""The CI job in which a command runs, by the environment variables that its CI system sets."""
+"""Detects the CI job in which a command runs, by the environment variables that the CI system sets."""
 
 import re
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from runner.ci.system import CiJob
 from runner.contract.gate import Project
 
 _LOG_URL = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
-"""The address of a job's log, within the 1,000 characters that the report of a gate may contain."""
+"""The address of a job's log. It is limited because the report of a gate accepts at most 1,000 characters."""
 
 
 def detect_ci_job(environment: Mapping[str, str]) -> CiJob:
-    """Return the CI job that these variables describe, without a log address that is not valid.
+    """Return the CI job that environment variables describe; an invalid address of its log is left out.
 
-    The job is empty if the variables describe none, or if its repository is not valid.
+    The job is empty if the variables describe none, or if its repository is invalid.
     """
     jobs = (system.read_job(environment) for system in CI_SYSTEMS.values())
     job = next((job for job in jobs if job is not None), CiJob())

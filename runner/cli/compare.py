@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
 
 _WARM_UP_EXECUTIONS = 1
-"""Each side's first execution warms the caches and is no sample."""
+"""The number of executions of each side before the samples, which warm the caches."""
 
 
 @click.command(name="compare")
@@ -121,8 +121,7 @@ def command(
 def _store_comparisons(service: Service, results: Sequence[ComparisonResult], workload: Workload) -> None:
     """Store the verdicts on these commits in the service, so that they settle the drifts of their series.
 
-    Only pairs that were measured interleaved prove anything. After an error, nothing more is sent: the results are
-    shown anyway.
+    Only interleaved pairs are proofs. After an error, no more results are sent; they are shown nevertheless.
     """
     for result in results:
         if result.comparison is not None and not result.base_stored:
@@ -134,7 +133,7 @@ def _store_comparisons(service: Service, results: Sequence[ComparisonResult], wo
 
 
 def show_results(results: Sequence[ComparisonResult], target: TypedTarget | None) -> None:
-    """Print the results of all cases as tables and, for each case that got worse, the command that explains why."""
+    """Print the results of all cases as tables and, for each regressed case, the command that explains it."""
     from runner.cli.comparison_tables import show_comparison
 
     for result in results:
@@ -160,18 +159,19 @@ def compare_cases(
     workload
         The workload that sets the number of pairs.
     ends
-        The two revisions: base, head.
+        The revisions of base and head.
     case_pairs
         The cases, each with the workloads by which base and head are built and run.
     samples
         The number of pairs of each case; None to measure until the service has decided.
     may_use_stored_base
-        Do not measure base if a stored run of base shows that head is the same.
+        Whether to skip measuring base if its stored run shows that head is the same.
     explain
-        Profile both sides of the cases that got worse, and measure remedies, in about the same time as the comparison.
+        Whether to profile both sides of the regressed cases, and to measure remedies. This takes at most about as long
+        as the comparison.
     """
     results = []
-    # Both sides of each case to explain, by the index of its result.
+    # The trials of both sides of each case to explain, by the index of its result.
     trials_by_index: dict[int, tuple[Trial, Trial]] = {}
     started_at = time.monotonic()
     with show_activity("comparing") as activity:
@@ -205,14 +205,14 @@ def _explain_regressions(
     max_seconds: float,
     activity: Activity,
 ) -> list[ComparisonResult]:
-    """Explain the cases that got worse, the worst first, until the time is over; return all results.
+    """Explain the regressed cases, the worst first, until the time is over; return all results.
 
     Parameters
     ----------
     trials_by_index
-        The cases to explain: base and head, by the index of their result.
+        The trials of base and head of each case to explain, by the index of its result.
     changed_lines
-        The lines that head changed, by their file.
+        The lines that head changed, by file.
     """
     from runner.campaigns.explanation import RegressedCase, choose_verdict, compute_relative_change, explain_regression
 
@@ -275,22 +275,22 @@ class _Side(Struct, frozen=True, dict=True):
         return {}
 
     def get_trial(self, case: Case) -> Trial:
-        """Return the trial of a case, always the same one, which knows its files; the revision is built first."""
+        """Return the trial of a case of the built revision: the same object each time, because it knows its files."""
         if case.name not in self._trials:
             self._trials[case.name] = self._make_trial(case, self.build_result.tree, self.build_result.build)
         return self._trials[case.name]
 
     def get_unbuilt_trial(self, case: Case) -> Trial:
-        """Return the trial of a case that is never executed."""
+        """Return the trial of a case without building the revision; it cannot be executed."""
         return self._make_trial(case, Path(), Build())
 
     def build_further_trial(self, case: Case, number: int) -> Trial:
-        """Return the trial of a further build of this revision, the ``number``-th.
+        """Build this revision once more, as further build ``number``; return its trial.
 
         Raises
         ------
         BuildFailure
-            It does not build again.
+            The build fails this time.
         """
         self.activity(f"building {self.revision.commit[:10]} again")
         build = self.workbench.builder.build
@@ -298,12 +298,12 @@ class _Side(Struct, frozen=True, dict=True):
 
     @contextmanager
     def build_trial_in_folder(self, case: Case, tree: Path) -> Iterator[Trial]:
-        """Yield the trial of this revision, built in the folder of another one.
+        """Build this revision in the folder of another one; yield its trial.
 
         Raises
         ------
         BuildFailure
-            It does not build again.
+            The build fails this time.
         """
         self.activity(f"building {self.revision.commit[:10]} in the folder of the other revision")
         builder = self.workbench.builder
@@ -316,7 +316,7 @@ class _Side(Struct, frozen=True, dict=True):
 
 
 class _RevisionSides(Struct, frozen=True):
-    """The sides that a revision can be: one for each workload by which it is built and run, usually only one."""
+    """The sides of a revision: one for each workload by which it is built and run, usually only one."""
 
     repository: Repository
     workbench: Workbench
@@ -325,14 +325,14 @@ class _RevisionSides(Struct, frozen=True):
     sides_by_workload: dict[int, _Side] = field(default_factory=dict)
 
     def find_side(self, workload: Workload) -> _Side:
-        """Return the side that is built and run as a workload says, always the same one, which is built only once."""
+        """Return the side that is built and run by a workload: the same object each time, so that it is built once."""
         side = _Side(self.repository, workload, self.workbench, self.revision, self.activity)
-        # Workloads cannot be hashed, and the pairs of cases share the same objects.
+        # The key is the id, because workloads cannot be hashed, and the pairs of cases share the same objects.
         return self.sides_by_workload.setdefault(id(workload), side)
 
 
 class _Session(Struct):
-    """What all comparisons of a command share. It lets the service decide, and shows the progress."""
+    """The state that all comparisons of a command share. It requests the decisions, and shows the progress."""
 
     service: Service
     pairs: Pairs
@@ -340,7 +340,7 @@ class _Session(Struct):
     activity: Activity
     title: str = ""
     later_executions: int = 0
-    """The smallest number of executions of the cases after this one."""
+    """The smallest number of executions that the following cases need."""
 
     def begin(self, case: Case, remaining_cases: int) -> None:
         """Begin a case; ``remaining_cases`` follow."""
@@ -348,16 +348,16 @@ class _Session(Struct):
         self.later_executions = remaining_cases * 2 * (_WARM_UP_EXECUTIONS + self.pairs.min_pairs)
 
     def start_executing(self, executions: int) -> None:
-        """Show how many executions precede the first decision about the case."""
+        """Set the number of executions until the first decision about the case."""
         self.activity(self.title)
         self.activity.set_remaining(executions + self.later_executions)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
-        """Let the service decide, and show how many executions it still needs."""
+        """Return the decision of the service, and show how many executions it still needs."""
         decision = self.service.compare(request)
         remaining_pairs = min(decision.remaining_pairs, self.pairs.max_pairs - len(request.head.samples))
         if remaining_pairs > 0:
-            # Otherwise the remaining time would seem to grow for no reason.
+            # Say so, because the remaining time would otherwise seem to grow for no reason.
             self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
         executions_per_pair = 1 if request.base_stored else 2
         self.activity.set_remaining(max(0, remaining_pairs) * executions_per_pair + self.later_executions)
@@ -365,10 +365,10 @@ class _Session(Struct):
 
 
 def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> ComparisonResult | None:
-    """Compare head with the stored run of base; None if that does not show that they are the same.
+    """Compare head with the stored run of base; return None unless this shows that they are the same.
 
-    It does not if head cannot be measured, if no run of base is stored, or if the workload has noisy metrics judged:
-    these must be measured interleaved.
+    It cannot show this if head cannot be measured, if no run of base is stored, or if the workload judges noisy
+    metrics, which must be measured interleaved.
     """
     if head.workload.metrics.judging.requested or head.build_result.failure:
         return None
@@ -392,7 +392,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
 def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult:
     """Return the result of a case that base cannot run, because head adds its parameters.
 
-    If head can run, :func:`make_undecided` executes it alone.
+    If head can run, :func:`make_undecided` executes only head.
     """
     base_trial, head_trial = base.get_unbuilt_trial(case), head.get_trial(case)
     reports = {base_trial: base_trial.report_skipped("head adds this case, and base cannot run it")}
@@ -433,8 +433,8 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
         session.start_executing(2 * (_WARM_UP_EXECUTIONS + SAMPLES_PER_FURTHER_BUILD))
         return base_trial, head_trial
 
-    # Measure both sides interleaved. If the service asks for it, base is built in head's folder too, which shows
-    # whether the difference is one of the folders and not of the programs.
+    # Measure both sides interleaved. On request of the service, base is built in head's folder too, to find out whether
+    # the folders rather than the programs make the difference.
     session.start_executing(2 * (_WARM_UP_EXECUTIONS + session.pairs.min_pairs))
     return compare_interleaved(
         base,
@@ -449,7 +449,7 @@ def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Sessi
 
 
 def build_document(result: ComparisonResult) -> dict[str, Any]:
-    """Return the result of a case as --json prints it."""
+    """Return the result of a case in the form that ``--json`` prints."""
     return {
         "base": result.base.model_dump(mode="json"),
         "head": result.head.model_dump(mode="json"),

@@ -18,23 +18,23 @@ from runner.contract.metrics import metric
 from runner.measuring.comparison import ComparisonResult
 
 LOG_LINES = 20
-"""Lines of the log of a side that failed: compilers and programs say last what stopped them."""
+"""How many last lines of the log of a failed side are shown: compilers and programs report the fatal error last."""
 _MAX_WIDTH = 1000
-"""A width in which nothing is wrapped."""
+"""A width in characters in which nothing is wrapped."""
 _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "not decided"}
 
 
 def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> None:
     """Print the verdict on a case, and one row for each metric; decisive metrics come first.
 
-    If a metric got worse, the next command follows: the profile of both sides.
+    If a metric got worse, the command that profiles both sides follows.
 
     Parameters
     ----------
     target
         The target that the command was called with; None if no other command can name both sides.
     """
-    # Title; or, without a comparison, why there is none.
+    # Print the title or, without a comparison, why there is none.
     console = Console()
     title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
     console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
@@ -44,7 +44,7 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
                 print_log_tail(console, report.failure.log)
         return
-    # Why it got worse, if that was asked; the verdict, and whether the environments are the same.
+    # Print the explanation, if one was requested; the verdict; and the settings that differ.
     if result.explanation is not None:
         explanation_text = describe_explanation(result.explanation, str)  # escaped below, as a whole
         if explanation_text:
@@ -58,7 +58,7 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
         console.print(
             f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
         )
-    # Table of the metrics; those that are zero on both sides take one line.
+    # Print the table of the metrics; those that are zero on both sides share one line.
     metrics_shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
@@ -70,7 +70,8 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
     ]
     if zero_metrics:
         console.print(f"0 on both sides: {', '.join(zero_metrics)}", style="dim", highlight=False)
-    # Remarks, wrapped at words on a terminal; and the command that explains a regression, in one line for copying.
+    # Print the remarks, wrapped at words on a terminal, and the command that explains a regression, unwrapped for
+    # copying.
     in_one_line = not console.is_terminal
     for sentence, names in _list_sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=in_one_line)
@@ -85,7 +86,7 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
 
 
 def _describe_untraced_sides(result: ComparisonResult) -> list[str]:
-    """Return a remark on the sides whose mapped files are not prepared because no execution could be traced."""
+    """Return a remark on the sides whose mapped files were not prepared because no execution could be traced."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
         return []
@@ -105,7 +106,7 @@ def print_log_tail(console: Console, log: str) -> None:
 
 
 def _list_sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
-    """Return each explanation of a verdict once, with the metrics that it is about."""
+    """Return the distinct explanations of verdicts, each with the metrics that it is about."""
     metrics_by_sentence: dict[str, list[str]] = {}
     for metric_verdict in metrics:
         if metric_verdict.counts or lacks_side(metric_verdict):
@@ -123,8 +124,8 @@ def _build_table(metrics: Sequence[MetricVerdict], separator: str = " ") -> Tabl
     Parameters
     ----------
     separator
-        What stands between a number and what explains it: a line break on a narrow terminal, whose own breaks would be
-        within the names and the numbers.
+        The text between a number and its explanation. On a narrow terminal it is a line break, because lines would
+        otherwise be broken within names and numbers.
     """
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
@@ -149,7 +150,7 @@ def _format_verdict(metric_verdict: MetricVerdict) -> str:
 
 
 def _name_metric(name: str, separator: str) -> str:
-    """Return a metric with its unit, unless its name or its values contain it."""
+    """Return the name of a metric with its unit, unless the name or the values contain the unit."""
     unit = metric(name).unit
     if has_own_unit(name) or unit in re.split("[-:]", name):
         return escape(name)
@@ -170,7 +171,7 @@ def _format_number(name: str, value: Number | None) -> str:
 
 
 def _format_change(metric_verdict: MetricVerdict, separator: str) -> str:
-    """Return a change in the unit of its metric and in percent, and in how many pairs it occurred."""
+    """Return a change in the unit of its metric and in percent; for an intermittent one, also the number of pairs."""
     if metric_verdict.change is None:
         return "–"
     parts = [format_value(metric_verdict.metric, metric_verdict.change, sign=True)]

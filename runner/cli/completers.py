@@ -1,6 +1,6 @@
 """Completes words in a shell: workloads, cases, revisions, folders.
 
-These functions are called while a person types, so they read and import little, and offer nothing after an error.
+These functions are called while the user types, so they read and import little, and offer nothing after an error.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ def complete_workload(_context: click.Context, _parameter: click.Parameter, word
     """Offer files, and the shipped workloads by name."""
     shipped = Path(__file__).resolve().parents[2] / "workloads"
     names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
-    # The item for files comes first: at such an item, click's script for Bash drops the words before it.
+    # The item for files has to be the first one: click's Bash script drops the words before such an item.
     return [CompletionItem(word, type="file"), *(CompletionItem(name) for name in names if name.startswith(word))]
 
 
@@ -35,7 +35,7 @@ def complete_folder(_context: click.Context, _parameter: click.Parameter, word: 
 
 
 def complete_revision(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Offer the branches and tags of the repository; after ``A..``, for the other end of the range."""
+    """Offer the branches and tags of the repository; after ``A..``, offer them for the end of the range."""
     range_start, separator, range_end = word.rpartition("..")
     words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
     try:

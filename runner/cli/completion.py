@@ -20,7 +20,7 @@ def command(shell: str) -> None:
 
 
 def render_completion_script(program: str, shell: str) -> str:
-    """Return the script by which a shell asks a program for completions."""
+    """Return the script with which a shell requests completions from a program."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

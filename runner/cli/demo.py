@@ -24,7 +24,7 @@ from runner.workload.workload_lookup import SHIPPED_WORKLOADS
 
 DEMO_WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
 ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")
-"""The configuration change halfway through the demo: another allocator that returns memory to the kernel at once."""
+"""The configuration change halfway through the demo: an allocator that returns freed memory to the kernel at once."""
 
 
 @click.command(name="demo")
@@ -44,7 +44,7 @@ ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0
 def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> None:
     """Create and measure the demo history, and show which commits and settings changed the fault count.
 
-    What is stored already is not measured again.
+    Runs that are already stored are not measured again.
     """
     settings = load_settings()
     if serve:
@@ -59,7 +59,7 @@ def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> 
 
 
 def _make_history(repository: Path) -> None:
-    """Create the repository of the demo, with its history of commits."""
+    """Create the repository of the demo with its commits."""
     script = DEMO_WORKLOAD / "make_history.py"
     try:
         repository.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def _make_history(repository: Path) -> None:
 
 
 def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
-    """Measure the first half with the host's allocator, and the second half with another one."""
+    """Measure the first half of the history with the host's allocator, and the second half with another one."""
     with create_host_turn(settings) as turn, connect_to_service(settings) as service:
         halves = [
             prepare_history(
@@ -102,9 +102,9 @@ def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySumma
 
 
 def _refuse_taken_port(port: int) -> None:
-    """Refuse a port that is in use before minutes of measuring."""
+    """Refuse a port that is in use, before the measurements, which take minutes."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # ended connections do not take a port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # closed connections do not occupy the port
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
@@ -129,7 +129,7 @@ def _run_service(settings: Settings, port: int) -> None:
         try:
             status = process.wait()
             break
-        except KeyboardInterrupt:  # Ctrl-C interrupts only the waiting
+        except KeyboardInterrupt:  # Ctrl-C only interrupts the wait
             process.terminate()
     if status not in {0, -signal.SIGTERM, -signal.SIGINT}:
         raise FaultwatchError(f"the service ended with status {status}")

@@ -42,7 +42,7 @@ def command(action: str | None, as_json: bool) -> None:
     report = None
     if action:
         with create_host_turn(settings) as turn:
-            turn.begin()  # A change of the host would spoil a measurement.
+            turn.begin()  # Changing the host would spoil a running measurement.
             with show_activity("fixing this host" if action == "fix" else "undoing the fixes"):
                 report = apply_fixes(host) if action == "fix" else undo_fixes(host)
     with show_activity("examining this host"):
@@ -62,7 +62,7 @@ def command(action: str | None, as_json: bool) -> None:
 
 
 def _show_fixes(report: "FixReport", *, undoing: bool) -> None:
-    """Print what was changed, what failed, and what only root could fix."""
+    """Print what was changed, what failed, and what only root can fix."""
     click.echo("\nUndone:" if undoing else "\nFixed:")
     for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")

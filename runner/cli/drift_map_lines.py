@@ -1,4 +1,4 @@
-"""The drifts of a range of commits as lines of plain characters: a line for each case, a column for each commit."""
+"""Draws the drifts of a range of commits in plain characters: a line for each case, and a column for each commit."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,19 +6,19 @@ from typing import Any
 
 _NO_MARK, _SETTING_MARK = ".", "|"
 _MAX_CASES = 20
-"""Cases that have a line, so that a matrix does not fill the screen."""
+"""The largest number of cases with a line, so that a parameter matrix does not fill the screen."""
 _MIN_COLUMNS = 10
-"""Columns for commits that a line has even on a very narrow terminal."""
+"""The number of columns for commits even on a very narrow terminal."""
 _MAX_NAME_CHARACTERS = 40
 _GAP = "  "
-"""What separates the name of a case from its columns."""
+"""The separator between the name of a case and its columns."""
 
 
 def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], width: int) -> list[str]:
-    """Return the map of some drifts; no lines unless more than one case moved, because a map compares cases.
+    """Return the lines of a map of drifts; none unless several cases moved, because a map is for comparing cases.
 
-    ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. If there are more commits than columns,
-    each column stands for several of them.
+    ``+`` is worse, ``-`` is better, ``*`` is both, and ``?`` is suspected. If there are more commits than columns, each
+    column stands for several commits.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _choose_mark(drift: Mapping[str, Any]) -> str:
 
 
 def _join_marks(marks: set[str]) -> str:
-    """Return one character for all drifts of a column: what is certain hides what is suspected."""
+    """Return one character for all drifts in a column; certain drifts hide suspected ones."""
     certain_marks = marks - {"?"}
     if len(certain_marks) > 1:
         return "*"
@@ -84,7 +84,7 @@ def _join_marks(marks: set[str]) -> str:
 
 
 def _compute_level_ratio(drift: Mapping[str, Any]) -> float:
-    """Return the factor between both levels, which orders the cases; infinite if one of them is zero."""
+    """Return the factor between the levels before and after, by which cases are sorted; infinity if one is zero."""
     low, high = sorted((abs(drift["before"]), abs(drift["after"])))
     return high / low if low else float("inf")
 

@@ -103,10 +103,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        # Imports create many objects and no garbage, and collecting garbage would take a seventh of the time.
+        # Importing creates many objects but no garbage. Collecting it would take a seventh of the time.
         gc.disable()
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
-        gc.freeze()  # later collections leave the imported objects out
+        gc.freeze()  # later collections ignore the imported objects
         gc.enable()
         command.short_help = COMMANDS[cmd_name]
         return _add_common_options(command)
@@ -114,7 +114,7 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the subcommands without importing them."""
         if incomplete.startswith("-"):
-            # The options of the command itself. Those of click.Group would import every subcommand.
+            # Complete only the options of the command itself: the completion of click.Group imports every subcommand.
             return click.Command.shell_complete(self, ctx, incomplete)
         return [
             CompletionItem(name, help=text) for name, text in sorted(COMMANDS.items()) if name.startswith(incomplete)
@@ -145,25 +145,26 @@ def cli() -> None:
 
 
 _WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
-"""Errors of the kernel when files cannot be written. Any other error is a bug, and is shown in full."""
+"""Errors of the kernel if a file cannot be written. Any other error is a bug, and is shown in full."""
 
 
 _DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
 _MAX_NAME_CHARACTERS = 200
-"""Characters of a file's name that are shown."""
+"""How many characters of a file's name are shown."""
 _COLLECTION_THRESHOLD_OBJECTS = 50_000
-"""New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
+"""The number of new objects after which Python collects garbage. With the default, 700, this takes a twentieth of the
+time of a short command."""
 
 
 def main() -> None:
-    """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
+    """Run the command. For an error that the user can fix, print a line on standard error and exit with code 2."""
     gc.set_threshold(_COLLECTION_THRESHOLD_OBJECTS)
     try:
         with redirect_stdout(guard_stream(sys.stdout)), redirect_stderr(guard_stream(sys.stderr)):
             _run_guarded()
     finally:
-        gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
+        gc.freeze()  # Otherwise the interpreter scans all objects on exit, which takes 30 ms.
 
 
 def _run_guarded() -> None:
@@ -171,17 +172,18 @@ def _run_guarded() -> None:
     try:
         _run_command()
     except Exception as error:
-        # Python turns what a signal raises into another error while it makes a class, as in an import.
+        # If a signal handler raises while a class is created, as in an import, Python raises another error instead.
         if _signals:
             _exit_after_interrupt()
         _exit_after_crash(error)
 
 
 def _disable_plugin_search() -> None:
-    """Keep pydantic from looking for plugins: there are none, and it would read the metadata of every package.
+    """Keep pydantic from looking for plugins, which would read the metadata of every package, although there are none.
 
-    The variable is for the processes that this one starts, because even with it the modules that read metadata are
-    imported: a tenth of all imports.
+    In the processes that this one starts, the variable has this effect. In this process, the module that looks for
+    plugins is replaced as well: with the variable alone, it would still be imported, in a tenth of the time of all
+    imports.
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     loader = ModuleType("pydantic.plugin._loader")
@@ -194,20 +196,20 @@ _signals: list[int] = []
 
 
 def _raise_interrupt(number: int, _frame: FrameType | None) -> NoReturn:
-    """Raise the interrupt of Ctrl-C for another signal, so that programs are ended and settings restored."""
-    signal.signal(number, signal.SIG_IGN)  # a second one would interrupt the cleaning up
+    """Handle a signal like Ctrl-C, so that started programs are ended and settings are restored."""
+    signal.signal(number, signal.SIG_IGN)  # a second signal would interrupt the clean-up
     _signals.append(number)
     raise KeyboardInterrupt
 
 
 def _exit_after_interrupt() -> NoReturn:
-    """Exit with the code by which a shell reports a program that the signal has ended."""
+    """Exit with the code with which a shell reports that a signal has ended the program."""
     click.echo("faultwatch: stopped; completed measurements are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
 def _exit_after_crash(error: Exception) -> NoReturn:
-    """Exit with a code of its own after an internal error: Python's 1 would mean that a metric got worse."""
+    """Exit with a distinct code after an internal error: Python's usual code 1 means that a metric got worse."""
     import traceback
 
     from runner.environment.secrets import hide_secrets
@@ -230,17 +232,17 @@ def _show_usage(error: click.UsageError) -> None:
 
 
 def _suggest_revision_option(error: click.UsageError) -> str:
-    """Return a hint to use --revision if a command for one commit got an argument too many; else an empty text."""
+    """Return a hint to use --revision if a command for one commit got too many arguments; otherwise an empty text."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
     return "pass a commit with --revision; " if too_many else ""
 
 
 def _find_remedy(error: OSError) -> str:
-    """Return what to do about an error of the kernel; an empty text for one that is a bug."""
+    """Return how to remedy an error of the kernel; empty if the error is a bug."""
     if error.errno == errno.ENAMETOOLONG:
         return "shorten the path or the name that was given"
-    # An error on an open file does not contain its name, and only a full disk is then certain to be no bug.
+    # An error on an open file contains no name. Without a name, only a full disk is certainly not a bug.
     if error.errno in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
         return "set FAULTWATCH_HOME to a writable folder with free space"
     return ""
@@ -250,10 +252,10 @@ def _run_command() -> None:
     """Run the command, and turn its errors into messages and exit codes."""
     _disable_plugin_search()
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
-        # A log has no width, and tables wrapped at 80 columns are unreadable there.
+        # A log has no width. Tables that are wrapped at the default of 80 columns would be unreadable.
         os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        # Signals that nohup or a shell has set to be ignored stay ignored.
+        # Signals that nohup or a shell has set to be ignored stay ignored, so handlers replace only the defaults.
         if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
             signal.signal(number, _raise_interrupt)
     try:
@@ -273,7 +275,7 @@ def _run_command() -> None:
             click.echo(strip_terminal_commands(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader closed the pipe; nothing is wrong. On exit, Python flushes what is buffered, so that goes nowhere.
+        # The reader has closed the pipe, which is not an error. Discard what Python flushes on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)  # as a shell reports a program that the signal has ended
     except OSError as error:

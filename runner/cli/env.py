@@ -44,7 +44,7 @@ def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: b
 
 
 def _capture_environment(assignments: tuple[str, ...]) -> "Environment":
-    """Return the environment of a run whose workload sets nothing."""
+    """Return the environment of a run whose workload changes no settings."""
     from runner.cli.measuring_setup import prepare_workbench
     from runner.process_state.process_state import ProcessState
     from runner.settings import load_settings
@@ -54,7 +54,7 @@ def _capture_environment(assignments: tuple[str, ...]) -> "Environment":
 
 
 def _print_differences(before: str, after: str, *, as_json: bool) -> None:
-    """Print the settings in which two environments differ; exit with 1 if there are any."""
+    """Print the settings that differ between two environments; exit with code 1 if there are any."""
     from runner.environment.capture import find_differences
 
     settings = find_differences(load_environment(before)[0], load_environment(after)[0])
@@ -71,7 +71,7 @@ def _print_differences(before: str, after: str, *, as_json: bool) -> None:
 
 
 def load_environment(name: str) -> "tuple[Environment, Case | None]":
-    """Read an environment from the output of ``env --json``, or, with its case, from a report or a stored run.
+    """Read an environment from the output of ``env --json``, or from a report or a stored run, which also has a case.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
         case = Case.model_validate(document["case"]) if "case" in document else None
-        # A report contains its environment; the output of `env --json` is one.
+        # A report contains an environment; the output of `env --json` is itself an environment.
         return Environment(settings=document.get("environment", document)["settings"]), case
     except OSError as error:
         raise FaultwatchError(

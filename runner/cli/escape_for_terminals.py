@@ -1,4 +1,4 @@
-"""Makes text from untrusted code harmless to the readers of our output: terminals and CI systems."""
+"""Makes text from untrusted code harmless for the terminals and CI systems that receive it."""
 
 import re
 
@@ -8,10 +8,10 @@ _NO_BREAK_SPACES = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
 
 
 def strip_terminal_commands(text: str) -> str:
-    """Return text without control characters that a terminal obeys, and without commands that a CI system obeys.
+    """Return text without control characters for terminals and without commands for CI systems.
 
-    Line breaks and tabs stay; a space that does not break is an ordinary one. Carriage returns go: some readers take
-    them for the end of a line.
+    Line breaks and tabs are kept; no-break spaces become ordinary spaces. Carriage returns are removed, because some
+    readers take them for the end of a line.
     """
     text = _NO_BREAK_SPACES.sub(" ", text)
     printable = "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

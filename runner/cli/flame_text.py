@@ -8,15 +8,15 @@ from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile, StackProfile
 
 _MIN_SHARE = 0.03
-"""The smallest share of the weight with which a function has a line."""
+"""The smallest share of the total weight with which a function gets a line."""
 _MAX_LINES = 24
 _BAR_CHARACTERS = 20
 _MAX_CHAIN_NAMES = 3
-"""Names of a chain of functions that are written."""
+"""The largest number of names that are written for a chain of functions."""
 
 
 class Node(Struct):
-    """A function in its callers, with its weight."""
+    """A function that is called on a certain path, with its weight and its callees."""
 
     name: str
     weight: int = 0
@@ -24,9 +24,9 @@ class Node(Struct):
 
 
 def draw_flame(profile: Profile, stacks: StackProfile) -> Iterator[str]:
-    """Yield the lines of a flame graph, the outermost function first; narrow functions are left out.
+    """Yield the lines of a flame graph, the outermost function first; nothing without samples.
 
-    Without any samples there are no lines.
+    Functions with a small share are left out.
     """
     root = build_flame(profile, stacks)
     if not root.weight:
@@ -38,7 +38,7 @@ def draw_flame(profile: Profile, stacks: StackProfile) -> Iterator[str]:
 
 
 def build_flame(profile: Profile, stacks: StackProfile) -> Node:
-    """Return the tree of all stacks; the weight of a function is that of all stacks that go through it."""
+    """Return the tree of all stacks. The weight of a function is the sum of all stacks that pass through it."""
     root = Node("")
     names = [_name_frame(frame) for frame in profile.frames]
     for stack in stacks.stacks:
@@ -52,7 +52,7 @@ def build_flame(profile: Profile, stacks: StackProfile) -> Node:
 
 
 def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
-    """Yield a line for each function that a function calls, the heaviest first, each followed by its own callees."""
+    """Yield a line for each callee of a function, the heaviest first, followed by the lines of its own callees."""
     for child in sorted(node.children.values(), key=lambda child: -child.weight):
         share = child.weight / total
         if share < _MIN_SHARE:
@@ -65,7 +65,7 @@ def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
 
 
 def _follow_chain(node: Node) -> list[Node]:
-    """Return a function and those below it, as long as each passes its whole weight to a single callee.
+    """Return a function and its descendants for as long as the whole weight passes on to a single callee.
 
     Such a chain is drawn as one line.
     """
@@ -79,7 +79,7 @@ def _follow_chain(node: Node) -> list[Node]:
 
 
 def _name_chain(names: Sequence[str]) -> str:
-    """Return the names of a chain, without the middle of a long one."""
+    """Return the names of a chain of functions; the middle of a long chain is left out."""
     if len(names) > _MAX_CHAIN_NAMES:
         names = [names[0], "…", *names[-_MAX_CHAIN_NAMES + 1 :]]
     return " → ".join(names)

@@ -13,25 +13,25 @@ def format_count(number: int, noun: str) -> str:
 
 
 def escape_text(text: str) -> str:
-    """Escape untrusted text: no markup, and no control characters that a terminal would obey.
+    """Escape untrusted text, such as titles and program output: no markup, and no control characters for terminals.
 
-    Titles and program output are untrusted. Line breaks and tabs stay.
+    Line breaks and tabs are kept.
     """
     return escape(strip_terminal_commands(text))
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:
-    """Format a value of a metric for a table: counts in full, others with three digits.
+    """Format a value of a metric for a table: counts in full, other values with three digits.
 
-    The unit of the metric is left out, because the table shows it once. Bytes and seconds are written in the shortest
-    unit of each value, so theirs is kept.
+    The unit is left out, because the table shows it once; except for bytes and seconds, which are written in the unit
+    that suits each value.
 
     Parameters
     ----------
     name
-        The metric.
+        The name of the metric.
     sign
-        Whether the value is a difference, which gets its sign even if it is positive.
+        Whether the value is a difference, which is written with its sign even if it is positive.
     """
     unit = metric(name).unit
     text = number_text.format_difference(value, unit) if sign else number_text.format_quantity(value, unit)
@@ -41,12 +41,12 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
 
 
 def format_quantity(name: str, value: float | None, compared_value: float | None = None) -> str:
-    """Format a value of a metric with its unit; ``no value`` where there is none.
+    """Format a value of a metric with its unit; return ``no value`` if there is none.
 
     Parameters
     ----------
     compared_value
-        Another value with which a reader compares it: both get enough digits to differ.
+        Another value that a reader compares with it. Both get enough digits to differ.
     """
     if value is None:
         return "no value"
@@ -63,8 +63,8 @@ def format_value_range(name: str, low: float, high: float) -> str:
 
 
 def has_own_unit(name: str) -> bool:
-    """Return whether each value of a metric is written with its own unit: MiB, ms."""
-    large_value = 2**40  # of bytes or of seconds, it is written in a larger unit; a count keeps its unit
+    """Return whether values of a metric are written in units that suit each value, such as MiB or ms."""
+    large_value = 2**40  # so large that bytes and seconds are written in another unit; counts keep their unit
     return number_text.choose_scale(large_value, metric(name).unit) is not None
 
 

@@ -91,8 +91,7 @@ def command(
         workload, repository, base, head, name=workload_name, parameter_choices=parameter_choices, case_names=case_names
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
-        # Called only to refuse a head of which the clone lacks a part. If a part of base is missing, head is measured
-        # alone.
+        # Refuse a head that is incomplete in this clone. If base is incomplete, only head is measured.
         find_complete_revision(ends.repository, plan.files.head, ends.measured_commit)
         with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check()
@@ -116,7 +115,7 @@ def command(
             report = build_gate_report(results, plan)
             document = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
             document["cases"] = [build_document(result) for result in results]
-            # Before sending, so that the measurements are kept even if the service does not answer.
+            # Write the file before sending, so that the measurements are kept even if the service does not answer.
             write_result(document, output_file)
             answer = patient_service.judge_gate(report)
     judged_document = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | document
@@ -141,5 +140,5 @@ def command(
 
 
 def _describe_comparison(report: GateReport) -> dict[str, Any]:
-    """Return the compared revisions and the judging workload file, as --json prints them."""
+    """Return the compared revisions and the judging workload file in the form that ``--json`` prints."""
     return report.model_dump(mode="json", include={"target", "merge", "merge_bases", "judged_by", "changes"})

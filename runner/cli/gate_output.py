@@ -1,4 +1,4 @@
-"""The files that ``faultwatch gate`` writes for CI systems beside its report."""
+"""Writes the files of ``faultwatch gate`` for CI systems."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ def _make_option(name: str, text: str) -> Any:
 
 
 output_options = apply_options(*(_make_option(name, text) for name, text in _OPTIONS.items()))
-"""Adds a parameter for each file to a command, such as ``code_quality`` and ``report``: paths or None."""
+"""Adds an option for each file to a command, with a path or None as the value, such as ``code_quality``."""
 
 
 def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: GateAnswer) -> None:
@@ -34,7 +34,7 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
     Parameters
     ----------
     files
-        By the name of the option.
+        The path of each file, by the name of its option; None if it was not requested.
 
     Raises
     ------

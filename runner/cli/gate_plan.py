@@ -21,9 +21,9 @@ class GatePlan(Struct, frozen=True):
     Attributes
     ----------
     named_workload
-        The workload that the command names, as the work tree has it.
+        The workload that the command names, as it is in the work tree.
     judge_source
-        Whose workload file judges.
+        The origin of the workload file that judges.
     """
 
     ends: GateEnds
@@ -45,26 +45,26 @@ def plan_gate(
     parameter_choices: Sequence[str] = (),
     case_names: Sequence[str] = (),
 ) -> Iterator[GatePlan]:
-    """Yield the plan of a gate of the range ``base..head``, with temporary files from its commits.
+    """Plan a gate of the range ``base..head``; yield the plan while temporary files of its commits exist.
 
     Parameters
     ----------
     name
-        What the command calls the workload.
+        The workload as the command names it; None if it was left out.
     parameter_choices, case_names
         The cases to measure; see :func:`runner.workload.workload_lookup.choose_cases`.
 
     Raises
     ------
     FaultwatchError
-        There is nothing to compare, or no case that matches; see :func:`prepare_gate_ends`.
+        There is nothing to compare, or no case matches; see :func:`prepare_gate_ends`.
     """
     with prepare_gate_ends(repository, base, head) as ends, make_scratch_folder() as scratch:
         requested_workload = locate_requested_workload(repository, workload, name)
         if requested_workload:
             files, judge_source, changes = find_workload_files(ends, requested_workload, scratch)
         else:
-            # The workload is not a part of the repository, so no commit of it can change how it is judged.
+            # The workload is outside of the repository, so no commit can change how it is judged.
             files = WorkloadFiles(judge=workload, base=workload, head=workload)
             judge_source, changes = JudgeSource.OUTSIDE, ()
         case_pairs = list_case_pairs(files, parameter_choices, case_names)

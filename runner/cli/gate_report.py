@@ -14,17 +14,17 @@ from runner.workload.budget_lines import find_budget_lines
 def build_gate_report(
     results: Sequence[ComparisonResult], plan: GatePlan, environment: Mapping[str, str] = os.environ
 ) -> GateReport:
-    """Return the report of a gate; outside the CI of a forge it names no pull request.
+    """Return the report of a gate; outside the CI of a forge, it names no pull request.
 
     Parameters
     ----------
     results
-        Of each case of the plan.
+        The result of each case of the plan.
     """
     job = detect_ci_job(environment)
     ends, judge = plan.ends, plan.files.judge
     file, lines = _find_budget_lines(plan.named_workload.path, ends.repository.path)
-    # The service judges the cases; this only states what was measured, where and under which rules.
+    # The service judges the cases. The report only states what was measured, where, and by which rules.
     return GateReport(
         forge=ForgeKind(job.forge),
         repository=job.repository,
@@ -60,12 +60,12 @@ def build_gate_report(
 
 
 def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
-    """Return the workload file relative to its repository, and the line of each budget; empty if it lies outside.
+    """Return the workload file relative to its repository, and the line of each budget; empty if it is outside.
 
     Parameters
     ----------
     tree
-        The work tree of the repository, or a folder in it.
+        The work tree of the repository, or a folder inside.
     """
     path, tree = file.resolve(), tree.resolve()
     repository_root = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)

@@ -9,12 +9,12 @@ from runner.errors import FaultwatchError
 
 
 def set_outputs(outputs: Mapping[str, str]) -> None:
-    """Set the outputs of this step; does nothing outside GitHub Actions.
+    """Set the outputs of this step; do nothing outside GitHub Actions.
 
     Raises
     ------
     FaultwatchError
-        A value has several lines, which could pass for another output.
+        A value has several lines, which could set another output.
     """
     for name, value in outputs.items():
         if re.search(r"[\r\n]", value):
@@ -23,12 +23,12 @@ def set_outputs(outputs: Mapping[str, str]) -> None:
 
 
 def add_summary(markdown: str) -> None:
-    """Add to the summary of this job; does nothing outside GitHub Actions."""
+    """Append Markdown to the summary of this job; do nothing outside GitHub Actions."""
     _append_to_file("GITHUB_STEP_SUMMARY", markdown)
 
 
 def _append_to_file(variable: str, text: str) -> None:
-    """Append text to the file that a variable names, if it is set."""
+    """Append text to the file that an environment variable names; do nothing if it is not set."""
     if file := os.environ.get(variable):
         try:
             with Path(file).open("a", encoding="utf-8") as stream:

@@ -47,7 +47,7 @@ from runner.workload import Workload
 from runner.workload.workload_lookup import choose_cases
 
 _MAX_CHARTS = 3
-"""The largest number of addresses at the end, so that a matrix does not fill the screen."""
+"""The largest number of charts whose addresses are printed, so that a parameter matrix does not fill the screen."""
 
 
 @click.command(name="history")
@@ -135,7 +135,7 @@ def command(
 
     if commit_range and is_range(commit_range) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
-    # Check everything before the turn on this host begins.
+    # Check the whole request before the turn on this host begins.
     settings = load_settings()
     started_at = time.monotonic()
     with create_host_turn(settings) as turn:
@@ -157,7 +157,7 @@ def command(
             measure_all=measure_all,
             store_location=store_location,
         )
-        # Measure, and ask what the service has detected.
+        # Measure, and request the drifts that the service has detected.
         with keep_history(settings, prepared.store, prepared.repository, prepared.all_revisions) as kept_history:
             service = kept_history.service
             if prepared.begins_new_series(service):
@@ -167,12 +167,12 @@ def command(
                 )
             summary = prepared.measure(service, kept_history.spool)
             if not summary.n_waiting:
-                # Without time nothing is proven, but what is likely is listed.
+                # With --no-prove, the time is zero: nothing is proven, but likely changes are still listed.
                 proof_seconds = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - started_at)
                 has_default_time = prove_for < 0 and not no_prove
                 summary.proofs = prepared.prove(service, proof_seconds, at_least_one=has_default_time)
             turn.end()
-            # While reports wait on disk, the service cannot know all drifts.
+            # While reports wait on disk, the drifts of the service are incomplete.
             drifts = [] if summary.n_waiting else prepared.list_drifts(service.connect_patiently(print_message))
             charts = [] if summary.n_waiting or store_location else _list_chart_addresses(service, prepared)
     # Print the result.
@@ -189,26 +189,26 @@ def command(
 
 
 def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> list[str]:
-    """Return the URLs of the charts of the first cases' faults on this host."""
+    """Return the URLs of the fault charts of the first few cases on this host."""
     from runner.cli.page_address import build_page_address
 
     query = {**prepared.series_filters, "metric": "minor-faults"}
     addresses = []
     for case in prepared.cases[:_MAX_CHARTS]:
-        matching_series = service.list_series(**query, case=case.name)  # one, or none if nothing was measured
+        matching_series = service.list_series(**query, case=case.name)  # one; none if nothing was measured
         if matching_series:
             addresses.append(build_page_address(prepared.settings, f"/series/{matching_series[0]['id']}"))
     return addresses
 
 
 class PreparedHistory(Struct, frozen=True):
-    """A history ready to be measured: the whole request has been checked."""
+    """A history that is ready to be measured: the whole request has been checked."""
 
     settings: Settings
     repository: Repository
     commit_range: str
     revision_before_range: Revision | None
-    """The commit before the range. It is measured too, but changes by this commit itself are not shown."""
+    """The commit before the range. It is measured too, but its own changes are not shown."""
     revisions: tuple[Revision, ...]
     workload: Workload
     cases: tuple[Case, ...]
@@ -220,11 +220,11 @@ class PreparedHistory(Struct, frozen=True):
     merged_revisions: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
     store: RunStore | None = None
-    """Where the runs are kept as files; None if a service or a local database keeps them."""
+    """The store that keeps the runs as files; None if a service or a local database keeps them."""
 
     @property
     def series_filters(self) -> dict[str, str]:
-        """Return the filters for the series of this workload's present definition on this host."""
+        """The filters that select the series of this workload's present definition on this host."""
         return {
             "subject": self.repository.name,
             "host": self.settings.host,
@@ -239,7 +239,7 @@ class PreparedHistory(Struct, frozen=True):
         return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
-        """Return whether only other definitions of the first case have been measured on this host."""
+        """Return whether the first case has been measured on this host, but only with other definitions."""
         query = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
         definitions = {str(series["definition"]) for series in service.list_series(**query, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
@@ -250,7 +250,7 @@ class PreparedHistory(Struct, frozen=True):
         Parameters
         ----------
         spool
-            Where reports wait until the service has them; by default in the home of the runner.
+            The folder in which reports wait for the service; by default, the one in the runner's home.
         """
         from runner.cli.history_progress import ProgressBar
 
@@ -276,12 +276,12 @@ class PreparedHistory(Struct, frozen=True):
 
     @property
     def all_revisions(self) -> tuple[Revision, ...]:
-        """The commits of the history, with those that are not measured."""
+        """The commits of the history, including those that are not measured."""
         return (*self._measured_revisions, *self.merged_revisions)
 
     @property
     def _measured_revisions(self) -> tuple[Revision, ...]:
-        """The commits to measure, oldest first: the one before the range, if any, and the range."""
+        """The commits to measure, oldest first: the commit before the range, if any, and the range."""
         return (self.revision_before_range, *self.revisions) if self.revision_before_range else self.revisions
 
     def prove(self, service: Service, seconds: float, *, at_least_one: bool = False) -> ProofSummary:
@@ -290,7 +290,7 @@ class PreparedHistory(Struct, frozen=True):
         Parameters
         ----------
         at_least_one
-            Whether to compare the commits of the most likely change even if that takes longer than ``seconds``.
+            Whether to prove the most likely change even if this takes longer than ``seconds``.
         """
         patient_service = service.connect_patiently(print_message, self.workbench.builder.turn.pause)
         with show_activity("looking for likely changes") as activity:
@@ -308,7 +308,7 @@ class PreparedHistory(Struct, frozen=True):
             return prover.prove(lambda: patient_service.list_nominations(**self.series_filters))
 
     def _list_commits_between(self, base: str, head: str) -> list[str]:
-        """Return the commits between two of them along the first parents; none if the older is no ancestor."""
+        """Return the commits between two commits along first parents; none if the older one is not an ancestor."""
         if base not in self.repository.find_merge_bases(base, head):
             return []
         revisions = self.repository.list_revisions(f"{base}..{head}")
@@ -334,15 +334,15 @@ def prepare_history(
     measure_all: bool = True,
     store_location: str | None = None,
 ) -> PreparedHistory:
-    """Check a request, and return what measures it; then the turn on this host begins.
+    """Check a request, wait for the turn on this host, and return the prepared history.
 
-    The arguments are the options of ``faultwatch history``. Any error is raised before the turn begins, so that a wrong
-    request does not wait for other measurements.
+    The arguments are the options of ``faultwatch history``. All errors in the request are raised before the turn
+    begins, so that a wrong request does not wait for other measurements.
 
     Raises
     ------
     FaultwatchError
-        The repository, the range, the workload, the store or this host does not allow it.
+        The repository, the range, the workload or the store is unsuitable, or this host cannot measure.
     """
     from runner.cli.stored_history import open_history_store
 
@@ -350,7 +350,7 @@ def prepare_history(
     cases = choose_cases(workload, parameter_choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
     revisions = repository.list_revisions(commit_range, first_parent=first_parent)
-    # The newest commit first, because it is the most likely to be complete in the clone.
+    # Check the newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))
     revision_before_range = _find_revision_before_range(repository, commit_range)
     merged_revisions: tuple[Revision, ...] = ()
@@ -387,7 +387,7 @@ def prepare_history(
 
 
 def _find_revision_before_range(repository: Repository, commit_range: str) -> Revision | None:
-    """Return the commit that a range begins after: A of A..B, or their (first) merge base; None without a range."""
+    """Return the commit after which a range begins: A of A..B, or their (first) merge base; None without a range."""
     if not is_range(commit_range):
         return None
     bases = repository.find_merge_bases(*parse_range(commit_range))
@@ -417,7 +417,7 @@ def output_history(
 
 
 def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the result of a history as --json prints it."""
+    """Return the result of a history in the form that ``--json`` prints."""
     failed_runs = [
         {
             "revision": report.revision.commit,

@@ -26,7 +26,7 @@ _REASON_LABELS = {
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _NO_WRAP: dict[str, Any] = {"soft_wrap": True}
 _MAX_TITLE_CHARACTERS = 50
-"""Characters of the title of the commit that is being measured, beside the bar."""
+"""How many characters of the title of the current commit are shown next to the bar."""
 
 
 class ProgressBar:
@@ -44,7 +44,7 @@ class ProgressBar:
         Parameters
         ----------
         interval_seconds
-            Seconds between the lines that show in a log that the command is alive, for example during a long build.
+            Seconds between two lines of progress in a log, which show that the command is alive during a long build.
         """
         self._console = console
         self._activity = Activity(title, clock, self._format_time_left)
@@ -56,7 +56,7 @@ class ProgressBar:
         self._planned_runs = 0
         self._finished_runs = 0
         self._follow_ups = 0
-        """Plans of reruns so far: more of them may follow, up to a limit."""
+        """The number of successive plans of reruns so far. More may follow, up to a limit."""
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -69,10 +69,10 @@ class ProgressBar:
         )
         self._task = self._progress.add_task(title, total=None, current_run="", runs="?")
         self._failures: dict[str, list[Report]] = {}
-        """The failures with one message, by message: the first is printed at once, the others together."""
+        """The failures by message. The first with a message is printed at once, the others are summarised later."""
         self._rerunning = False
         self._reruns: dict[str, list[str]] = {}
-        """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
+        """The counts of reruns by commit and case, which are printed together, because each rerun has its own plan."""
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -89,11 +89,11 @@ class ProgressBar:
         self._progress.stop()
 
     def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """Print the plan, and begin to estimate its time; successive plans of reruns count as one."""
+        """Print the plan, and estimate its time from now on; successive plans of reruns count as one plan."""
         self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         self._follow_ups = self._follow_ups + 1 if self._rerunning else 0
         if self._follow_ups <= 1:
-            # The earlier pace says nothing: a rerun takes less time than a run whose revision has to be built.
+            # Discard the earlier pace: a rerun takes less time than a run whose revision has to be built.
             self._pace = Pace(self._clock())
         self._planned_runs, self._finished_runs = len(planned), 0
         total = self._progress.tasks[0].completed + executions
@@ -110,7 +110,7 @@ class ProgressBar:
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
     def on_missing_commit(self, commit: str, runs: int) -> None:
-        """Print what cannot be measured from this clone."""
+        """Print how many runs cannot be measured because this clone lacks their commit."""
         text = f"  {commit[:10]} is not in this clone, so {format_count(runs, 'run')} of it cannot be measured"
         self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
@@ -147,8 +147,8 @@ class ProgressBar:
             same_failures.append(report)
             if len(same_failures) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
-        # A log shows the remaining time after two runs, when their duration is known, and after half of them, when it
-        # is known better.
+        # A log shows the remaining time after two runs, when a first estimate is possible, and after half of the runs,
+        # when the estimate is better.
         if not self._console.is_terminal and self._finished_runs in {2, self._planned_runs // 2}:
             time_left = self._format_time_left()
             if time_left:
@@ -157,7 +157,7 @@ class ProgressBar:
                 )
 
     def _format_time_left(self) -> str:
-        """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
+        """Return the remaining time; for reruns, the upper limit, because the next one may already end the doubt."""
         remaining_runs = self._planned_runs - self._finished_runs
         if self._rerunning:
             remaining_runs += self._planned_runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
@@ -168,7 +168,7 @@ class ProgressBar:
         self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
 
     def _print_reruns(self) -> None:
-        """Print one line for all reruns of a case."""
+        """Print a line for all reruns of one commit and case."""
         for label, counts in self._reruns.items():
             occurrences = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
@@ -177,7 +177,7 @@ class ProgressBar:
         self._reruns.clear()
 
     def _print_failures(self) -> None:
-        """Print how many runs failed with a message that was already printed for another run."""
+        """Print, for each message that was already printed, how many more runs failed with it."""
         for first_failure, *repetitions in self._failures.values():
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
@@ -190,7 +190,7 @@ class ProgressBar:
 
 
 class _TimeLeftColumn(ProgressColumn):
-    """Shows the current remaining time, even while no step ends."""
+    """Shows the remaining time, updated even during a long step."""
 
     max_refresh = 1.0
 

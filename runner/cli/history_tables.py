@@ -14,12 +14,12 @@ from runner.cli.next_command import TypedTarget
 from runner.contract.nomination import Nomination
 
 _DEFAULT_METRIC = "minor-faults"
-"""What a bisect searches if no metric is named."""
+"""The metric for which a bisect searches by default."""
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 _MAX_SUSPECTED = 10
 _MAX_POWERS = 3
-"""The largest number of statements of what comparisons can find, so that a matrix does not fill the screen."""
+"""How many statements about the power of comparisons are shown, so that a parameter matrix does not fill the screen."""
 
 
 def show_history(
@@ -40,7 +40,7 @@ def show_history(
     served
         Whether a service answers at these addresses.
     """
-    # How many runs there are.
+    # Print how many runs there are.
     console = Console()
     reused_clause = f"{summary.n_reused} reused from a run with the same bytes, " if summary.n_reused else ""
     console.print(
@@ -50,7 +50,7 @@ def show_history(
     )
     if summary.n_left_out:
         console.print(describe_skipped_commits(summary.n_left_out), soft_wrap=True)
-    # Runs that contradict reused counts.
+    # Print the runs that contradict reused counts.
     for report in summary.contradicted_reports:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
@@ -60,7 +60,7 @@ def show_history(
             highlight=False,
             soft_wrap=True,
         )
-    # Reports that the service has not received.
+    # Print how many reports the service has refused or not received.
     if summary.refusals:
         console.print(
             f"[yellow]The service refused {format_count(len(summary.refusals), 'report')}: "
@@ -79,7 +79,7 @@ def show_history(
             "service sends them. To send them now, run `faultwatch spool --flush`."
         )
         return
-    # Drifts and charts.
+    # Print the drifts and the addresses of the charts.
     if not summary.n_measured and not summary.n_stored and not summary.n_reused:
         console.print("[yellow]Nothing was measured, so nothing is judged.[/]")
     else:
@@ -96,7 +96,7 @@ def show_history(
 
 
 def describe_skipped_commits(commits: int) -> str:
-    """Return the remark that commits of merged branches are left out, and how to measure them."""
+    """Return a remark that commits of merged branches are left out, and how to include them."""
     verb = "is" if commits == 1 else "are"
     return (
         f"{format_count(commits, 'commit')} of merged branches {verb} left out, because a history follows the "
@@ -107,12 +107,12 @@ def describe_skipped_commits(commits: int) -> str:
 def show_drifts(
     console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget, nominations: Sequence[Nomination] = ()
 ) -> None:
-    """Print drifts, newest first. Those below the floor are only counted, as on the dashboard.
+    """Print drifts, newest first. Drifts below the floor are only counted, as on the dashboard.
 
     Parameters
     ----------
     nominations
-        Likely changes that were neither proven nor refuted. Those that are no drifts yet are printed as suspected.
+        Likely changes that were neither proven nor refuted. If they are not drifts yet, they are printed as suspected.
     """
     above_floor = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
     drift_keys = {(drift["case"], drift["metric"], drift["revision"]) for drift in drifts}
@@ -152,7 +152,7 @@ def show_drifts(
 
 
 def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:
-    """Print a likely change that no pairs have proven, and the command that does."""
+    """Print a likely change that is not proven yet, and the command that proves or refutes it."""
     name, before, after = nomination.metric, nomination.before, nomination.after
     percent = "" if nomination.percent is None else f", {format_percent(nomination.percent)}"
     compare_command = target.suggest("compare", f"{nomination.base[:10]}..{nomination.head[:10]}", nomination.case.name)
@@ -166,7 +166,7 @@ def _show_suspected(console: Console, nomination: Nomination, target: TypedTarge
 
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return drifts, first those suspected ones that are larger than all certain drifts; otherwise in their order."""
+    """Move suspected drifts that are larger than every certain drift to the front; keep the order otherwise."""
     certain_sizes = [_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)]
     largest_certain_size = max(certain_sizes, default=0.0)
 
@@ -177,7 +177,7 @@ def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
-    """Return how certain a drift is: proven by pairs, certain by its runs alone, or suspected."""
+    """Return the standing of a drift in words: proven by pairs, certain by its runs alone, or suspected."""
     evidence = drift.get("evidence", {})
     if evidence.get("pairs"):
         return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
@@ -194,7 +194,7 @@ def _is_suspected(drift: dict[str, Any]) -> bool:
 
 
 def _compute_relative_size(drift: dict[str, Any]) -> float:
-    """Return the size of a drift as a share of the level before it; infinite if that is zero."""
+    """Return the size of a drift as a share of the level before it; infinity if that level is zero."""
     before, after = drift["before"], drift["after"]
     return abs(after - before) / abs(before) if before else float("inf")
 
@@ -229,23 +229,23 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
 def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     """Return the cause of a drift in words: a single commit only if no other commit could have caused it.
 
-    If the drift waits for further runs, the text says so first.
+    The text for a suspected drift begins with "suspected".
     """
     candidates = [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
-    # If the position of the change is uncertain, the candidates lie between two other runs.
+    # If the position of the change is uncertain, the candidates are between two other runs.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
     candidates_known = drift.get("candidates_known", True)
     is_suspected = _is_suspected(drift)
     cause = f"suspected: {drift['cause']}" if is_suspected else drift["cause"]
-    # Another cause than a commit.
+    # The cause is not a commit.
     if drift["cause"] not in {"commit", "both"}:
         place = f"between {before} and {after}" if before != after else f"at {after}"
         lines = [f"  {cause}  {place}"]
         if is_suspected:
             lines.append("    runs of the next commits will decide")
         return lines
-    # A single commit.
+    # The cause is a single commit.
     if len(candidates) < 2 and candidates_known:
         prefix = "the only candidate is " if is_suspected and candidates else ""
         commit = candidates[0] if candidates else after
@@ -254,7 +254,7 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
             command = target.suggest("compare", f"{good}..{bad}", drift["case"])
             lines.append(f"    `{command}` decides")
         return lines
-    # One of several commits.
+    # The cause is one of several commits.
     if candidates_known:
         candidate_text = f"one of {len(candidates)} commits, {candidates[0]}…{candidates[-1]}"
     else:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runner.contract.imported_metric import Better
 
 REPORTS_PER_REQUEST = 500
-"""Reports in one request: about a megabyte, stored within seconds."""
+"""The number of reports in one request: about a megabyte, which is stored within seconds."""
 _MAX_LISTED_NAMES, _MAX_NAME_CHARACTERS = 5, 80
 
 
@@ -132,7 +132,7 @@ def command(
 
 
 def _check_format(name: str) -> str:
-    """Return the argument of ``--format``, after a check that there is such a format; it may be empty."""
+    """Return the argument of ``--format`` if it is empty or the name of a format; otherwise raise."""
     from runner.importing import FORMATS
 
     if name and name not in FORMATS:
@@ -154,7 +154,7 @@ def _parse_directions(texts: tuple[str, ...]) -> "dict[str, Better]":
 
 
 def _join_names(names: list[str]) -> str:
-    """Return the first few of many names as text."""
+    """Return the first few names as text."""
     n_unlisted = len(names) - _MAX_LISTED_NAMES
     remainder = f" and {n_unlisted:,} more" if n_unlisted > 0 else ""
     listed_names = ", ".join(name[:_MAX_NAME_CHARACTERS] for name in names[:_MAX_LISTED_NAMES])
@@ -162,9 +162,9 @@ def _join_names(names: list[str]) -> str:
 
 
 def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":
-    """Return a function that looks up a revision (None if there is no such one), and the repository's name.
+    """Return a function that finds a revision by its name, or returns None, and the repository's name.
 
-    Without ``--repo``, no revision is found, and the name is empty.
+    Without ``--repo``, the function finds no revision, and the name is empty.
     """
     if not location:
         return lambda _: None, ""
@@ -182,9 +182,9 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
 
 
 def _send_reports(service: Service, reports: list[Report], n_records: int) -> dict[str, float]:
-    """Send all commits first, so that the service sorts them only once, then the reports.
+    """Send the reports of imported runs; return the counts that the command prints, and the seconds that this took.
 
-    Return the counts that the command prints, and the seconds that it took.
+    All commits are sent first, so that the service sorts them only once.
     """
     started_at = time.monotonic()
     revisions_by_subject: dict[str, dict[str, Revision]] = {}

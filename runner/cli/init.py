@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from runner.workload import Workload
 
 _DEFAULT_WINDOWS = 3
-"""Measured windows of a proposed server."""
+"""How many windows of a proposed server are measured by default."""
 _TIMEOUT_FACTOR = 20
 """The proposed time limit as a multiple of the measured time: a margin for slower hosts."""
 _DEFAULT_TIMEOUT_SECONDS = 60
-"""The time limit of a workload file that names none."""
+"""The time limit that applies if a workload file sets none."""
 _MAX_LOG_LINES, _MAX_LOG_LINE_CHARACTERS = 3, 200
 _MAX_SUGGESTED_COMMITS = 10
 _DO_WORK_HINT = (
@@ -157,7 +157,7 @@ def command(
     )
     is_rejected = kept_workload is None and workload_file.exists()
     missing_submodules = _complete_clone(repository, revision, sources, kept_workload, questions)
-    # Propose a workload unless there is one, and measure it.
+    # Measure the existing workload, or propose one and measure it.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first_measurement = FirstMeasurement(repository, revision, sources, workload_file, workbench)
@@ -213,7 +213,7 @@ class _WorkloadProposal(Struct, frozen=True):
     text
         The text of its file.
     remarks
-        What the user should know about it.
+        Remarks for the user about the workload.
     trial_counts
         The fault counts of the chosen command when it was tried.
     """
@@ -227,7 +227,7 @@ class _WorkloadProposal(Struct, frozen=True):
 def _find_workload_file(
     repository: "Repository", work_tree: Path, workload_name: str | None, questions: Questions, *, is_new: bool
 ) -> "tuple[Path, Workload | None]":
-    """Return the path of the workload file, and the workload if there is one that the user keeps.
+    """Return the path of the workload file, and the existing workload if the user keeps it.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def _find_workload_file(
 
 
 def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
-    """Return the remark that the existing CI file, which was kept, does not measure a workload; empty if it does.
+    """Return a remark if the existing CI file was kept, and does not measure a workload; otherwise empty.
 
     Parameters
     ----------
@@ -264,12 +264,12 @@ def _describe_kept_ci_file(ci_file: Path, workload_path: str) -> str:
 
 
 def _refuse_own_folder(*commands: str | None) -> None:
-    """Refuse ``{workload}``: the folder of the workload file is the whole repository here.
+    """Refuse the placeholder ``{workload}`` in commands: here, the workload file's folder is the whole repository.
 
     Raises
     ------
     FaultwatchError
-        A command names it.
+        A command contains the placeholder.
     """
     from runner.workload.placeholders import OWN_FOLDER_PLACEHOLDER
 
@@ -282,7 +282,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
 
 
 def _measure_workload(first_measurement: "FirstMeasurement", workload: "Workload") -> "list[Report]":
-    """Measure the workload once; raise with the build's error if it does not build."""
+    """Measure the workload once; if it does not build, raise an error that contains the build's error."""
     from runner.adoption.first_measurement import describe_build_failure
     from runner.subject.build import BuildFailure
 
@@ -303,9 +303,9 @@ def _complete_clone(
     kept_workload: "Workload | None",
     questions: Questions,
 ) -> tuple[str, ...]:
-    """Refuse a clone that lacks parts of the sources, after an offer to fetch its submodules.
+    """Offer to fetch missing submodules; refuse the clone if it lacks other parts of the sources.
 
-    Return the submodules that are still missing, and that a new workload has to do without.
+    Return the submodules that are still missing, without which a new workload has to be built.
     """
     is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
     missing_submodules: tuple[str, ...] = ()
@@ -349,7 +349,7 @@ def _refuse_incomplete_commit(
     kept_workload: "Workload | None",
     missing_submodules: tuple[str, ...],
 ) -> None:
-    """Refuse a commit if the clone lacks more of it than the submodules that the build does not need."""
+    """Refuse a commit if the clone lacks any part of it other than submodules that the build does not need."""
     from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
@@ -382,7 +382,7 @@ def _propose_workload(
     choice = choose_build_and_run(
         first_measurement, questions, build=build, run=run, missing_submodules=missing_submodules
     )
-    # The time limit is one of each window of a server, otherwise of an execution.
+    # The time limit applies to each window of a server, or otherwise to an execution.
     seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
     timeout_seconds = _TIMEOUT_FACTOR * seconds
     timeout = int(timeout_seconds) if timeout_seconds > _DEFAULT_TIMEOUT_SECONDS else None
@@ -390,7 +390,7 @@ def _propose_workload(
     text = render_workload(
         first_measurement.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat
     )
-    # A server that could not be loaded: the file shows how it would be measured.
+    # For a server that could not be loaded, the file contains example tables.
     failed_server = next((tried.run for tried in choice.failures if tried.run.obstacle), None)
     if failed_server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(failed_server))
@@ -407,17 +407,17 @@ def _propose_workload(
 
 
 def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") -> str:
-    """Return what a user should know about the proposed server, or about one that could not be loaded; or nothing."""
+    """Return a remark about the proposed server, or about a server that could not be loaded; empty without remark."""
     from runner.adoption.server_proposals import HOW_TO
 
     if run.load:
-        # Only a server whose port cannot be chosen is asked by a command whether it is ready.
+        # Only a server whose port cannot be chosen has a command that finds out whether it is ready.
         return _FIXED_PORT_REMARK.format(run.command) if run.ready_command else ""
     return _SERVER_REMARK.format(failed_server.obstacle, HOW_TO) if failed_server else ""
 
 
 def _describe_weakness(tried: "TriedCommand") -> str:
-    """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
+    """Return why the proposed command may not be worth measuring; empty if there is no such reason."""
     run = tried.run
     if tried.is_foreign:
         return _FOREIGN_REMARK.format(run.command)
@@ -433,18 +433,18 @@ def _describe_weakness(tried: "TriedCommand") -> str:
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
-    """Return a remark on each command that failed or took too long but promises more work than the proposed one."""
+    """Return remarks on commands that promise better work than the proposed one, but failed or took too long."""
     chosen_command = choice.tried
     if chosen_command.did_work and chosen_command.run.is_promising:
         return []
-    # That a file of the project is an input of this program was only a guess.
+    # Failures with an input file do not count, because it was only a guess that the program reads this file.
     promising = [tried for tried in choice.failures if tried.run.is_promising and not tried.run.input_file]
     failed_commands = [tried for tried in promising if tried.run.command != chosen_command.run.command]
     return [_describe_rejected_command(tried) for tried in failed_commands]
 
 
 def _describe_rejected_command(tried: "TriedCommand") -> str:
-    """Return why a command was not measured, and what to do so that it can be."""
+    """Return why a command was not measured, and how to make it measurable."""
     from runner.adoption.printed_text import find_missing_module
 
     module, _ = find_missing_module(tried.problem)
@@ -456,13 +456,13 @@ def _describe_rejected_command(tried: "TriedCommand") -> str:
 def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build in the gate's sandbox and cache; print and return the outcome."""
+    """Build in the gate's sandbox and build store; print and return the outcome."""
     from runner.adoption.gate_trial import try_gate_build
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare_bench
 
     def make_builder() -> "Builder":
-        """Return a builder as the gate has it; it fails on a host that lacks what a sandbox needs."""
+        """Return a builder like the gate's; raise if this host cannot run a sandbox."""
         return prepare_bench(settings, examine_host=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder
 
     with show_activity("building in the gate's sandbox"):
@@ -484,7 +484,7 @@ def _list_gate_remarks(gate: "GateTrial", ci_file: "CiFile | None", download_com
     ci_file
         The file of the gate; None if the user wants none.
     download_command
-        The command that downloads what pip installs; empty if it installs nothing.
+        The command that downloads the packages for pip; empty if pip installs nothing.
     """
     from runner.subject.sandbox_needs import NO_NETWORK
 
@@ -503,7 +503,7 @@ def _list_gate_remarks(gate: "GateTrial", ci_file: "CiFile | None", download_com
 
 
 def _ask_ci(questions: Questions, default: str) -> str:
-    """Ask which CI system runs the gate; return its name, or that of no CI."""
+    """Ask which CI system runs the gate; return its name, or the name that stands for no CI."""
     ci_systems = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
     return ci_systems[questions.choose("Which CI runs the gate?", ci_systems)]
 
@@ -556,7 +556,7 @@ def _get_remote(repository: Any) -> str:
 
 
 def _detect_branch(repository: "Repository") -> str:
-    """Return the branch into which changes are merged, as far as the clone knows; by default ``main``."""
+    """Return the branch into which changes are merged, or ``main`` if the clone does not show it."""
     for reference in ("refs/remotes/origin/HEAD", "HEAD"):
         try:
             name = repository.git("symbolic-ref", "--short", reference).strip().removeprefix("origin/")
@@ -574,7 +574,7 @@ def _assess_exactness(report: "Report", trial_counts: tuple[int, ...]) -> "Exact
     Parameters
     ----------
     trial_counts
-        The counts of the case's trial. A few more samples may agree by chance.
+        The counts of the case's trial. They are considered too, because a few samples may agree by chance.
     """
     from runner.adoption.exactness import assess_exactness
     from runner.adoption.first_measurement import FAULTS
@@ -596,7 +596,7 @@ def _build_document(
     trial_counts: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
-    """Return the result of ``init`` as --json prints it."""
+    """Return the result of ``init`` in the form that ``--json`` prints."""
     exactness_by_report = [_assess_exactness(report, trial_counts) for report in reports]
     are_exact = [None if exactness is None else exactness.exact for exactness in exactness_by_report]
     return {
@@ -610,7 +610,7 @@ def _build_document(
 
 
 def _format_workload_argument(file: Path, top: Path) -> list[str]:
-    """Return the argument that names a workload file; empty for the file at the top, which is the default."""
+    """Return the WORKLOAD argument for a workload file; empty for the file at the top, which is the default."""
     if file.parent == top:
         return []
     current_folder = Path.cwd()
@@ -618,8 +618,8 @@ def _format_workload_argument(file: Path, top: Path) -> list[str]:
 
 
 def _select_last_commits(repository: Any) -> list[str]:
-    """Return the range of the last ten commits, or of all after the first; empty if there is only one commit."""
-    max_count = _MAX_SUGGESTED_COMMITS + 1  # with the commit that the range begins after
+    """Return the range of the last ten commits, or of all but the first one; empty if there is only one commit."""
+    max_count = _MAX_SUGGESTED_COMMITS + 1  # includes the commit after which the range begins
     commits = repository.git("rev-list", "--count", "--first-parent", f"--max-count={max_count}", "HEAD")
     n_ancestors = int(commits) - 1
     return [f"HEAD~{n_ancestors}..HEAD"] if n_ancestors else []

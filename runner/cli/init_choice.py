@@ -40,11 +40,11 @@ class BuildAndRunChoice(Struct, frozen=True):
     Attributes
     ----------
     proposal, tried
-        How to build, and what to measure, with its count.
+        How to build, and the command to measure with its trial counts.
     failures
         Commands that were tried and failed.
     start_faults
-        The faults of the program without an input; 0 if they are unknown.
+        The faults that the program takes without an input; 0 if unknown.
     """
 
     proposal: "BuildProposal"
@@ -63,8 +63,8 @@ def choose_build_and_run(
 ) -> BuildAndRunChoice:
     """Choose how to build the project and which command to measure.
 
-    If no program of a build works, the next build may install what the programs need, and another build system may
-    build other programs. If the programs only start, another build may provide benchmarks or tests.
+    If no program of a build works, other builds are tried: the next one may install what the programs need, and another
+    build system may build other programs. If the programs only start, another build may provide benchmarks or tests.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ def choose_build_and_run(
             )
         except FaultwatchError:
             if working_build or failures:
-                break  # an earlier build decides what is proposed, or why nothing is
+                break  # propose the command of an earlier build, or explain why its commands failed
             raise
         tried = _try_commands(first_measurement, proposal, tree, run)
-        failures += [result for result in tried if not result.faults]  # it could not be executed
+        failures += [result for result in tried if not result.faults]
         programs_start = any(result.faults for result in tried)
         if programs_start and (working_build is None or _is_better(tried, working_build[2])):
             working_build = (proposal, tree, tried)
@@ -136,10 +136,10 @@ def _count_start_faults(
     chosen_command: "TriedCommand",
     tried: "list[TriedCommand]",
 ) -> int:
-    """Return the faults of the chosen command's program without an input; 0 if they are unknown.
+    """Return the faults that the chosen command's program takes to start; 0 if unknown.
 
-    A program that takes more faults without an input does other work then, such as to guess what it gets. Printing its
-    version or usage is a start too.
+    This is its count without an input. If that exceeds the count with the input, the program does other work without
+    one; its count while it prints its version or usage is then used instead.
     """
     from runner.adoption.command_choice import count_start_faults, list_descriptions
 
@@ -153,7 +153,7 @@ def _count_start_faults(
 
 
 def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
-    """Return whether the commands of a build do more than those of an earlier one: read an input, or do any work."""
+    """Return whether, unlike with an earlier build, some command of a build reads an input, or does any work."""
     from runner.adoption.command_choice import has_input_of_its_own
 
     has_input = any(has_input_of_its_own(result) for result in tried)
@@ -166,10 +166,10 @@ def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bo
 def _try_larger_input(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, small: "TriedCommand"
 ) -> tuple["BuildProposal", Path, "TriedCommand"] | None:
-    """Return a build that repeats a small input, its tree and the command, which may be that of another program.
+    """Return a build that makes a larger input, its tree, and the command to measure, perhaps of another program.
 
-    None if the input needs no repetition, if the build would take too long or fails, or if no program does more work
-    with the larger input: the small one is then measured.
+    None if the input need not be larger, if the build fails or would take too long, or if no program does more work
+    with the larger input. In these cases, the small input is measured.
     """
     from runner.adoption.larger_input import propose_larger_input
     from runner.subject.build import BuildFailure
@@ -204,19 +204,20 @@ def _find_program_that_works_more(
     tree: Path,
     show_progress: Callable[[str], None],
 ) -> "TriedCommand | None":
-    """Return the command that does more work with a larger input, else that of another program; None if none does.
+    """Return a command that does more work with the larger input, perhaps of another program; None if there is none.
 
     Parameters
     ----------
     run
         The command with the larger input.
     small
-        The same one with the small input.
+        The result of the same command with the small input.
     """
     from runner.adoption.larger_input import does_more_work, list_other_programs
 
     def try_run(run: "RunProposal") -> "TriedCommand":
-        # A command that fails is also tried with the file as its input, but the small file was not used so.
+        # Take only the first result. If the command fails, the second trial passes the file as standard input, which
+        # cannot be compared with the trial of the small file.
         return next(iter(first_measurement.try_runs(build, [run], tree, show_progress)))
 
     tried = try_run(run)
@@ -235,27 +236,28 @@ def _find_program_that_works_more(
 def _may_run_more_work(
     other_proposal: "BuildProposal", built_proposal: "BuildProposal", tried: "list[TriedCommand]"
 ) -> bool:
-    """Return whether another build may provide a program that does more work than those of a finished build.
+    """Return whether another build may provide a program that does more work than the programs of a finished build.
 
     Parameters
     ----------
     tried
-        The commands of the finished build: they fail, print only a version or their usage, or only start.
+        The commands of the finished build. They fail, print only a version or their usage, or only start.
     """
     if any(result.faults for result in tried) and other_proposal.runs:
-        # The programs start. A build that names its commands is worth the time only if these do other things.
+        # The programs start. A build with its own commands is worth the time only if these are different, and promise
+        # work.
         promises_work = any(not run.may_do_nothing or run.is_test for run in other_proposal.runs)
         return other_proposal.runs != built_proposal.runs and promises_work
     if any(result.did_work for result in tried):
         return False
-    # Another variant of the same programs would only take time. Another build system may build other programs.
+    # Another variant of the same programs would be a waste of time. Another build system may build other programs.
     return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
 
 
 def _list_proposals(
     first_measurement: "FirstMeasurement", build: str | None, run: str | None, missing_submodules: tuple[str, ...]
 ) -> list["BuildProposal"]:
-    """Return the ways to build the project, the most likely first; if the user passed ``build``, only that one."""
+    """Return the ways to build the project, the most likely first; only the user's command if ``build`` is given."""
     from runner.adoption.build_system_detection import describe_lack, propose_builds
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
@@ -265,7 +267,7 @@ def _list_proposals(
     proposals = propose_builds(first_measurement.sources)
     if build is not None:
         package_managers = find_managers([build])
-        # Every way to build it also runs the tool that derives the version from the history.
+        # The user's command probably also runs the tool that derives the version from the history.
         git_version = detect_version_from_git(first_measurement.sources, *(proposal.system for proposal in proposals))
         variables = {manager.variable: manager.folder for manager in package_managers}
         if GO in package_managers:
@@ -274,7 +276,7 @@ def _list_proposals(
             BuildProposal(
                 "your command",
                 build,
-                # The host needs these tools, but not pip: a virtual environment has its own.
+                # The host needs these tools, except pip, because a virtual environment has its own.
                 tuple(manager.programs[0] for manager in package_managers if manager is not PIP),
                 variables | dict(git_version.variables),
                 min_versions=next((proposal.min_versions for proposal in proposals if proposal.min_versions), {}),
@@ -300,18 +302,18 @@ def _build_project(
     missing_submodules: tuple[str, ...],
     build_errors: list[str],
 ) -> tuple["BuildProposal", Path]:
-    """Build the project in the first way that works; remove the ways that were tried from ``proposals``.
+    """Build the project in the first way that works; remove all ways that were tried from ``proposals``.
 
     Parameters
     ----------
     build_errors
-        The first error of each way that fails is added; that a package is not on this host yet is none.
+        Receives the first error of each way that fails, except builds without downloads, which may only lack a package.
 
     Raises
     ------
     FaultwatchError
-        No way works: the message names the missing package, or the first error of the most likely way. Or the commit
-        cannot be checked out.
+        The commit cannot be checked out, or no way works. The message then names the missing package, or the first
+        error of the most likely way.
     """
     from runner.adoption.first_measurement import describe_build_failure
     from runner.adoption.tool_paths import describe_tools
@@ -348,7 +350,7 @@ def _build_project(
                 build_errors.append(error)
             if not first_error or is_error_offline:
                 first_error = error
-                # That a package is not on this host yet is no error, unless it cannot be downloaded either.
+                # The error of a build without downloads is provisional: it may only be that a package is missing.
                 is_error_offline = proposal.offline
             _print_problem(problem, reasons)
             # Change what is tried next.
@@ -371,14 +373,14 @@ def _build_project(
         raise FaultwatchError(
             f"{first_measurement.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
         )
-    # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
+    # That a library has no program is a more helpful message than why its benchmarks do not build.
     main_reason = _NO_PROGRAM if _NO_PROGRAM in reasons else first_error
     remedy = _ONE_TARGET_HINT if is_too_slow and build is None else _suggest_remedy(build, missing_submodules)
     raise FaultwatchError(f"{first_measurement.repository.name} was not built: {main_reason}", remedy)
 
 
 def _print_problem(problem: str, reasons: set[str]) -> None:
-    """Print why a build failed, unless the reason is one of those that were printed before; add it to them."""
+    """Print why a build failed, or that the reason is the same as before; add the reason to ``reasons``."""
     reason = problem.partition("\n")[2] or problem  # the end of the build's log, if there is one
     if reason in reasons:
         print_message("this does not build either, for the same reason")
@@ -397,15 +399,15 @@ def _ask_for_build(questions: Questions, proposals: list["BuildProposal"]) -> in
 def _list_mended_builds(
     sources: "Sources", proposal: "BuildProposal", failure: Exception, part: "MissingPart | None"
 ) -> list["BuildProposal"]:
-    """Return other forms of a failed build that may work.
+    """Return variants of a failed build that may work.
 
-    With one job, because not every makefile is made for several; with a ``go.sum`` that Go completes; with the folder
-    of a header; or without the part that needs a missing library.
+    The variants: with the folder of a missing header; with one job, because not every makefile supports several; with a
+    ``go.sum`` that Go completes; and without the part that needs a missing library.
 
     Parameters
     ----------
     part
-        What the build lacks on this host, if that is known. Fewer jobs would lack it too.
+        What the build lacks on this host; None if unknown. If it is known, a build with one job would fail too.
     """
     from runner.adoption.header_folders import add_header_folder
     from runner.adoption.proposal import make_serial
@@ -421,7 +423,7 @@ def _list_mended_builds(
 
 
 def _get_first_error(failure: Exception) -> str:
-    """Return the first error in the log of a failed build; empty if it says none, or if the build ran out of time."""
+    """Return the first error in the log of a failed build; empty if there is none, or if the build timed out."""
     from runner.adoption.build_errors import find_first_error
     from runner.subject.build import BuildFailure
 
@@ -433,7 +435,7 @@ def _get_first_error(failure: Exception) -> str:
 def _find_missing_part(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", failure: Exception
 ) -> "MissingPart | None":
-    """Return the tool or the package that a failed build lacks; None if nothing names one."""
+    """Return the tool or the package that a failed build lacks, by its message or its log; None if they name none."""
     from runner.subject.build import BuildFailure
     from runner.subject.missing_packages import find_missing_dependency
 
@@ -445,7 +447,7 @@ def _find_missing_part(
 
 
 def _find_missing_tool(proposal: "BuildProposal", message: str) -> "MissingPart | None":
-    """Return the first tool whose package the message about missing tools names; None if it names none."""
+    """Return the first tool of a build whose package is named in the message about missing tools; None if none is."""
     from runner.subject.missing_packages import name_missing_tool
 
     parts = map(name_missing_tool, proposal.tools)
@@ -453,7 +455,7 @@ def _find_missing_tool(proposal: "BuildProposal", message: str) -> "MissingPart 
 
 
 def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> str:
-    """Return the remedy if no program could be built and run."""
+    """Return the remedy for the case that no program could be built and run."""
     fetch = f"fetch the submodules ({', '.join(missing_submodules)}), or " if missing_submodules else ""
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
@@ -464,7 +466,7 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> s
 def _try_commands(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
 ) -> list["TriedCommand"]:
-    """Try the user's ``run`` command, or else those that the build suggests; print and return how each went."""
+    """Try the user's ``run`` command, or else the commands that the build suggests; print and return the results."""
     from runner.adoption.command_choice import mark_imports
     from runner.adoption.proposal import RunProposal
 
@@ -487,12 +489,12 @@ def _explain_failure(failures: "list[TriedCommand]", run: str | None, build_erro
     Parameters
     ----------
     build_errors
-        Why builds failed that came before: what is there without them may lack what they make.
+        The errors of earlier builds that failed. The programs may lack what these builds would have made.
     """
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
-    # A server is the most promising: it only needs a load.
+    # A server is the most promising failure, because it only needs a load.
     server = next((tried.run for tried in failures if tried.run.obstacle), None)
     if server:
         return FaultwatchError(
@@ -535,6 +537,6 @@ def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None
 
 
 def _format_range(counts: tuple[int, ...]) -> str:
-    """Return a count, or the lowest and the highest of several that differ."""
+    """Return the lowest and the highest count as text, or the count if all are equal."""
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -125,7 +125,7 @@ def show_one(job_id: int, as_json: bool) -> None:
     for step in job.steps:
         _print_line(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
-        is_own_page = job.log_url.startswith("/")  # a path on the service, which started the job itself
+        is_own_page = job.log_url.startswith("/")  # a path on the service, because the service started the job itself
         _print_line(f"  log: {build_page_address(settings, job.log_url) if is_own_page else job.log_url}")
 
 
@@ -193,7 +193,7 @@ def _print_line(text: str) -> None:
 
 
 def _get_log_url() -> str:
-    """Return the address of this run's log on GitHub; empty elsewhere."""
+    """Return the address of the log of this GitHub Actions run; empty elsewhere."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in names)
     return f"{server}/{repository}/actions/runs/{number}" if server and repository and number else ""

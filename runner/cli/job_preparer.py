@@ -29,7 +29,7 @@ class JobPreparer(Struct, frozen=True):
     Attributes
     ----------
     repo, workload
-        Override the repository and the workload of the job, unless None.
+        The repository and the workload that override those of the job; None to use the job's.
     confined
         Whether to build and run in a sandbox; None decides by the origin of the code.
     """
@@ -41,19 +41,19 @@ class JobPreparer(Struct, frozen=True):
     confined: bool | None = None
 
     def prepare(self, job: Job, service: Service, heartbeat: Heartbeat, begin: Callable[[], None]) -> ClaimedJob:
-        """Return a claimed job with all inputs for running it.
+        """Return a claimed job with everything that is needed to run it.
 
         Parameters
         ----------
         begin
-            Waits for the turn on this host. Called after all checks that need no turn.
+            Waits for the turn on this host. It is called after all checks that do not need the turn.
 
         Raises
         ------
         FaultwatchError
             The host does not know the repository, the workload, the case or a revision.
         """
-        # Find what the job is about. Names on the command line override those of the job.
+        # Find the repository, the workload and the case. Names on the command line override those of the job.
         question = job.question
         entry = find_subject(self.settings, question.subject)
         location = self.repo or question.repository or entry.repository
@@ -85,13 +85,13 @@ class JobPreparer(Struct, frozen=True):
         )
 
     def _find_workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
-        """Return the workload of a job: the one passed, the one named in the order, or the one of the case's name.
+        """Return the workload of a job: from the command line, else from the order, else by the name of the case.
 
         Parameters
         ----------
         entry
-            What this host has registered about the subject: the workload files that earlier commands measured. Such a
-            file may have been removed since, or contain another workload.
+            The host's record of the subject, with the workload files that earlier commands measured. Such a file may
+            have been removed since, or may contain another workload now.
         """
         name = job.question.case.partition("[")[0]
         if self.workload:
@@ -107,7 +107,7 @@ class JobPreparer(Struct, frozen=True):
 
 
 def _list_revisions(question: Question) -> list[str]:
-    """Return the revisions of a job's question; the one that is measured first comes first."""
+    """Return the revisions of a job's question; the first one is measured first."""
     match question:
         case BisectQuestion():
             return [question.bad, question.good]
@@ -118,7 +118,7 @@ def _list_revisions(question: Question) -> list[str]:
 
 
 def _load_workload_inside(repository: Repository, path: str) -> Workload:
-    """Load a workload file of the repository; a link must not lead out of it."""
+    """Load a workload file of the repository; refuse a link that leads out of the repository."""
     file = repository.path / path
     if not file.resolve().is_relative_to(repository.path.resolve()):
         raise FaultwatchError(f"{path} points outside {repository.path}")

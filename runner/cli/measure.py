@@ -35,7 +35,7 @@ from runner.workload import Workload
 from runner.workload.workload_lookup import choose_cases
 
 _MAX_COMMITS = 1_000
-"""How many commits before a revision are sent with it, so that the service knows its position in the history."""
+"""How many commits before a revision are sent too, so that the service knows its position in the history."""
 
 
 @click.command(name="measure")
@@ -96,7 +96,7 @@ def command(
     is_measured = any(report.samples for report in reports)
     has_failed = not is_measured or any(report.outcome is Outcome.FAILED for report in reports)
     document = [report.model_dump(mode="json") for report in reports]
-    # Before sending, so that the measurements are kept even if the service refuses them.
+    # Write the file before sending, so that the measurements are kept even if the service refuses them.
     write_result(document, output_file)
     set_outputs({"verdict": "failed" if has_failed else "measured"})
     if send:
@@ -121,7 +121,7 @@ def _measure_cases(
     workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
-    """Build a revision, measure each case of it, and return a report for each."""
+    """Build a revision and measure its cases; return a report for each case."""
     from runner.measuring.measurement import measure_case, report_failed_build
     from runner.measuring.sampling import Sampling
     from runner.measuring.weak_scaling import add_scaling_efficiency
@@ -161,7 +161,7 @@ def _measure_cases(
 
 
 def _send_reports(settings: Settings, repository: Repository, reports: list[Report]) -> None:
-    """Send the reports of one revision with its history; those that the service does not accept wait on disk.
+    """Send the reports of one revision with its history; reports that the service does not accept wait on disk.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
 
 
 def _require_single_case(case_count: int) -> None:
-    """Refuse several cases before any is measured: a suite file holds one case."""
+    """Refuse several cases, before any is measured, because a suite file contains only one."""
     if case_count != 1:
         raise FaultwatchError(
             f"--suite accepts only one case, but {case_count} were chosen", "choose one with --set or --case"

@@ -1,4 +1,4 @@
-"""Sets up the measurements of a command: its workload, its turn on the host, its workbench; shows the warnings."""
+"""Sets up the measurements of a command: its workload, its turn on the host and its workbench; prints the warnings."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ from runner.workload.assignments import parse_assignments
 
 
 def find_target(settings: Settings, workload_name: str | None, repo: str | None) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command; show that a transfer takes place.
+    """Find the workload and the repository of a command, and show the progress of a clone or a fetch.
 
     See :func:`find_workload_and_repository`.
     """
@@ -31,7 +31,7 @@ def find_target(settings: Settings, workload_name: str | None, repo: str | None)
 
 
 def create_host_turn(settings: Settings) -> HostTurn:
-    """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
+    """Return the turn in which a command may measure on this host; :func:`prepare_workbench` begins it."""
     return HostTurn(settings.lock, print_message, lambda: remove_leftovers(settings))
 
 
@@ -49,12 +49,12 @@ def prepare_workbench(
     Parameters
     ----------
     turn
-        The turn of the command, which begins now; None if nothing is measured, so the host is not examined.
+        The turn of the command, which begins now; None if nothing is measured, so that the host is not examined.
 
     Raises
     ------
     FaultwatchError
-        As :func:`runner.measuring.preflight.prepare_bench`, or an assignment does not have the form NAME=VALUE.
+        An error of :func:`runner.measuring.preflight.prepare_bench`, or an assignment that is not NAME=VALUE.
     """
     variables = parse_variables(assignments)
     if turn:

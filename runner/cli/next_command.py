@@ -1,4 +1,4 @@
-"""Writes the command that a result suggests next, so that it works in the current directory."""
+"""Writes the command that a result suggests as the next step, so that it works in the current directory."""
 
 import shlex
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ class TypedTarget(Struct, frozen=True):
     workload
         The name of the workload.
     name_argument
-        The WORKLOAD of the command; None if it was left out.
+        The WORKLOAD argument; None if it was left out.
     repo
-        Its ``--repo``; None if it was left out.
+        The argument of ``--repo``; None if it was left out.
     variables
-        Its ``--env``, as NAME=VALUE.
+        The arguments of ``--env``, as NAME=VALUE.
     """
 
     workload: str

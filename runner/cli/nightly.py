@@ -96,14 +96,14 @@ def command(
 
 
 def fetch_last_digest(name: str, patient_service: Service, service: Service) -> NightlyDigest:
-    """Return the digest once all runs are judged, or with a warning as it is when the wait is over.
+    """Return the digest after all runs are judged; if this takes too long, print a warning and return it as it is.
 
     Parameters
     ----------
     patient_service
-        Waits until all runs are judged.
+        A connection that waits until all runs are judged.
     service
-        Answers at once.
+        A connection that gets an answer at once.
     """
     try:
         return patient_service.find_nightly_run(name)
@@ -121,13 +121,13 @@ def _run_cells(
     """Measure the cells that are planned for this host, one after the other."""
     from runner.cli.history_progress import ProgressBar
 
-    # By whether they are sandboxed: each is prepared only once.
+    # The workbenches with and without a sandbox. Each is prepared only once.
     workbenches: dict[bool, Workbench] = {}
     planned_cells = list_host_cells(matrix, settings.host)
     if not planned_cells:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     for cell, entry in planned_cells:
-        # The defaults bind this cell, not the last one of the loop.
+        # The default arguments bind the cell of this iteration instead of the last one.
         def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare_cell(matrix, cell, entry, settings, service, turn, confined, workbenches)
 
@@ -145,12 +145,12 @@ def _prepare_cell(
     confined: bool | None,
     workbenches: dict[bool, Workbench],
 ) -> PreparedCell:
-    """Return what measures a cell: its workload with the configuration, its cases and its revision.
+    """Prepare the measurement of a cell: its workload with the configuration, its cases and its revision.
 
     Parameters
     ----------
     workbenches
-        By whether they are sandboxed; one that is missing is prepared and added.
+        The workbenches with (True) and without a sandbox. A missing one is prepared and added.
     """
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
@@ -158,7 +158,7 @@ def _prepare_cell(
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 
-    # A path is relative to the matrix file; anything else is the name of a shipped workload.
+    # A path is relative to the matrix file. A word that is not a path is the name of a shipped workload.
     file = matrix.path.parent / entry.path
     plain_workload = find_workload(str(file) if file.exists() else entry.path)
     repository = open_repository(_resolve_location(matrix, entry) or str(plain_workload.path.parent), settings.clones)

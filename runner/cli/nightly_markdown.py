@@ -9,7 +9,7 @@ _MAX_ROWS = 500
 
 
 def render_digest(digest: NightlyDigest) -> str:
-    """Return the nightly run in a sentence, then its drifts, then what did not run and why."""
+    """Return a nightly run as Markdown: a sentence, the table of its drifts, and what did not run and why."""
     lines = [f"## Nightly run {escape_markdown(digest.name)}: {escape_markdown(digest.sentence)}", ""]
     if digest.drifts:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]

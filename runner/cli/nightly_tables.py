@@ -9,7 +9,7 @@ from runner.nightly.digest import list_gaps
 
 
 def show_digest(digest: NightlyDigest) -> None:
-    """Print each cell with the share of its cases that is measured, then what did not run, then the drifts."""
+    """Print how many cases of each cell were measured, then what did not run, and the drifts."""
     console = Console()
     console.print(f"[bold]{escape_text(digest.name)}[/]  {escape_text(digest.sentence)}", highlight=False)
     table = Table()

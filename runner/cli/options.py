@@ -41,7 +41,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Number of executions or pairs to measure. Default: as many as a certain result takes.",
+    help="Number of executions or pairs to measure. Default: as many as a certain result requires.",
 )
 again_option = click.option(
     "--again", "retry_failed", is_flag=True, help="Also retry revisions that failed or were skipped earlier."
@@ -49,13 +49,13 @@ again_option = click.option(
 
 
 def explain_option(*, default: bool) -> Callable[[Any], Any]:
-    """Return the option that has a command explain what got worse."""
+    """Return the option with which a command explains why a case got worse."""
     return click.option(
         "--explain/--no-explain",
         default=default,
         show_default=True,
         envvar="FAULTWATCH_EXPLAIN",
-        help="Say why a case got worse: profile both sides and measure remedies, in about the comparison's time.",
+        help="Say why a case got worse: profile both sides and measure remedies, in about the time of the comparison.",
     )
 
 
@@ -83,7 +83,7 @@ reason_option = click.option("--reason", default="", metavar="TEXT", help="The r
 
 
 def make_sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
-    """Return the option that confines the code; ``default`` says when it is confined without the option."""
+    """Return the option that confines code to a sandbox; ``default`` says in its help when this is the default."""
     return click.option(
         "--sandbox/--no-sandbox",
         "confined",
@@ -105,10 +105,10 @@ def make_revision_option(help_text: str = "The commit to measure.") -> Callable[
 
 
 def apply_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Apply several click options at once, in the order of --help."""
+    """Return a decorator that applies several click options, in the order in which --help lists them."""
 
     def apply(function: Any) -> Any:
-        # click lists the option that is applied last first.
+        # click lists first the option that is applied last.
         for decorator in reversed(decorators):
             function = decorator(function)
         return function

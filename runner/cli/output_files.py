@@ -1,4 +1,4 @@
-"""Writes the files that options name: each file is checked before measuring, and written completely or not at all."""
+"""Writes the files that options name: they are checked before measuring, and written atomically."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
     Parameters
     ----------
     files
-        By the name of the option.
+        The path of each file, by the name of its option; None for an option that was left out.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=file.parent):
-                pass  # creating it was the test
+                pass  # creating the file is the check
         except OSError as error:
             raise _make_unwritable_error(option, file, error) from None
 
@@ -55,22 +55,22 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     temporary_file = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _must_write_in_place(file):
-            _write_in_place(file, break_commands(text))  # It may be the log of a CI system.
+            _write_in_place(file, break_commands(text))  # The file may be the log of a CI job.
             return
         temporary_file.write_text(text, encoding="utf-8")
         temporary_file.replace(file)
     except OSError as error:
         raise _make_unwritable_error(option, file, error) from None
     finally:
-        with suppress(OSError):  # it is usually gone: it has become the file
+        with suppress(OSError):  # usually it is gone, because it was renamed
             temporary_file.unlink()
 
 
 def _must_write_in_place(file: Path) -> bool:
-    """Return whether a file cannot be replaced: a pipe, a device, or a link of the system, such as /dev/stdout.
+    """Return whether a file must not be replaced: a pipe, a device, or a link of the system, such as /dev/stdout.
 
-    Such a link is kept even if it leads to a regular file, as /dev/stdout does under ``> FILE``. Any other link is
-    replaced, because the checkout of a stranger may contain one to a device of the host.
+    A link of the system is kept even if it leads to a regular file, as /dev/stdout does under ``> FILE``. Any other
+    link is replaced, because an untrusted checkout may contain a link to a device of the host.
     """
     if not file.exists() or file.is_dir():
         return False
@@ -81,14 +81,14 @@ def _must_write_in_place(file: Path) -> bool:
 
 
 def _write_in_place(file: Path, text: str) -> None:
-    """Write to an existing file: through the command's own output stream if the file is one.
+    """Write to an existing file; if it is one of the command's output streams, write through the stream.
 
-    The stream keeps its position. The file opened again would be truncated, and what is printed later would overwrite
-    the text.
+    The stream keeps its position. Opening the file separately would truncate it, and later output would overwrite the
+    text.
     """
     status = file.stat()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # The stream is closed, or is no file.
+        with suppress(OSError, ValueError):  # The stream is closed, or is not a file.
             if os.path.samestat(os.fstat(stream.fileno()), status):
                 stream.flush()
                 with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as copy:

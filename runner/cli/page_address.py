@@ -1,4 +1,4 @@
-"""The URLs of the service's pages, as the user of this terminal can open them."""
+"""The URLs at which the user of this terminal can open the service's pages."""
 
 import socket
 
@@ -6,18 +6,19 @@ from runner.settings import Settings
 from runner.variables import get_value
 
 _DEFAULT_PORT = "8080"
-"""The port on which ``faultwatch-service serve`` listens if nothing else is said."""
+"""The port on which ``faultwatch-service serve`` listens by default."""
 
 
 def build_page_address(settings: Settings, path: str) -> str:
-    """Return the URL of a page: on the configured service, otherwise on a local service that is still to be started."""
+    """Return the URL of a page on the configured service or, without one, on a local service that can be started."""
     return f"{settings.url.rstrip('/')}{path}" if settings.url else f"http://127.0.0.1:{_read_port()}{path}"
 
 
 def is_served(settings: Settings) -> bool:
     """Return whether a service probably answers at the URLs of pages.
 
-    Without a configured service, commands use this user's database, which a local service would only show.
+    Without a configured service, commands use this user's database directly, and its pages are only available while a
+    local service is running.
     """
     if settings.url:
         return True
@@ -29,6 +30,6 @@ def is_served(settings: Settings) -> bool:
 
 
 def _read_port() -> str:
-    """Return the port of a local service: the one that FAULTWATCH_PORT sets, or the default."""
+    """Return the port of a local service: the value of FAULTWATCH_PORT, or the default."""
     port = get_value("FAULTWATCH_PORT")
     return port if port.isdecimal() and port != "0" else _DEFAULT_PORT

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from runner.profile.recording_plan import CallGraph
 
 _STEPS_PER_PROFILE = 4
-"""Steps of a profile that take time: to build, to count, to record faults, and to record CPU time and waiting."""
+"""The number of slow steps of a profile: build, count, record faults, record CPU time and waiting."""
 _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 
 
@@ -106,7 +106,7 @@ def command(
         _write_stacks(profile, stacks / "after" if base_profile else stacks)
         if base_profile:
             _write_stacks(base_profile, stacks / "before")
-    # Send the profiles, and ask for the diagnosis.
+    # Send the profiles, and request the diagnosis.
     refusals: list[str] = []
     with connect_to_service(settings) as service:
         if upload:
@@ -145,7 +145,7 @@ def command(
 
 
 class _Steps:
-    """Shows the progress of profiles: each profile is a build, a count and two recordings."""
+    """Shows the progress of profiles, each of which consists of a build, a count and two recordings."""
 
     def __init__(self, activity: Activity, profiles: int) -> None:
         self._activity = activity
@@ -153,23 +153,23 @@ class _Steps:
         self._n_started = 0
 
     def __call__(self, text: str) -> None:
-        """Show the step that starts; if there was one before it, that has ended."""
+        """Show the step that starts; the step before it, if any, has ended."""
         self._activity(text)
         self._n_started += 1
         if self._n_started > 1:
             self._activity.advance()
-        # The step that starts remains, even if there are more steps than expected.
+        # At least this step remains, even if there are more steps than expected.
         self._activity.set_remaining(max(1, self._total_steps - self._n_started + 1))
 
 
 def _raise_if_refused(reasons: list[str]) -> None:
-    """Fail if the service refused a profile, with the first of its reasons."""
+    """Raise with the first reason if the service refused a profile."""
     if reasons:
         raise FaultwatchError(reasons[0], "the profile is set aside; see `faultwatch spool`")
 
 
 def _parse_commits(commit_range: str | None, revision: str) -> tuple[str | None, str]:
-    """Return the commits to profile: the earlier one, if any, and the newest."""
+    """Return the commits to profile: the earlier one, if any, and the later one."""
     if commit_range is None:
         return None, revision
     if revision != "HEAD":

@@ -1,4 +1,4 @@
-"""The difference of two profiles on a terminal: which functions and lines fault more than before."""
+"""Prints the difference of two profiles on a terminal: the functions and lines with more or fewer faults."""
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +18,7 @@ _MAX_STACKS = 5
 
 
 def show_causes(difference: Difference) -> None:
-    """Print what the difference in faults consists of, the largest part first, each with its line and its price."""
+    """Print the parts of the difference in faults, the largest first, each with its source line and its price."""
     console = Console()
     growth = difference.after - difference.before
     console.print(
@@ -61,7 +61,7 @@ def show_difference(before: Profile, after: Profile) -> None:
         console.print(table)
     else:
         console.print("  No function of the program causes more or fewer faults than before.")
-    # Of two equal changes, growth comes before decline.
+    # Growth comes before an equally large decline.
     changed_stacks = sorted(
         compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.growth), -stack.change.growth)
     )
@@ -74,7 +74,7 @@ def show_difference(before: Profile, after: Profile) -> None:
 
 
 def _format_function_line(function_line: FunctionLine) -> str:
-    """Return a function with its source line for the terminal: the line after the change, if it is still there."""
+    """Return a function with its source line after the change; if there is none, with the line before the change."""
     line = function_line.line_after or function_line.line_before
     is_gone = bool(function_line.line_before and not function_line.line_after)
     suffix = " (before)" if is_gone else ""

@@ -31,11 +31,11 @@ Suggest = Callable[[Sequence[str]], str]
 _MAX_STACKS = 5
 _MAX_SITES = 8
 _MAX_FRAMES = 5
-"""Frames shown of each stack, from the innermost on."""
+"""How many of the innermost frames of each stack are shown."""
 
 
 def show_profile(profile: Profile) -> None:
-    """Print a profile: the faults by kind and location, the heaviest stacks, the system calls."""
+    """Print a profile: its scope and cost, the faults by kind and place, the heaviest stacks, the system calls."""
     console = Console()
     console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
     scope = PROFILE_SCOPES[profile.scope]
@@ -86,7 +86,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
-    """Print the kinds of the faults, and a table of the places that fault most."""
+    """Print the kinds of the faults, and a table of the places with the most faults."""
     ratio = f", {number_text.format_number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
     console.print(
         f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
@@ -108,7 +108,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
 def _show_runtime_lines(
     console: Console, language: str, quantity: str, lines: Sequence[tuple[str, PythonLine | AllocatingLine]]
 ) -> None:
-    """Print the lines for which a runtime faults or allocates most, with their quantities."""
+    """Print the source lines for which a runtime faults or allocates most, with the quantities."""
     table = Table(box=None, padding=(0, 2, 0, 2))
     table.add_column(quantity, justify="right")
     table.add_column(f"line of {language}, with what it calls", overflow="fold")
@@ -162,7 +162,7 @@ def _format_frame(frame: Frame) -> str:
 
 
 def format_call_chain(frames: Sequence[Frame]) -> str:
-    """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
+    """Return the innermost functions of a stack, each to the left of its caller, and the subject's own line."""
     innermost_frames = reversed(frames[-_MAX_FRAMES:])
     chain = " ← ".join(shorten_name(frame.function) for frame in innermost_frames)
     own_line = find_own_line(frames)

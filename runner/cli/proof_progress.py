@@ -1,4 +1,4 @@
-"""Shows the progress of proofs."""
+"""Prints the progress of proofs and their verdicts."""
 
 from runner.cli.activity import Activity, format_time_spent
 from runner.cli.formatting import format_count
@@ -14,7 +14,7 @@ _VERDICT_TEXTS = {
 
 
 class ProofProgress:
-    """Follows proofs as an activity."""
+    """A :class:`runner.campaigns.proving.ProofObserver` that shows the proofs as an activity."""
 
     def __init__(self, activity: Activity) -> None:
         self._activity = activity
@@ -38,5 +38,5 @@ class ProofProgress:
         print_message(f"  {base[:10]}..{head[:10]} {self._case} {verdict_text}")
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:
-        """Say why two commits could not be compared."""
+        """Print why two commits could not be compared."""
         print_message(f"  {base[:10]}..{head[:10]} {self._case} not compared: {reason}")

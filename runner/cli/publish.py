@@ -57,7 +57,7 @@ def command(store_location: str, site: Path, with_details: bool, repo: str | Non
 
 
 def _find_repository(settings: Settings, repo: str | None) -> Repository | None:
-    """Return the repository that can have the branch of a store; None if there is none here."""
+    """Return the repository that may contain a store's branch; None if there is no repository here."""
     try:
         return open_repository(repo or ".", settings.clones, explicit=repo is not None)
     except FaultwatchError:
@@ -67,7 +67,7 @@ def _find_repository(settings: Settings, repo: str | None) -> Repository | None:
 
 
 def _run_service(home: Path, site: Path, *, with_details: bool) -> None:
-    """Have the service write the pages of its database; exit with its status if it fails: it has printed why."""
+    """Let the service write the pages of its database. If it fails, it has printed why; exit with its status."""
     arguments = ["--to", str(site)]
     if with_details:
         arguments.append("--with-details")

@@ -16,7 +16,7 @@ class Questions(Struct, frozen=True):
     Attributes
     ----------
     silent
-        Take every default, and ask nothing.
+        Whether to use every default without asking.
     """
 
     silent: bool
@@ -39,6 +39,6 @@ class Questions(Struct, frozen=True):
 
 
 def _require_terminal() -> None:
-    """Refuse to ask where nobody can answer."""
+    """Raise if there is no terminal on which a user can answer."""
     if not sys.stdin.isatty():
         raise FaultwatchError("a question needs an answer, but there is no terminal", "pass --yes to use every default")

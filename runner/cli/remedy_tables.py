@@ -12,7 +12,7 @@ from runner.measuring.comparison import ComparisonResult
 
 
 def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
-    """Print the metrics without and with the remedy, which sets `settings`; or why a side could not be measured."""
+    """Print the metrics without and with the remedy ``settings``, or why a side could not be measured."""
     console = Console()
     console.print(
         f"[bold]{escape_text(result.base.case.name)}[/] with {escape_text(' '.join(settings))}", highlight=False
@@ -29,7 +29,7 @@ def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
     for name in _list_metrics():
         before, after = result.base.values(name), result.head.values(name)
         if not before or not after:
-            continue  # not measured here
+            continue  # this host did not measure the metric
         before_median, after_median = median(before), median(after)
         if before_median:
             change = format_percent(100 * (after_median - before_median) / before_median)

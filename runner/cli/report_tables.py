@@ -17,22 +17,22 @@ _DEFAULT_REASONS = {
     Status.NOT_COUNTED: "no hardware counter was free while the program ran",
     Status.NOT_SUPPORTED: "this host has no such counter",
 }
-"""Why there is no value, if perf only says that there is none."""
+"""The reasons for a missing value, by status, for which perf gives no reason itself."""
 _MAX_LINE_CHARACTERS = 18
-"""Characters of a parameter and its value that stay on one line: the width of a column for a case."""
+"""The longest text of a parameter and its value that stays on one line; also the width of a column for a case."""
 _METRIC_CHARACTERS = 40
-"""The approximate width of the columns with the name of a metric and its unit."""
+"""The approximate width of the columns for the name of a metric and its unit."""
 _UNLIMITED_WIDTH = 1000
-"""Characters of a line that is never wrapped."""
+"""A width in characters in which no line is wrapped."""
 _MAX_LOG_CHARACTERS = 2000
-"""Characters that are shown from the end of the log of a failure."""
+"""How many characters from the end of a failure's log are shown."""
 
 
 def show_reports(reports: Sequence[Report]) -> None:
-    """Print the counts: every metric if there is room for a column for each case, otherwise one row for each case.
+    """Print the counts: all metrics if a column for each case fits, otherwise a row of the main metrics for each case.
 
-    The remarks of the measurements follow, then the cases that were not measured, with the reason and the end of the
-    log.
+    Then print the remarks of the measurements, and the cases that were not measured, with the reason and the end of
+    the log.
     """
     console = Console()
     measured_reports = [report for report in reports if report.samples]
@@ -51,7 +51,7 @@ def show_reports(reports: Sequence[Report]) -> None:
             console.print(
                 f"[yellow]{escape_text(report.case.name)}: {report.outcome}: {escape_text(report.failure.message)}[/]"
             )
-            # After a failed build, the reports of all cases have the same log.
+            # Print the same log only once: after a failed build, the reports of all cases share it.
             if report.failure.log and report.outcome is Outcome.FAILED:
                 console.print(escape_text(report.failure.log[-_MAX_LOG_CHARACTERS:]), style="dim", highlight=False)
 
@@ -90,7 +90,7 @@ _WINDOW_METRICS = (
 
 
 def _show_windows(console: Console, report: Report) -> None:
-    """Print what each window of a server counted, over all its starts, and whether the server still faults."""
+    """Print the counts of a server's windows, each over all starts, and whether the server still faults."""
     starts = [sample.windows for sample in report.samples if sample.windows]
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("window", no_wrap=True)
@@ -108,7 +108,7 @@ def _show_windows(console: Console, report: Report) -> None:
 
 
 def _format_window_cell(windows: Sequence[Window], name: str) -> str:
-    """Format a metric of one window over all starts: its value, or the range; empty if it was not measured."""
+    """Format a metric of the same window in all starts: its value or its range; empty if it was not measured."""
     value_range = find_value_range(windows, name)
     if value_range is None:
         return ""
@@ -117,7 +117,7 @@ def _format_window_cell(windows: Sequence[Window], name: str) -> str:
 
 
 def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
-    """Return why metrics have no value in any sample, a line for each reason."""
+    """Return why metrics have no value in any sample, one line for each reason."""
     metrics_by_explanation: dict[str, list[str]] = {}
     for report in reports:
         for name in _list_metrics(reports):
@@ -125,7 +125,7 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
             if not readings or report.values(name):
                 continue
             status, reason = readings[0].status, readings[0].reason
-            # A reason that contains the name of the metric is perf's, and only says that there is no value.
+            # A reason with the name of the metric comes from perf, and only says that there is no value.
             if not reason or name in reason:
                 reason = _DEFAULT_REASONS.get(status, "no reason given")
             names = metrics_by_explanation.setdefault(f"{status.replace('_', ' ')}: {reason}", [])
@@ -138,7 +138,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     """Print a table with a row for each report, and only the most important metrics as columns."""
     differing_parameters = _find_differing_parameters(reports)
     columns = {
-        CATALOGUE[name].column: (f"region:{name}", name)  # the region's metric, if there is one
+        CATALOGUE[name].column: (f"region:{name}", name)  # the metric of the region comes first, if there is one
         for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
         if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
@@ -151,7 +151,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
         point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing_parameters]
         table.add_row(*point, *(_format_short(report, names) for names in columns.values()))
     _print_title(console, reports, differing_parameters)
-    # Let the terminal wrap lines rather than cut digits.
+    # If the table is too wide, let the terminal wrap its lines instead of cutting digits.
     table_width = Console(width=_UNLIMITED_WIDTH).measure(table).maximum
     Console(width=max(console.width, table_width)).print(table, crop=False)
     console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
@@ -173,12 +173,12 @@ def _find_differing_parameters(reports: Sequence[Report]) -> list[str]:
 
 
 def _list_metrics(reports: Sequence[Report]) -> list[str]:
-    """Return the metrics in the order of reading."""
+    """Return the metrics of the reports, in the order in which they are shown."""
     return _sort_theoretical_counts(list(dict.fromkeys(name for report in reports for name in report.metrics)))
 
 
 def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
-    """Return metrics with the theoretical counts right below the measured count, or at the end without one."""
+    """Move theoretical counts directly below the measured count; without one, to the end."""
     theoretical_counts = [name for name in THEORETICAL_METRICS if name in names]
     other_names = [name for name in names if name not in theoretical_counts]
     index = len(other_names)
@@ -190,9 +190,9 @@ def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
 
 
 def _format_cell(report: Report, name: str) -> str:
-    """Format a metric of a run: one value if all samples agree, else the range, or why there is no value.
+    """Format a metric of a run: one value if all samples agree, otherwise the range; or why there is no value.
 
-    A count that is the same in each of several processes is shown as N × count.
+    If several processes have the same count, it is shown as N × count.
     """
     values = report.values(name)
     readings = report.readings(name)

@@ -1,4 +1,4 @@
-"""Outputs the result of a command: on standard output for people or as JSON, and in the file of --output."""
+"""Outputs the result of a command: on standard output, for people or as JSON, and in the file of --output."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def output_result(document: object, *, as_json: bool, output_file: Path | None, 
     document
         The result, serialisable by ``json``.
     show
-        Prints the result for people; called unless it is printed as JSON.
+        Prints the result for people. Called only if it is not printed as JSON.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def output_result(document: object, *, as_json: bool, output_file: Path | None, 
 
 
 def print_result(document: object, *, as_json: bool, show: Callable[[], None]) -> None:
-    """Print a result as JSON, or for people by ``show``."""
+    """Print a result as JSON, or let ``show`` print it for people."""
     if as_json:
         print_json(document)
     else:
@@ -39,7 +39,7 @@ def print_result(document: object, *, as_json: bool, show: Callable[[], None]) -
 
 
 def print_json(document: object) -> None:
-    """Print a document as JSON that contains no command for a CI system."""
+    """Print a document as JSON, in which commands for CI systems are broken."""
     click.echo(_format_json(document))
 
 
@@ -48,7 +48,7 @@ def _format_json(document: object) -> str:
 
 
 def write_result(document: object, output_file: Path | None) -> None:
-    """Write a result to the file of --output, if there is one; in GitHub Actions its path becomes an output."""
+    """Write a result to the file of --output, if any; in GitHub Actions, set its path as a step output."""
     if output_file:
         write_output_file(output_file, _format_json(document) + "\n", "--output")
         set_outputs({"report": str(output_file.resolve())})

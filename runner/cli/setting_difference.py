@@ -1,4 +1,4 @@
-"""``faultwatch bisect --settings``: the differences between two environments, as settings to search."""
+"""Finds the differences between two environments, as the settings that ``faultwatch bisect --settings`` searches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.bound_case import parse_size
 
 DERIVED_SETTINGS = frozenset({"allocator"})
-"""Settings that only follow from a variable or from the library that it loads."""
+"""Settings that are consequences of a variable, or of the library that it loads."""
 
 
 class Difference(Struct, frozen=True):
@@ -32,13 +32,13 @@ class Difference(Struct, frozen=True):
     settings: tuple[SettingChange, ...]
     """The settings that can be changed for a single run."""
     common_variables: Mapping[str, str]
-    """The variables that both environments share."""
+    """The variables with the same value in both environments."""
     fixed_settings: tuple[SettingChange, ...]
-    """The settings that only an administrator can set, or that the runner fixes. They keep this host's values."""
+    """The settings that only an administrator can change, or that the runner fixes. They keep this host's values."""
 
     @property
     def unsearched_remark(self) -> str:
-        """The settings that are not searched, in one line; empty if there are none."""
+        """A remark, in one line, that names the settings which are not searched; empty if there are none."""
         settings = ", ".join(
             f"{setting.name} ({_show_value(setting.before)} → {_show_value(setting.after)})"
             for setting in self.fixed_settings
@@ -49,17 +49,17 @@ class Difference(Struct, frozen=True):
 def find_differences(
     before: Mapping[str, str], after: Mapping[str, str], workload: Workload, excluded_settings: Iterable[str] = ()
 ) -> Difference:
-    """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``.
+    """Return the differences between two environments, which include their case's parameters as ``parameter.NAME``.
 
-    Variables that the workload itself sets are left out, because they are the same in each of its runs.
+    Variables that the workload itself sets are left out, because they are the same in all its runs.
 
     Parameters
     ----------
     excluded_settings
-        Settings that the user does not want to search.
+        Settings that the user has excluded from the search.
     """
     workload_variables = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
-    if workload.run.allocator != "glibc":  # another allocator is chosen by variables
+    if workload.run.allocator != "glibc":  # the workload chooses another allocator by variables
         for variables in ALLOCATOR_VARIABLES.values():
             workload_variables |= {f"{VARIABLE_PREFIX}{name}" for name in variables}
     skipped = {*excluded_settings, *workload_variables, *DERIVED_SETTINGS}
@@ -83,7 +83,7 @@ def parse_change(text: str) -> SettingChange:
     Raises
     ------
     FaultwatchError
-        The text does not have that form, or no run can set the setting.
+        The text does not have that form, or the setting cannot be changed for a single run.
     """
     name, separator, values = text.partition("=")
     before, dots, after = values.partition("..")
@@ -103,12 +103,13 @@ def parse_change(text: str) -> SettingChange:
 def split_change(text: str) -> tuple[str, str]:
     """Split ``BEFORE..AFTER``, each the path of a file or a run id.
 
-    A path may contain dots too. So the text is split where both sides are files that exist, or else at the first dots.
+    A path may contain two dots too, so the text is split where both sides are existing files, or else at the first
+    dots.
 
     Raises
     ------
     FaultwatchError
-        There are not two sides.
+        The text does not have two sides.
     """
     indices = [index for index in range(1, len(text) - 2) if text[index : index + 2] == ".."]
     splits = [(text[:index], text[index + 2 :]) for index in indices]
@@ -119,17 +120,17 @@ def split_change(text: str) -> tuple[str, str]:
 
 
 def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
-    """Return the parameters of a case as settings."""
+    """Return the parameters of a case as settings, named ``parameter.NAME``."""
     return {f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in source.items()}
 
 
 def collect_settings(environment: Environment, case: Case | None) -> dict[str, str]:
-    """Return the settings of an environment and the parameters of the case that ran in it."""
+    """Return the settings of an environment together with the parameters of the case that ran in it."""
     return environment.settings | list_parameters(case.parameters if case else {})
 
 
 def describe_run(state: SettingSearch, report: Report, name: str) -> str:
-    """Describe a run in one line."""
+    """Return a line with the result of a run and the settings that were changed."""
     changed_settings = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
     outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
@@ -138,7 +139,7 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
 
 
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:
-    """Describe the result of a search, in lines; none if the search has not ended.
+    """Return the result of a search as lines; none if the search has not ended.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
     for setting in search.answer.settings:
         line = f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}"
         value_without = search.answer.values_without.get(setting)
-        # If the setting is the only cause, the value without it is the one before.
+        # If there is only one cause, the value without it is the value before.
         if value_without is not None and len(search.answer.settings) > 1:
             line += f"; without it {format_quantity(name, value_without)}"
         lines.append(line)
@@ -164,7 +165,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
 
 
 def build_document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
-    """Return the search and the settings that were not searched, as --json prints them."""
+    """Return the search and the settings that were not searched, in the form that ``--json`` prints."""
     fixed_settings = [setting.model_dump(mode="json") for setting in difference.fixed_settings]
     return search.model_dump(mode="json") | {"not_searched": fixed_settings}
 

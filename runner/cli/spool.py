@@ -51,7 +51,7 @@ def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
 
 
 def _summarise_document(file: Path) -> dict[str, Any]:
-    """Return what a list shows of a spooled file; of an unreadable one only its name."""
+    """Return the entry of a spooled file in a list; only its name if it is unreadable."""
     try:
         document = read_document(file)
     except (OSError, ValueError):

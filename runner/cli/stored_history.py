@@ -1,4 +1,4 @@
-"""Where a history keeps its runs: with a service, or in a store of files for which a service is started meanwhile."""
+"""Where a history keeps its runs: in a service, or in a store of files, for which a temporary service is started."""
 
 import shlex
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from runner.system.scratch import make_scratch_folder
 
 
 class KeptHistory(Struct, frozen=True):
-    """The service that plans and judges a history, and where the runs are kept."""
+    """The service that plans and judges a history, and the store that keeps its runs."""
 
     service: Service
     spool: Spool
@@ -30,7 +30,7 @@ class KeptHistory(Struct, frozen=True):
 
 
 def open_history_store(settings: Settings, location: str | None, repository: Repository) -> RunStore | None:
-    """Open the store that ``--store`` names, or make it; None without the option.
+    """Open or create the store that ``--store`` names; return None without the option.
 
     Raises
     ------
@@ -55,12 +55,12 @@ def open_history_store(settings: Settings, location: str | None, repository: Rep
 def keep_history(
     settings: Settings, store: RunStore | None, repository: Repository, revisions: tuple[Revision, ...]
 ) -> Iterator[KeptHistory]:
-    """Connect to the service; with a store, start one that has only the runs of the store.
+    """Connect to the service; for a store, start a service that contains only the runs of the store.
 
     Parameters
     ----------
     revisions
-        The commits of the history, which the store keeps as well: they say in which order its runs are.
+        The commits of the history. The store keeps them too, because they determine the order of its runs.
     """
     with ExitStack() as stack:
         if store is None:
@@ -69,14 +69,14 @@ def keep_history(
         home = stack.enter_context(make_scratch_folder())
         service = stack.enter_context(embedded.connect_to_service(settings, home))
         send_whole_store(store, service, {repository.name})
-        # Whatever ends the command, what was measured before is kept.
+        # Finish the store however the command ends, so that it keeps what was measured before.
         stack.callback(store.finish)
         store.add_history(repository.name, revisions, [ref for ref in repository.list_refs() if ref.kind == "tag"])
         yield KeptHistory(service, Spool(home / "spool"), store)
 
 
 def send_whole_store(store: RunStore, service: Service, subjects: set[str] | None = None) -> int:
-    """Send the runs of a store to a service, with a progress bar; return how many there are.
+    """Send the runs of a store to a service, with a progress bar; return their number.
 
     Parameters
     ----------
@@ -89,6 +89,6 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
 
 
 def suggest_publishing(location: str) -> str:
-    """Return how to see what a store holds."""
+    """Return where the runs are stored, and the command that writes their pages."""
     argument = shlex.quote(f"./{location}" if location.startswith("-") else location)
     return f"The runs are in {location}. `faultwatch publish {argument} --to site` writes their pages."

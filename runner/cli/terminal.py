@@ -1,4 +1,4 @@
-"""Messages on standard error, so that standard output stays clean."""
+"""Prints messages on standard error, so that standard output contains only results."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ def get_console() -> Any:
 
 
 def silence_console() -> None:
-    """Print nothing more on standard error, except an error that ends the command."""
+    """From now on, print nothing on standard error, except an error that ends the command."""
     get_console().quiet = True
 
 
@@ -34,7 +34,7 @@ def print_warning(text: str) -> None:
 
 
 def enable_execution_log() -> None:
-    """Print each executed command, and each wait, on standard error."""
+    """From now on, print each executed command and each wait on standard error."""
     from runner.execution.execution_log import EXECUTION_LOG
 
     EXECUTION_LOG.setLevel(logging.INFO)
@@ -44,7 +44,7 @@ def enable_execution_log() -> None:
 
 
 class _Verbose(logging.Handler):
-    """Prints dimmed lines, without the secrets of the environment and of URLs."""
+    """Prints log records as dimmed lines, without the secrets of the environment and of URLs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a log record without secrets and terminal commands."""

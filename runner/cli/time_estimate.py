@@ -1,27 +1,27 @@
-"""Estimates the remaining time of some work from the durations of its steps. The caller passes the time."""
+"""Estimates the remaining time of some work from the durations of its steps. The caller passes the current time."""
 
 from bisect import bisect_left
 
 _MIN_STEPS_TO_HALVE = 4
-"""From this number of steps on, the newer half counts if it is slower: work can become slower as it goes on."""
+"""With at least this many steps, only the newer half counts if it is slower, because work can become slower."""
 _MIN_DELAY_FACTOR = 1.2
-"""A shorter estimate replaces the last one at once, a longer one only if it is longer by this factor."""
+"""A shorter estimate replaces the last one at once; a longer one only if it is longer by this factor."""
 
 
 class Pace:
     """The pace of some work, and its last estimated end.
 
-    During a long step, such as a build, the remaining time shrinks to the duration of the later steps. It does not grow
-    until the step takes longer than the steps before it.
+    During a long step, such as a build, the remaining time shrinks until only the duration of the later steps is left.
+    It grows only once the step takes longer than the steps before it.
     """
 
     def __init__(self, started_at: float) -> None:
         self._step_counts = [0]
-        """The number of ended steps at each of :attr:`_step_times`."""
+        """The number of finished steps at each of :attr:`_step_times`."""
         self._step_times = [started_at]
-        """The time at which that many steps had ended."""
+        """The times at which these numbers of steps had finished."""
         self._estimated_end = float("inf")
-        """The end of all steps by the last estimate."""
+        """The end of all steps, according to the last estimate."""
 
     def advance(self, now: float, steps: int = 1) -> None:
         """Count steps that have just ended."""
@@ -34,7 +34,7 @@ class Pace:
         finished_steps, last_step_time = self._step_counts[-1], self._step_times[-1]
         if not finished_steps or remaining_steps <= 0:
             return 0.0
-        # The present step counts as if it ended now, so that a long one makes the steps slower.
+        # The current step counts as if it ended now, so that the pace slows down during a long one.
         mean_seconds_with_present_step = (now - self._step_times[0]) / (finished_steps + 1)
         step_seconds = max(self._compute_step_seconds(), mean_seconds_with_present_step)
         rest_of_present_step = max(0.0, step_seconds - (now - last_step_time))
@@ -46,14 +46,14 @@ class Pace:
         return self._estimated_end - now
 
     def _compute_step_seconds(self) -> float:
-        """Return the seconds of a step: the mean of all, or of the newer half if that is longer."""
+        """Return the mean duration of a step in seconds: of all steps, or of the newer half if that is longer."""
         finished_steps = self._step_counts[-1]
         mean_seconds = (self._step_times[-1] - self._step_times[0]) / finished_steps
         if finished_steps < _MIN_STEPS_TO_HALVE:
             return mean_seconds
         half_index = bisect_left(self._step_counts, finished_steps / 2)
         newer_steps = finished_steps - self._step_counts[half_index]
-        if not newer_steps:  # the last call counted more than half of all steps
+        if not newer_steps:  # the last call of advance() counted more than half of all steps
             return mean_seconds
         newer_mean_seconds = (self._step_times[-1] - self._step_times[half_index]) / newer_steps
         return max(mean_seconds, newer_mean_seconds)

@@ -73,7 +73,7 @@ def command(
     remedy = parse_settings(remedies)
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
-    apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
+    apply_remedy(workload, remedy)  # Refuse an impossible remedy before the host is examined.
     case = choose_single_case(workload, parameter_choices, case_names)
     chosen_revision = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)

@@ -7,7 +7,7 @@ The models here are the only part of the runner that the service may import. The
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# Not imported later: a module of this package has the name of a function.
+# Not imported lazily, because a module of this package has the same name as the function ``metric``.
 from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> object:
-    """Import a model when it is used: the command imports one module of this package, and it must start fast."""
+    """Import a model on first use, so that a command that needs only one module of this package starts fast."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value  # Python calls this function only for names that are not there
+    globals()[name] = value  # Python then finds the name, and does not call this function for it again
     return value

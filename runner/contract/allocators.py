@@ -1,4 +1,4 @@
-"""The libraries of allocators that can be preloaded, by name."""
+"""The allocators that can be preloaded: their libraries, by name."""
 
 from collections.abc import Mapping
 

@@ -11,23 +11,23 @@ CommitHash = Annotated[str, StringConstraints(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f
 Text = Annotated[str, StringConstraints(max_length=100_000)]
 """Text from a program or a repository. Untrusted: escape it wherever it is shown."""
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 12, 31, tzinfo=UTC))]
-"""A plausible time, with its zone."""
+"""A plausible time, with a time zone."""
 Parameter = Annotated[str, StringConstraints(max_length=4000)] | int | FiniteFloat | bool
 """The value of a parameter of a workload."""
 
 
 def load_validation() -> None:
-    """Import what builds validators, which takes long: pydantic does so when it builds the first one, of any type."""
+    """Import the modules that build validators, which takes long. pydantic imports them for its first validator."""
     TypeAdapter(int)
 
 
 def format_parameter(value: Parameter) -> str:
-    """Write the value of a parameter as text, as names of cases and commands have it."""
+    """Write the value of a parameter as text, as in names of cases and in commands."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Strict(BaseModel):
     """Base of every model in the contract: immutable, and an unknown field is an error."""
 
-    # Build validators on first use: the command imports models that it does not need, and it must start fast.
+    # Build validators on first use, so that commands start fast although they import models that they do not need.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

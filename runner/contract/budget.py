@@ -28,16 +28,16 @@ Budget = Annotated[int | float | str, AfterValidator(_check_budget)]
 
 
 def is_over(budget: Number | str, base: Number, change: Number) -> bool:
-    """Return whether a change for the worse exceeds a budget, if there is one. Any percentage of a zero base is zero.
+    """Return whether a change for the worse exceeds a budget; False without a budget.
 
-    Uses fractions, because a float cannot represent every large count exactly.
+    Any percentage of a zero base is zero. Fractions are used, because a float cannot represent every large count.
 
     Parameters
     ----------
     budget
-        As :data:`Budget` describes it.
+        A budget in one of the forms of :data:`Budget`.
     base
-        The level of base, of which the budget can be a percentage.
+        The level of base, to which a percentage refers.
     """
     if budget == NO_BUDGET:
         return False

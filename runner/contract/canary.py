@@ -1,4 +1,4 @@
-"""The canary: page faults whose number is known in advance, as evidence for or against a host."""
+"""The canary: a known number of page faults, which shows whether a host counts correctly."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ class CanaryCount(Strict):
 
     @property
     def holds(self) -> bool:
-        """Whether the first try was right, or all later ones: a rare disturbance does not disqualify a host."""
+        """Whether the first attempt was right, or all later ones: a rare disturbance does not disqualify a host."""
         first, *retries = self.counted
         return first == self.expected or (len(retries) > 1 and all(count == self.expected for count in retries))
 

@@ -1,7 +1,7 @@
-"""Decides whether code is trusted: the only place that does.
+"""Decides whether code is trusted. No other module makes this decision.
 
-The answer travels as ``--sandbox`` with a job that the service starts, and as the setting ``process.sandbox`` with each
-report.
+It is passed on as the option ``--sandbox`` of a job that the service starts, and as the setting ``process.sandbox`` of
+each report.
 """
 
 from enum import StrEnum
@@ -17,8 +17,8 @@ class CodeOrigin(StrEnum):
     PULL_REQUEST = "pull request"
     """The head of a change that nobody has reviewed."""
     ORDERED = "ordered"
-    """From a job that somebody else could have ordered: a service that requires tokens has callers other than its
-    owner."""
+    """From a job that somebody other than the owner may have ordered: a service that requires tokens has other callers
+    too."""
 
 
 class BuildStore(StrEnum):
@@ -37,12 +37,12 @@ class BuildStore(StrEnum):
 
 
 def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:
-    """Whether code has to be confined.
+    """Return whether code has to be confined to a sandbox.
 
     Parameters
     ----------
     requested
-        What the person who runs the command said with ``--sandbox`` or ``--no-sandbox``; None if nothing.
+        Whether the user passed ``--sandbox`` (True) or ``--no-sandbox`` (False); None if neither.
     """
     return origin is not CodeOrigin.OWN if requested is None else requested
 

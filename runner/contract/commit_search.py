@@ -98,7 +98,7 @@ class Culprit(Strict):
 
     @property
     def own_change(self) -> Number:
-        """The change that nothing else explains; of a merge, without what its branches brought."""
+        """The change that only this commit explains: for a merge, without the change that its branches made."""
         return self.after - self.before - self.branch_change
 
 

@@ -39,12 +39,12 @@ class ComparisonRequest(Strict):
     cases: int = Field(default=1, ge=1, le=1000)
     """Number of cases that are judged together. They share the error probability."""
     max_pairs: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("max_pairs", "most"))
-    """Number of pairs after which measuring stops; None if unknown."""
+    """The number of pairs after which measuring stops; None if unknown."""
     base_stored: bool = False
-    """Whether base is a stored run in the same environment: then only equal counts can be decided."""
+    """Whether base is a stored run in the same environment. In this case, only equal counts can be decided."""
     worth_proving: Percent | None = None
-    """The smallest change of an exact count that is looked for, in percent of base; None for the smallest one that
-    pairs can show. A count that varies is the same as soon as its pairs exclude a change of this size."""
+    """The smallest change of a count to look for, in percent of base; None for the smallest change that pairs can
+    detect. A count that varies is judged the same as soon as its pairs exclude a change of this size."""
 
     @property
     def judging(self) -> Judging:
@@ -54,7 +54,7 @@ class ComparisonRequest(Strict):
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
         """Check that base and head are measured runs of one case that can be compared."""
-        # In one session, each side may be built and run as its own workload file says: then the definitions differ.
+        # In one session, each side may be built and run by its own workload file, so the definitions may differ.
         shared_fields = ("case", "environment") if self.base_stored else ("session",)
         for field_name in ("subject", "host", *shared_fields):
             if getattr(self.base, field_name) != getattr(self.head, field_name):
@@ -102,8 +102,8 @@ class MetricVerdict(Strict):
     bounds: tuple[float, float] | None
     """The bounds of the true change by the paired rule, in percent of the mean of both sides."""
     threshold: float | None
-    """The smallest relevant change: a number of events for an exact count, otherwise a percentage. Of a count that is
-    called the same, the pairs exclude a change of this size."""
+    """The smallest relevant change: a number of events for an exact count, otherwise a percentage. If a count that
+    varies is judged the same, its pairs exclude a change of this size."""
     sentence: str
     changed_pairs: int | None = Field(default=None, validation_alias=AliasChoices("changed_pairs", "times"))
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""

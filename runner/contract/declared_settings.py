@@ -1,4 +1,4 @@
-"""What the declaration of a host says against its actual settings."""
+"""Mismatches: how the actual settings of a host differ from its declared settings."""
 
 from typing import Annotated
 

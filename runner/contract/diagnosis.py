@@ -13,7 +13,7 @@ _LineNumber = Annotated[int, Field(ge=0, le=2**31)]
 LineRange = tuple[_LineNumber, _LineNumber]
 """The first and the last line of a range."""
 MAX_CHANGED_FILES, MAX_CHANGED_RANGES = 1000, 10_000
-"""Files and ranges of lines of a change; the lines of a larger one are not looked at."""
+"""The largest numbers of files and line ranges of a change. The lines of a larger change are ignored."""
 
 
 class DiagnosisRequest(Strict):
@@ -22,7 +22,7 @@ class DiagnosisRequest(Strict):
     profile: Profile
     before: Profile | None = None
     changed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
-    """By file: the lines that the change added or rewrote. Empty if unknown."""
+    """The lines that the change added or rewrote, by file; empty if unknown."""
 
 
 class Remedy(Strict):
@@ -80,20 +80,20 @@ class DifferencePart(Strict):
     source_line: int = Field(default=0, ge=0, le=2**31)
     """The number of that line; 0 if unknown."""
     place_faults: int = 0
-    """By how much that line's faults of this cause changed."""
+    """The change of that line's faults with this cause."""
     sentence: Line
-    """What the program does more or less than before, without a subject."""
+    """What the program does more or less than before, as a sentence without its subject."""
     seconds: float | None = Field(default=None, allow_inf_nan=False)
     """CPU time that the part takes or saves, at the average cost of a fault; None if that was not measured."""
 
     @property
     def faults(self) -> int:
-        """By how much the faults of this cause changed."""
+        """The change of the number of faults with this cause."""
         return self.after - self.before
 
 
 class ChangedPlace(Strict):
-    """A line that the change added or rewrote, and how its faults grew."""
+    """A line that the change added or rewrote, and the growth of its faults."""
 
     place: Line
     """The line with its function."""
@@ -102,7 +102,7 @@ class ChangedPlace(Strict):
     source_line: int = Field(ge=1, le=2**31)
     """The number of the line."""
     faults: Count
-    """How many faults it has more than what stood there before."""
+    """How many more faults it has than the code that it replaces."""
 
 
 class Difference(Strict):
@@ -113,8 +113,8 @@ class Difference(Strict):
     parts: tuple[DifferencePart, ...] = Field(max_length=100)
     """The largest first."""
     changed_place: ChangedPlace | None = None
-    """Of the lines that the change added or rewrote, the one whose faults grew most. None if none grew by a hundredth
-    of the difference, or if those lines are unknown."""
+    """The line with the largest growth of faults, among those that the change added or rewrote. None if no growth
+    reaches a hundredth of the difference, or if those lines are unknown."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:
@@ -124,7 +124,7 @@ class Difference(Strict):
 
 
 class Diagnosis(Strict):
-    """All findings, most important first. If no rule matches, only the evidence."""
+    """All findings, most important first; without findings, only the evidence."""
 
     findings: tuple[Finding, ...]
     evidence: tuple[Line, ...]

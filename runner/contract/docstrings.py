@@ -1,4 +1,4 @@
-"""Reads the docstrings of fields and of enum members, which Python itself does not keep."""
+"""Reads the docstrings of fields and of enum members from the source, because Python does not keep them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
     """
     definition = _parse_classes(cls.__module__).get(cls.__name__)
     if definition is None:
-        return  # the class has no source, or is not at the top of its module
+        return  # the source is not available, or the class is not at the top level of its module
     for assignment, following in pairwise(definition.body):
         target: ast.expr | None = None
         if isinstance(assignment, ast.AnnAssign):
@@ -61,7 +61,7 @@ def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
 
 @cache
 def _parse_classes(module: str) -> dict[str, ast.ClassDef]:
-    """Parse the classes at the top of a module, by name; empty if its source is not available.
+    """Parse the classes at the top level of a module, by name; empty if its source is not available.
 
     The result is cached by module: ``inspect`` would parse the module again for every class.
     """

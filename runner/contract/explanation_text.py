@@ -1,4 +1,4 @@
-"""Words an explanation: which line does what more than before, what that is called, and what takes it back."""
+"""Words an explanation: what a line does more than before, the name of this pathology, and a remedy."""
 
 from collections.abc import Callable
 
@@ -33,10 +33,10 @@ def describe_explanation(explanation: Explanation, escape_text: EscapeText) -> s
 
 
 def _describe_share(faults: int, total_growth: int) -> str:
-    """Return by how much the faults of a part changed, beside those of the whole.
+    """Return the change of a part's faults, in relation to the whole change.
 
-    ``+80 of +100 faults``, or ``+100 faults`` if there is no other part, or ``+120 faults, and -20 elsewhere`` if the
-    others changed in the opposite direction.
+    ``+80 of +100 faults``; ``+100 faults`` if there is no other part; ``+120 faults, and -20 elsewhere`` if the other
+    parts changed in the opposite direction.
     """
     rest = total_growth - faults
     if rest * faults < 0:
@@ -47,12 +47,12 @@ def _describe_share(faults: int, total_growth: int) -> str:
 
 
 def format_settings(settings: dict[str, str]) -> str:
-    """Return settings as text; a variable as a shell sets it: ``MALLOC_TRIM_THRESHOLD_=0``, without ``env.``."""
+    """Return settings as text. Variables are written as in a shell, without ``env.``: ``MALLOC_TRIM_THRESHOLD_=0``."""
     return " ".join(f"{name.removeprefix('env.')}={value}" for name, value in settings.items())
 
 
 def _describe_remedy(remedy: MeasuredRemedy, escape_text: EscapeText) -> str:
-    """Return by how much a remedy takes the regression back, as a sentence."""
+    """Return which share of the regression a remedy wins back, as a sentence."""
     share = min(100.0, 100 * remedy.won_back)
     return (
         f"{escape_text(format_settings(remedy.settings))} takes back {format_number(round(share))} % of the "

@@ -1,7 +1,7 @@
-"""Page faults by what they hit. They distinguish a program with more code from one that uses more memory.
+"""Page faults by the kind of memory. They distinguish a program with more code from one that uses more memory.
 
-They are never judged by themselves: each of their faults is also a minor or a major fault, and a change would be
-reported twice. They are shown beside a drift, to explain it.
+They are never judged separately: each of their faults is also a minor or a major fault, so a change would be reported
+twice. They are shown next to a drift, to explain it.
 """
 
 from runner.contract.metric import Kind, Metric

@@ -1,13 +1,13 @@
-"""Shortens the names of functions, so that what tells them apart stays: the method, not its types."""
+"""Shortens the names of functions, but keeps what distinguishes them: the method rather than its types."""
 
 import re
 
 MAX_NAME_CHARACTERS = 60
-"""Characters of a name in a table."""
+"""The largest number of characters of a name in a table."""
 _OPERATOR = re.compile(
     r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|=>|\(anonymous namespace\)|\(\*?\w+\)(?=\.)"
 )
-"""Brackets that enclose no types: those of an operator, an arrow, a namespace, or of a receiver in Go."""
+"""Brackets that do not enclose types: in an operator, in an arrow, around a namespace, or around a receiver in Go."""
 _OPEN, _CLOSED = "<([", ">)]"
 _MASK_BRACKETS = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
 _UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
@@ -16,8 +16,8 @@ _UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]
 def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     """Shorten a function's name to at most ``max_characters`` characters.
 
-    The types between brackets are left out first, the innermost before the others. If the name is still too long, its
-    middle is left out.
+    Types in brackets are left out, from the innermost level outwards, until the name is short enough. If it is still
+    too long without any types, its middle is left out.
     """
     if len(name) <= max_characters:
         return name
@@ -44,7 +44,7 @@ def _compute_depth(name: str) -> int:
 
 
 def _replace_nested_types(name: str, min_depth: int) -> str:
-    """Replace what brackets enclose at least ``min_depth`` levels deep by an ellipsis."""
+    """Replace the content of brackets with an ellipsis, from nesting level ``min_depth`` inwards."""
     parts: list[str] = []
     depth = 0
     for char in name:

@@ -26,7 +26,7 @@ Project = Annotated[
 
 
 MAX_CASES = 1000
-"""Cases of one gate."""
+"""The largest number of cases of one gate."""
 
 
 class ForgeKind(StrEnum):
@@ -71,7 +71,7 @@ class GateCase(Strict):
     max_pairs: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("max_pairs", "most"))
     """The number of pairs that the workload allows; None if unknown."""
     explanation: Explanation | None = None
-    """Why the case got worse; None if it did not, or if the job does not explain."""
+    """Why the case got worse; None if it did not, or if explanations are switched off."""
     added: bool = False
     """Whether head adds the case, because the workload file that judges does not contain the case."""
 
@@ -90,7 +90,7 @@ class GateCase(Strict):
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
     def build_request(self, n_cases: int = 1) -> ComparisonRequest:
-        """Return the comparison request of this case, if both sides are measured; ``n_cases`` are compared in all."""
+        """Return the comparison request of this case, if both sides are measured. ``n_cases`` are compared in total."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,
@@ -176,7 +176,7 @@ class GateReport(Strict):
     cases: tuple[GateCase, ...] = Field(default=(), max_length=MAX_CASES)
     """The cases; empty if there was nothing to measure."""
     caveat: str = Field(default="", max_length=300)
-    """What the workload file says that its numbers cannot say; empty if it says nothing."""
+    """What the numbers cannot show, according to the workload file; empty if it contains no caveat."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""
     log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")
@@ -235,10 +235,10 @@ class GateAnswer(Strict):
 
     verdict: GateVerdict
     passed: bool
-    """Whether the job should succeed: no metric exceeds its budget, or somebody accepted the changes."""
+    """Whether the job should succeed, because no metric exceeds its budget, or somebody accepted the changes."""
     judge: str = ""
-    """How head changes its own measurement and judgement, and whose workload file applied, as sentences; empty if
-    neither is unusual."""
+    """How head changes the way in which it is measured and judged, and which workload file applied, as sentences; empty
+    if neither is unusual."""
     sentence: str
     """The verdict as a sentence."""
     summary: str

@@ -1,4 +1,4 @@
-"""Metrics that another tool measured: their names state the unit and which direction is an improvement.
+"""Metrics that another tool measured. Their names contain the unit and the direction of an improvement.
 
 The catalogue cannot list the metrics of other tools, so a report describes such a metric by its name alone:
 ``import:higher:MB/s:throughput``. Wherever a metric is judged or shown, :func:`runner.contract.metrics.metric` derives
@@ -12,7 +12,7 @@ from runner.contract.metric import Kind, Metric
 IMPORT_PREFIX = "import:"
 Better = Literal["lower", "higher"]
 _MAX_UNIT_CHARACTERS, _MAX_TITLE_CHARACTERS = 40, 120
-"""The prefix, the direction and the colons need less than the 40 characters that remain of 200."""
+"""Limits that keep names within 200 characters: all other parts of a name need less than 40."""
 _KIND_BY_UNIT = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
 
 

@@ -1,4 +1,4 @@
-"""Jobs: work that the service orders from hosts, from the question to the result."""
+"""Jobs: work that the service assigns to hosts, from the question to the result."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -98,7 +98,7 @@ class _Question(Strict):
     )
     """Variables that are added to the environment of the measured process."""
     samples: int | None = Field(default=None, ge=1, le=1000)
-    """Number of executions of each run. By default, as many as a certain result takes."""
+    """Number of executions of each run. By default, as many as are necessary for a certain result."""
 
 
 class MeasureQuestion(_Question):

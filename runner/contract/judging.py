@@ -1,4 +1,4 @@
-"""Which metrics of a subject are judged, and by how much each may move. Pure; runner and service share it."""
+"""Which metrics of a subject are judged, and how much each may change. Runner and service share these rules."""
 
 from typing import Annotated
 

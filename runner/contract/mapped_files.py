@@ -41,7 +41,7 @@ class MappedFile(Strict):
 class UncertainFaults(Strict):
     """The faults in unprepared files, counted while the state of these files was renewed.
 
-    A difference that is no larger than the distance of the two bounds does not show a change.
+    A difference that is no larger than the distance between the two bounds does not show a change.
     """
 
     lowest: Faults = Field(default=0, validation_alias=AliasChoices("lowest", "least"))

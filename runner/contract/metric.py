@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 
 class MetricView(Flag):
-    """A view that shows a few metrics before all others, or alone. Each view has the judged metrics too."""
+    """A view that shows a few metrics before all others, or only these. Each view also shows the judged metrics."""
 
     COMPARISON = auto()
     """The page that compares two commits or runs: the costs of faults."""
@@ -44,13 +44,13 @@ class Metric(Struct, frozen=True):
     better
         Which direction is an improvement.
     judged
-        Whether a change of level is flagged by itself. The others are recorded and shown beside a drift.
+        Whether a change of its level is reported as a drift. Other metrics are recorded, and shown next to a drift.
     definition
         One sentence that says what is counted and where the number comes from.
     views
-        What shows it before all others.
+        The views that show it before all others.
     column
-        Title of its column in a terminal's table of many cases; empty if it has none.
+        The title of its column in the terminal's table of many cases; empty if it has no column.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Metric(Struct, frozen=True):
     column: str = ""
 
     def is_shown_in(self, view: MetricView) -> bool:
-        """Return whether something shows this metric before all others."""
+        """Return whether a view shows this metric before all others."""
         return self.judged or view in self.views
 
     @property
     def exact(self) -> bool:
-        """Whether a program that does the same work always has the same count, so that each difference is certain."""
+        """Whether the same work always has the same count, so that each difference is certain."""
         return self.kind is Kind.COUNT and self.judged

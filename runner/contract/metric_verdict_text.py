@@ -8,18 +8,18 @@ from runner.contract.metrics import metric
 from runner.contract.number_text import format_move, format_quantity
 
 _MIN_SPLITS = 10_000
-"""The samples of both sides can be split into two sides in at least this many ways. A split without overlap is then not
-taken for chance. Eight samples a side suffice."""
+"""If the samples of both sides can be split into two sides in at least this many ways, sides that do not overlap are
+not attributed to chance. Eight samples per side suffice."""
 MIN_CLEAR_PERCENT = 10.0
-"""The change from which a metric that is not judged is pointed out."""
+"""The smallest change for which a metric that is not judged is mentioned."""
 _MAX_CLEAR_MOVES = 3
-"""Metrics that one sentence names."""
+"""The largest number of metrics that one sentence names."""
 _NOTICEABLE_METRICS = ("throughput", "elapsed")
-"""The metrics that a user notices first; the others follow from them or explain them."""
+"""The metrics that a user notices first. The others follow from them, or explain them."""
 
 
 def name_metric(name: str, escape_text: Callable[[str], str]) -> str:
-    """Return the title of a metric within a sentence, or the name that a workload file gave it."""
+    """Return the title of a metric for use within a sentence; for a perf event of a workload file, its name."""
     title = metric(name).title
     if title == name:
         return escape_text(name)
@@ -34,7 +34,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     crept
         Whether several small changes together exceed the budget.
     since
-        The change since the baseline of those small changes; empty if there is no baseline.
+        The total change since the baseline, as text; empty if there is no baseline.
     """
     if not verdict.counts:
         return f"not judged, clearly {describe_direction(verdict)}" if has_clearly_moved(verdict) else "not judged"
@@ -50,8 +50,9 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
 def has_clearly_moved(verdict: MetricVerdict) -> bool:
     """Return whether a metric that is not judged has changed beyond doubt.
 
-    It has if it changed by :data:`MIN_CLEAR_PERCENT` or more, and no sample of one side lies among those of the other,
-    which is improbable enough by chance. Faults and pages are not considered, because judged counts show their changes.
+    This is the case if it changed by :data:`MIN_CLEAR_PERCENT` or more and the samples of the two sides do not overlap,
+    provided that this is improbable by chance. Metrics in faults and pages are excluded, because judged counts already
+    show their changes.
     """
     if verdict.counts:  # It counts for the whole comparison, so it is judged.
         return False
@@ -63,7 +64,7 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
 
 
 def is_apart(verdict: MetricVerdict) -> bool:
-    """Return whether no sample of one side lies among those of the other."""
+    """Return whether the ranges of the samples of both sides do not overlap."""
     base, head = verdict.base, verdict.head
     if base.low is None or base.high is None or head.low is None or head.high is None:
         return False
@@ -77,9 +78,9 @@ def describe_direction(verdict: MetricVerdict) -> str:
 
 
 def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callable[[str], str] = str) -> str:
-    """Return which metrics changed beyond doubt although they are not judged, worse ones first; empty if none did.
+    """Return which metrics changed beyond doubt although they are not judged, regressions first; empty if none did.
 
-    ``escape_text`` escapes the names and keys that come from a workload, as the medium of the text needs it.
+    ``escape_text`` escapes names and keys from a workload for the medium of the text.
     """
     moved_verdicts = sorted(filter(has_clearly_moved, verdicts), key=_rank_move)[:_MAX_CLEAR_MOVES]
     if not moved_verdicts:
@@ -94,7 +95,7 @@ def describe_clear_moves(verdicts: Iterable[MetricVerdict], escape_text: Callabl
 
 
 def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
-    """Return the rank of a metric that changed: worse ones first, then those that a user notices."""
+    """Return a sort key for metrics that changed: regressions first, then metrics that a user notices."""
     return describe_direction(verdict) == "better", verdict.metric not in _NOTICEABLE_METRICS
 
 
@@ -105,25 +106,25 @@ def _describe_move(verdict: MetricVerdict, escape_text: Callable[[str], str]) ->
 
 
 def lacks_side(verdict: MetricVerdict) -> bool:
-    """Return whether base or head has no value, so that the verdict's sentence says why."""
+    """Return whether base or head has no value, which the verdict in words then explains."""
     return verdict.rule == "absent" and not (verdict.base.n and verdict.head.n)
 
 
 def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
-    """Return whether a reader has to see the verdict first: the gate fails for it, or it could not be judged."""
+    """Return whether a verdict must be shown first, because it exceeds the budget, or because a side has no value."""
     is_missing = verdict.counts and lacks_side(verdict)
     return is_missing or verdict.over_budget or crept
 
 
 def _describe_missing_sides(verdict: MetricVerdict) -> str:
-    """Return the side without samples. At least one side has none, so equal numbers of samples mean both."""
+    """Return which sides lack samples. At least one does, so if the numbers of samples are equal, both do."""
     if verdict.base.n == verdict.head.n:
         return "base and head"
     return "head" if verdict.base.n else "base"
 
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
-    """Return in words how a change for the worse relates to its budget."""
+    """Return in words whether a regression exceeds its budget."""
     if isinstance(verdict.budget, str):  # a percentage, or "none"
         budget = verdict.budget
     else:

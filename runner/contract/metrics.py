@@ -1,7 +1,7 @@
 """The metric catalogue: the meaning and unit of each metric, and how it may be judged.
 
-The runner reads it to know what to collect, the service to know what to judge and to show. Its order is that in which
-metrics are shown.
+The runner uses it to know what to collect, and the service to know what to judge and show. Metrics are shown in its
+order.
 """
 
 from msgspec.structs import replace
@@ -239,15 +239,15 @@ CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
 
 
 def list_shown_metrics(view: MetricView) -> list[str]:
-    """Return the metrics that something shows before all others, in the order of the catalogue."""
+    """Return the metrics that a view shows before all others, in the order of the catalogue."""
     return [name for name, entry in CATALOGUE.items() if entry.is_shown_in(view)]
 
 
 def metric(name: str) -> Metric:
     """Return the catalogue entry of a metric, or a generic one for an event that a workload file added.
 
-    ``region:NAME`` is metric NAME counted in the program's region of interest. The names of imported metrics describe
-    them, see :mod:`runner.contract.imported_metric`.
+    ``region:NAME`` is metric NAME counted in the program's region of interest. The name of an imported metric contains
+    its description, see :mod:`runner.contract.imported_metric`.
     """
     entry = CATALOGUE.get(name) or find_imported_metric(name)
     if entry is not None:

@@ -97,7 +97,7 @@ class NightlyDrift(Strict):
 
     @property
     def blamed(self) -> str:
-        """What caused it, in words: the settings, the commit if only one is possible, or the last possible commit."""
+        """The cause in words: the settings, the commit if only one is possible, or the last possible commit."""
         if self.title and self.cause == "config":
             return f"{self.title} at {self.revision[:10]}"
         if self.title:

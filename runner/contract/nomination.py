@@ -25,16 +25,16 @@ class Nomination(Strict):
 
 
 class Power(Strict):
-    """How many interleaved pairs would prove a small rise of a count whose samples vary."""
+    """How many interleaved pairs would prove a small rise of a count."""
 
     case: Case
     metric: str
     percent: float | None
     """The rise; None for a rise of one event, if the count repeats."""
     pairs: int | None
-    """The most likely number of pairs that prove the rise; None if a comparison does not take that many."""
+    """The most likely number of pairs that prove the rise; None if it exceeds the maximum of a comparison."""
     seconds: float
-    """The duration of these pairs."""
+    """The duration of these pairs; without a number of pairs, that of the largest number."""
     sentence: str
 
 
@@ -43,4 +43,4 @@ class NominationList(Strict):
 
     items: tuple[Nomination, ...] = Field(max_length=10_000)
     powers: tuple[Power, ...] = Field(default=(), max_length=10_000)
-    """The smallest changes that comparisons of these cases can find."""
+    """How many pairs would prove a small rise, for the cases on the host."""

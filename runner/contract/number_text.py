@@ -1,7 +1,7 @@
-"""Writes numbers for people, alike on pages, in messages, in comments and on terminals.
+"""Writes numbers for people, in the same way on pages, in messages, in comments and on terminals.
 
-A count is exact and written in full. Everything else is measured or computed: it has three significant digits, no
-exponent, and the unit in which it is short: MiB instead of bytes, ms instead of seconds.
+A count is exact, so all its digits are written. All other numbers are measured or computed: they get three significant
+digits, no exponent, and a unit that makes them short, such as MiB instead of bytes, or ms instead of seconds.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from msgspec import Struct
 Number = int | float
 
 SIGNIFICANT_DIGITS = 3
-"""Significant digits of what is not a count."""
+"""The number of significant digits of all numbers that are not counts."""
 MAX_SIGMAS = 10
-"""A change of more sigma is certain: its number would only say how quiet the series is."""
+"""A change of more than this many sigma is certain. The exact number is not shown, because it would only show how
+little noise the series has."""
 _MAX_DIGITS = 17
-"""Digits that tell any two floats apart."""
+"""The number of digits that distinguishes any two floats."""
 _MIN_NONZERO = 1e-9
-"""Smaller numbers are written as about zero."""
+"""Numbers that are closer to zero are written as ``≈0``."""
 _MIN_PRECISE_PERCENT = 0.1
 """A smaller percentage gets one significant digit."""
 _MAX_EXACT_FLOAT = 1e15
@@ -41,11 +42,11 @@ _SINGULARS = {
     "faults/operation": "fault/operation",
 }
 _COUNT_UNITS = {unit for unit in _SINGULARS if "/" not in unit}
-"""Units of counts: the middle of two counts is written as a whole number, in full."""
+"""Units of counts, which are written as whole numbers in full, even if the value is the mean of two counts."""
 
 
 class Scale(Struct, frozen=True):
-    """A unit that is shorter to write: a value is divided by ``divisor`` and gets ``unit``."""
+    """A unit in which values are shorter: a value is divided by ``divisor`` and written with ``unit``."""
 
     divisor: float
     unit: str
@@ -67,13 +68,13 @@ def format_signed(value: Number) -> str:
 
 
 def capitalize_first(sentence: str) -> str:
-    """Return a sentence with a capital first letter. ``str.capitalize`` would write names in it in lower case."""
+    """Return a sentence with a capital first letter; unlike ``str.capitalize``, leave all other letters as they are."""
     return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def format_percent(value: Number) -> str:
-    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Of less than 0.1 %, one digit says enough."""
-    if abs(value) >= 100:  # all digits before the point, which may be more than the significant ones
+    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``; below 0.1 % with one significant digit."""
+    if abs(value) >= 100:  # write all digits before the point, even if they are more than the significant digits
         number = f"{value:,.0f}".replace("-", _MINUS)
     else:
         number = _format_significant(value, SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1)
@@ -81,7 +82,7 @@ def format_percent(value: Number) -> str:
 
 
 def choose_unit(value: Number, unit: str) -> str:
-    """Return the unit in singular or plural, as the value requires: 1 fault, 2 faults."""
+    """Return the unit in the singular or the plural, as the value requires: 1 fault, 2 faults."""
     return _SINGULARS.get(unit, unit) if abs(value) == 1 else unit
 
 
@@ -91,7 +92,7 @@ def format_quantity(value: Number, unit: str, compared_value: Number | None = No
     Parameters
     ----------
     compared_value
-        Another value with which a reader compares it: both get the same unit, and enough digits to differ.
+        Another value that a reader compares with it. Both get the same unit, and enough digits to differ.
     """
     other_value = value if compared_value is None else compared_value
     scale = choose_scale(max(abs(value), abs(other_value)), unit)
@@ -105,17 +106,17 @@ def format_quantity(value: Number, unit: str, compared_value: Number | None = No
 
 
 def format_range(low: Number, high: Number, unit: str) -> str:
-    """Write a range with its unit, both ends in the same unit: ``162 – 207 ms``."""
+    """Write a range, with both ends in the same unit: ``162 – 207 ms``."""
     return _join_ends(low, high, unit, "–")
 
 
 def format_move(before: Number, after: Number, unit: str) -> str:
-    """Write how a level moved, both ends in the same unit: ``63.5 → 164 ms``."""
+    """Write how a level moved, with both values in the same unit: ``63.5 → 164 ms``."""
     return _join_ends(before, after, unit, "→")
 
 
 def _join_ends(first: Number, last: Number, unit: str, separator: str) -> str:
-    """Write two values with their unit once, and a mark between them."""
+    """Write two values with a separator between them, and their common unit at the end."""
     first_text, last_text = format_quantity(first, unit, last), format_quantity(last, unit, first)
     space = _NARROW_SPACE if first_text.endswith("%") else _NO_BREAK_SPACE
     first_without_unit, _, _ = first_text.rpartition(space)
@@ -133,13 +134,13 @@ def format_amount(byte_count: Number) -> str:
 
 
 def format_levels(before: Number, after: Number) -> str:
-    """Write two levels of a series, to the whole event and with enough digits to differ: ``53,338 → 4,186``."""
-    unit = next(iter(_COUNT_UNITS))  # Any unit of a count: all of them are written alike.
+    """Write two levels of a series, rounded to whole events, with enough digits to differ: ``53,338 → 4,186``."""
+    unit = next(iter(_COUNT_UNITS))  # The unit is not written, and counts are written alike in all of them.
     for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1):
         before_text, after_text = _format_number(before, digits, unit), _format_number(after, digits, unit)
         if before_text != after_text:
             return f"{before_text} → {after_text}"
-    # Equal levels, or a difference that no digits show.
+    # The levels are equal, or no number of digits shows a difference.
     before_text, after_text = (_format_number(level, SIGNIFICANT_DIGITS, unit) for level in (before, after))
     return f"{before_text} → {after_text}"
 
@@ -150,9 +151,9 @@ def format_sigmas(sigmas: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
+    """Write a duration with at most two units: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 60:
-        return _join_parts(f"{max(1, round(seconds))}", "s")  # nothing takes 0 s
+        return _join_parts(f"{max(1, round(seconds))}", "s")  # no duration is 0 s
     minutes = round(seconds / 60)
     if minutes < 60:
         return _join_parts(str(minutes), "min")
@@ -164,16 +165,16 @@ def format_duration(seconds: float) -> str:
 
 
 def replace_no_break_spaces(text: str) -> str:
-    """Return text for a terminal, where a no-break space would only defeat a search."""
+    """Return text for a terminal, with ordinary spaces: a search there would not find a no-break space."""
     return text.replace(_NO_BREAK_SPACE, " ").replace(_NARROW_SPACE, " ")
 
 
 def choose_scale(max_value: Number, unit: str) -> Scale | None:
-    """Return the unit in which values up to ``max_value`` are short; None if they keep the given unit."""
+    """Return a unit in which values up to ``max_value`` are short; None if the given unit is right."""
     if unit == "bytes":
         return next((scale for scale in _MEMORY_SCALES if max_value >= scale.divisor), None)
     if unit in _SECONDS_PER_UNIT and max_value:
-        # Rounded as it will be written, so that 999.9 ms becomes 1 s and not 1,000 ms.
+        # Round the value as it will be written, so that 999.9 ms becomes 1 s and not 1,000 ms.
         seconds = float(f"{max_value * _SECONDS_PER_UNIT[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
         scale = next((scale for scale in _TIME_SCALES if seconds >= scale.divisor), Scale(1e-9, "ns"))
         return Scale(scale.divisor / _SECONDS_PER_UNIT[unit], scale.unit)
@@ -181,14 +182,14 @@ def choose_scale(max_value: Number, unit: str) -> Scale | None:
 
 
 def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
-    """Write a value without its unit: in the unit of the scale, or in ``unit`` without a scale."""
+    """Write a value without its unit: converted to the unit of the scale, or in ``unit`` if there is no scale."""
     return _format_number(value, digits, unit) if scale is None else _format_significant(value / scale.divisor, digits)
 
 
 def _format_number(value: Number, digits: int, unit: str) -> str:
     """Return a number with digit groups, and without meaningless digits.
 
-    A whole number, and a count that has more digits before the point than ``digits``, is written to the whole unit.
+    Whole numbers, and counts with more than ``digits`` digits before the point, are written without a fraction.
     """
     if isinstance(value, int) or (value.is_integer() and abs(value) < _MAX_EXACT_FLOAT):
         return f"{int(value):,}".replace("-", _MINUS)
@@ -204,7 +205,7 @@ def _format_significant(value: float, digits: int) -> str:
     if abs(value) < _MIN_NONZERO:
         return "≈0"
     rounded_value = float(f"{value:.{digits - 1}e}")
-    if isinf(rounded_value):  # the largest floats, if rounded up
+    if isinf(rounded_value):  # the largest floats overflow if they are rounded up
         return f"{value:,.0f}".replace("-", _MINUS)
     decimals = max(0, digits - 1 - floor(log10(abs(rounded_value))))
     text = f"{rounded_value:,.{decimals}f}"
@@ -212,7 +213,7 @@ def _format_significant(value: float, digits: int) -> str:
 
 
 def _add_sign(value: Number, text: str) -> str:
-    """Return the text of a value with a plus if it is positive. A minus is there already; ``≈0`` gets no sign."""
+    """Add a plus to the text of a positive value. A minus is already in the text; ``≈0`` gets no sign."""
     return f"+{text}" if value > 0 and not text.startswith("≈") else text
 
 

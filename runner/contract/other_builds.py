@@ -1,4 +1,4 @@
-"""What further builds of a revision count: two builds of one revision can differ, and so can their counts."""
+"""The counts of further builds: two builds of one revision can differ, and so can their counts."""
 
 from typing import Annotated
 
@@ -11,19 +11,19 @@ from runner.contract.mapped_files import Digest
 MAX_FAULTS_BETWEEN_BUILDS = 16
 """The largest difference of a count that is checked with further builds: the pages that one fault on a file maps.
 
-Names of folders, times and the order in which processes finish can decide the order of functions and data in a program.
-That moves them between pages, and nothing else.
+Names of folders, times and the order in which processes finish can influence the order of functions and data in a
+program. This only moves them between pages.
 """
 FURTHER_BUILDS = 2
-"""How many further builds of each revision decide a difference that small. If builds of both revisions have one
-of the same two counts at random, three builds of each differ by chance in at most one case in 32."""
+"""How many further builds of each revision decide such a small difference. If each build of either revision randomly
+has one of two counts, three builds of each differ by chance in at most one of 32 cases."""
 
 
 class OtherPlace(Strict):
     """Base, built again in the place of head and measured there in the same environment.
 
-    If two programs get the same answers about their files but count differently, these samples show whether the
-    place is the reason: the path, or the state of the files there.
+    If two programs get the same answers about their files but count differently, these samples show whether the place
+    (the path, or the state of the files there) is the reason.
     """
 
     counted: dict[Annotated[str, StringConstraints(max_length=200)], tuple[Number, ...]] = Field(max_length=1000)

@@ -19,7 +19,8 @@ class Reason(StrEnum):
     """Measured before in another environment. Measuring the same revision again in this environment separates the
     effect of the configuration from that of later commits."""
     CROSS_MEASUREMENT = "cross_measurement"
-    """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
+    """Commit and configuration, or the host, changed at once. Measuring with only one of them changed separates their
+    effects."""
     RERUN = "rerun"
     """The newest run differs from the previous level. Another run of the level with fewer runs shows whether the
     difference is a drift or an outlier."""
@@ -35,7 +36,7 @@ class PlanRequest(Strict):
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
     """The revisions, oldest first."""
     retry_failed: bool = Field(default=False, validation_alias=AliasChoices("retry_failed", "again"))
-    """Plan every unmeasured revision again, for whatever reason it is unmeasured."""
+    """Plan every revision again that could not be measured, whatever the reason."""
     measure_all: bool = False
     """Plan every revision again whose counts were reused from a run with the same bytes."""
 
@@ -47,7 +48,7 @@ class PlannedRun(Strict):
     case: Case
     reason: Reason = Reason.MISSING
     expected: dict[str, Number] = Field(default_factory=dict)
-    """Levels of exact counts before this revision. One sample that repeats these levels is enough."""
+    """The levels of exact counts before this revision. If the first sample repeats them, it is enough."""
 
 
 class Plan(Strict):

@@ -1,8 +1,7 @@
-"""pprof's protocol buffer, written by hand.
+"""Encodes profiles in pprof's protocol-buffer format, without a library.
 
-The format (``profile.proto`` of google/pprof) is a dozen fields of whole numbers and a table of texts. Encoding those
-takes one kind of number and one kind of block, which is less code than the protocol-buffer library and the code
-generated for it.
+The format (``profile.proto`` of google/pprof) consists of a dozen integer fields and a table of strings. It needs only
+two wire types, so this takes less code than the protocol-buffer library and the code that it generates.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,13 +11,13 @@ from runner.contract.profile import Frame
 
 
 def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, when: datetime) -> bytes:
-    """Return a profile of stacks, each with its weight and its frames, the innermost first.
+    """Encode a profile of stacks, given as the frames of each stack, innermost first, with its weight.
 
-    The numbers are those of the fields in ``profile.proto``: of Profile 1 sample_type, 2 sample, 3 mapping, 4 location,
-    5 function, 6 string_table, 9 time_nanos; within them, those of ValueType, Sample, Mapping, Location, Line and
-    Function.
+    The numbers in the code are field numbers of ``profile.proto``. In Profile they are 1 sample_type, 2 sample,
+    3 mapping, 4 location, 5 function, 6 string_table and 9 time_nanos; those in nested blocks belong to ValueType,
+    Sample, Mapping, Location, Line and Function.
     """
-    # sample_type and samples, whose frames fill the tables.
+    # sample_type and samples. Encoding the samples fills the tables.
     tables = _Tables()
     encoded_profile = bytearray()
     encoded_profile += _encode_block(
@@ -27,7 +26,7 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
     for frames, weight in rows:
         location_ids = b"".join(_encode_varint(tables.add_location(frame)) for frame in frames)
         encoded_profile += _encode_block(2, _encode_block(1, location_ids) + _encode_block(2, _encode_varint(weight)))
-    # mappings, locations and functions, whose names fill the table of texts
+    # mappings, locations and functions. Encoding them fills the table of texts.
     for module, number in tables.modules.items():
         encoded_profile += _encode_block(
             3,
@@ -57,7 +56,7 @@ def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit:
 
 
 class _Tables:
-    """The tables of a profile: the number of each text, location, function and module."""
+    """The tables of a profile, which number its texts, locations, functions and modules."""
 
     def __init__(self) -> None:
         self.texts: dict[str, int] = {"": 0}
@@ -66,11 +65,11 @@ class _Tables:
         self.modules: dict[str, int] = {}
 
     def add_text(self, text: str) -> int:
-        """Return the number of a text, adding it if it is new."""
+        """Return the number of a text; add the text if it is new."""
         return self.texts.setdefault(text, len(self.texts))
 
     def add_location(self, frame: Frame) -> int:
-        """Return the number of a frame in pprof's tables, adding it if it is new."""
+        """Return the number of a frame as a location; add the frame if it is new."""
         if frame.module:
             self.modules.setdefault(frame.module, len(self.modules) + 1)
         self.functions.setdefault((frame.function, frame.file), len(self.functions) + 1)
@@ -78,7 +77,7 @@ class _Tables:
 
 
 def _encode_varint(number: int) -> bytes:
-    """Return a number in the variable-length form of Protocol Buffers: 7 bits a byte, whose top bit says "more"."""
+    """Return a number as a varint of Protocol Buffers: 7 bits per byte, and a top bit that is set if bytes follow."""
     encoded_bytes = bytearray()
     while number > 0x7F:
         encoded_bytes.append(number & 0x7F | 0x80)
@@ -88,10 +87,10 @@ def _encode_varint(number: int) -> bytes:
 
 
 def _encode_number(field: int, value: int) -> bytes:
-    """Return a numeric field (wire type 0); nothing for 0, its default."""
+    """Return a numeric field (wire type 0); no bytes for 0, which is the default."""
     return _encode_varint(field << 3) + _encode_varint(value) if value else b""
 
 
 def _encode_block(field: int, content: bytes) -> bytes:
-    """Return a field of bytes with their length (wire type 2): a text, a message or packed numbers."""
+    """Return a length-delimited field (wire type 2): a text, a message or packed numbers."""
     return _encode_varint(field << 3 | 2) + _encode_varint(len(content)) + content

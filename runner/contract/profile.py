@@ -18,11 +18,11 @@ Remark = Annotated[str, StringConstraints(max_length=1000)]
 
 
 UNKNOWN_FUNCTION = "[unknown]"
-"""The name of a function without one, as perf prints it."""
+"""What perf prints for a function whose name is unknown."""
 COMPILED_MODULE = "code compiled at run time"
-"""The module of the functions of a program that its runtime compiles, which are in no file."""
+"""The module of a program's functions that its runtime compiles: they are in no file."""
 RUNTIME_MODULE = "code of the runtime"
-"""The module of what a runtime compiles of its own: the functions of its library, and stubs."""
+"""The module of a runtime's own compiled code: the functions of its library, and stubs."""
 
 
 class Frame(Strict):
@@ -82,7 +82,7 @@ class Memory(StrEnum):
 
     HEAP = "heap"
     ARENA = "malloc arena"
-    """The heap of a thread: glibc's malloc gives each one its own, besides that of the first."""
+    """The heap of a thread other than the first one: glibc's malloc uses one for each thread."""
     ANONYMOUS = "anonymous mmap"
     STACK = "stack"
     """The stack of the first thread, or of another one."""
@@ -223,7 +223,7 @@ class PythonLine(Strict):
     line: int = Field(ge=1, le=2**31)
     faults: Count
     after_fork: Count = 0
-    """Those of the faults that happened once the process had forked: only these can be copies."""
+    """The faults among them that happened after the process had forked: only these can be copies on write."""
 
 
 class AllocatingLine(Strict):
@@ -261,7 +261,7 @@ PROFILE_SCOPES: dict[ProfileScope, str] = {
     "windows": "the measured windows of the server",
     "process": "the whole process",
 }
-"""What a profile shows, in words."""
+"""The scopes of a profile, in words."""
 
 
 class Profile(Strict):
@@ -296,10 +296,11 @@ class Profile(Strict):
     anatomy: Anatomy | None = None
     census: Census | None = None
     python_lines: tuple[PythonLine, ...] = Field(default=(), max_length=100)
-    """The lines of a Python program with the most faults, counted in an execution of its own; no stack shows them."""
+    """The lines of a Python program with the most faults, counted in a separate execution, because stacks do not show
+    them."""
     java_lines: tuple[AllocatingLine, ...] = Field(default=(), max_length=100)
-    """The lines of a Java program that allocate most, sampled in an execution of its own; faults in the heap happen in
-    the runtime, on behalf of a line."""
+    """The lines of a Java program that allocate most, sampled in a separate execution, because faults in the heap
+    happen in the runtime, on behalf of a line."""
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
     """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
     were unwound."""

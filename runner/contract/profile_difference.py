@@ -1,4 +1,4 @@
-"""Compares two profiles: which functions, lines and stacks fault more or less than before."""
+"""Compares two profiles: which functions, lines and stacks have more or fewer faults than before."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class FunctionKey(NamedTuple):
 
 
 class FunctionLine(NamedTuple):
-    """A line of a function, before and after, because it may have moved; 0 stands for an unknown line."""
+    """A line of a function: its numbers before and after, because it may have moved; 0 if there is no such line."""
 
     function_key: FunctionKey
     line_before: int
@@ -32,7 +32,7 @@ class WeightChange(NamedTuple):
 
     @property
     def growth(self) -> int:
-        """By how much it grew; negative if it shrank."""
+        """The growth of the weight; negative if it shrank."""
         return self.after - self.before
 
 
@@ -44,11 +44,11 @@ class StackChange(NamedTuple):
 
 
 def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[FunctionLine, WeightChange]]:
-    """Return the subject's lines with how their cost changed, the largest change first.
+    """Return the subject's lines with the changes of their weights, the largest change first.
 
-    What a library or the kernel does counts for the line of the subject that called it. Lines of one function are
-    paired in their order, so that code that only moved has not changed. Changes that sampling alone explains are left
-    out.
+    The weight of a library or of the kernel counts for the line of the subject that called it. The lines of a function
+    are paired in their order, so that code which has only moved is unchanged. Changes that sampling alone can explain
+    are left out.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> li
     ]
 
     def rank(row: tuple[FunctionLine, WeightChange]) -> tuple[int, int, FunctionLine]:
-        """Return the key for sorting: the largest change first, of equal ones growth before decline."""
+        """Return a sort key: the largest change first; growth before an equally large decline."""
         function_line, change = row
         return -abs(change.growth), -change.growth, function_line
 
@@ -75,7 +75,7 @@ def compare_by_line(before: Profile, after: Profile, kind: str = "faults") -> li
 def pair_function_lines(
     before: Mapping[FunctionKey, Mapping[int, int]], after: Mapping[FunctionKey, Mapping[int, int]]
 ) -> list[tuple[FunctionLine, WeightChange]]:
-    """Return how the weight of each line of each function changed, with the lines of a function paired in order."""
+    """Pair the lines of each function in order; return the change of each pair's weight."""
     changes = []
     for function_key in before.keys() | after.keys():
         pairs = _pair_lines(before.get(function_key, {}), after.get(function_key, {}))
@@ -84,9 +84,10 @@ def pair_function_lines(
 
 
 def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
-    """Return the stacks that changed, the one that grew most first; those that shrank come last.
+    """Return the stacks that changed, sorted by growth: the largest growth first, the largest decline last.
 
-    Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
+    Two stacks are the same if they have the same functions, regardless of the lines. The returned lines are those after
+    the change.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
 
 
 def compute_resolution(profile: Profile, kind: str) -> int:
-    """Return the largest difference that sampling alone explains: the weight of two recorded stacks.
+    """Return the largest difference that sampling alone can explain: the weight of two recorded stacks.
 
     It is 0 if every event was recorded, or none.
     """
@@ -131,7 +132,7 @@ def _get_stacks(profile: Profile, kind: str) -> StackProfile | None:
 
 
 def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[FunctionKey, Counter[int]]:
-    """Return the weights of stacks by the innermost function and line of the program itself."""
+    """Return the sums of the stacks' weights, by the innermost function and line of the subject's own code."""
     lines: defaultdict[FunctionKey, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
         frame = find_own_frame([profile.frames[index] for index in stack.frames])
@@ -146,12 +147,13 @@ def identify_function(frame: Frame) -> FunctionKey:
 
 
 def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], WeightChange]]:
-    """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming).
+    """Pair the lines of a function in their order with the least total change, by dynamic programming.
 
-    A line without a counterpart is paired with line 0, of weight 0. Each argument is the weight by line.
+    A line without a counterpart is paired with line 0, of weight 0. Each argument contains the weights by line.
     """
     old, new = sorted(before.items()), sorted(after.items())
-    # For each pair of indices: the cost of the rest, and the next step, as numbers of old and new lines.
+    # For each pair of indices: the least cost of all lines from there on, and the next step as the numbers of old and
+    # new lines that it consumes.
     best_step: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
     for i in range(len(old), -1, -1):
         for j in range(len(new), -1, -1):
@@ -164,7 +166,7 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
                 steps.append((new[j][1] + best_step[i, j + 1][0], 0, 1))
             if steps:
                 best_step[i, j] = min(steps, key=lambda step: step[0])
-    # Follow the best steps from the first lines on.
+    # Follow the best steps from the first lines to the last.
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):
@@ -177,8 +179,8 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
 
 
 def _compute_pairing_cost(before: int, after: int) -> float:
-    """Return the cost of pairing a line before with a line after, from their weights: low for similar ones.
+    """Return the cost of pairing an old line with a new one, given their weights: the more similar, the lower.
 
-    It is always below the cost of leaving both unpaired, which is the sum of their weights.
+    It is always lower than the cost of leaving both unpaired, which is the sum of their weights.
     """
     return min(1.5 * abs(after - before), before + after - min(before, after) / 2)

@@ -11,12 +11,12 @@ UNITS = {StackKind.FAULTS: "count", StackKind.ON_CPU: "nanoseconds", StackKind.O
 
 
 def write_stacks(profile: Profile, stacks: StackProfile, format_name: str) -> bytes:
-    """Return the stacks in a format that :data:`FORMATS` knows."""
+    """Return the stacks in one of the formats of :data:`FORMATS`."""
     return FORMATS[format_name](profile, stacks)
 
 
 def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
-    """Return one stack per line, outermost frame first, with its weight: the input of flame graph tools."""
+    """Return folded stacks, the input of flame graph tools: a stack per line, outermost frame first, and its weight."""
     lines = (
         ";".join(_format_frame(profile.frames[index]) for index in stack.frames) + f" {stack.weight}"
         for stack in stacks.stacks
@@ -52,7 +52,7 @@ def encode_pprof(profile: Profile, stacks: StackProfile) -> bytes:
     """Return the compressed protocol buffer that ``go tool pprof`` opens."""
     unit = UNITS[stacks.kind]
     rows = [([profile.frames[index] for index in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
-    # Without a modification time, so that the same profile gives the same file.
+    # Leave out the modification time, so that the same profile always gives the same file.
     return gzip.compress(pprof.encode_profile(rows, str(stacks.kind), unit, profile.started_at), mtime=0)
 
 
@@ -64,13 +64,13 @@ FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
 
 
 def _format_frame(frame: Frame) -> str:
-    """Return a frame as a word of a folded stack; separators are replaced."""
+    """Return a frame as an element of a folded stack; separators in it are replaced."""
     name = frame.function.replace(";", ":")
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
 
 
 def _build_speedscope_frame(frame: Frame) -> dict[str, object]:
-    """Return a frame as speedscope reads it."""
+    """Return a frame in the form that speedscope reads."""
     entry: dict[str, object] = {"name": frame.function}
     if frame.file or frame.module:
         entry["file"] = frame.file or frame.module

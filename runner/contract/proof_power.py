@@ -9,27 +9,28 @@ from typing import NamedTuple
 from runner.contract.level import Number, compute_median, find_largest_side, is_repeating
 
 MAX_PAIRS = 400
-"""The largest number of pairs, unless the workload sets another one. Counts that repeat take 20, and those that vary in
-every execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
+"""The largest number of pairs, unless the workload sets another one. Counts that repeat need 20, and counts that vary
+in every execution about 160. With this number, a shift of a noisy metric by half the standard deviation of a pair is
+found in 99 of 100 comparisons."""
 DIRECTION_ERROR = 0.0004
-"""Probability that a comparison of one case and metric without a change ever finds a direction."""
+"""The probability that a comparison of one case and metric ever finds a direction although there is no change."""
 MAX_SAMPLES = 60
-"""The largest number of samples that are paired with each other."""
+"""How many samples are compared with each other."""
 DEFAULT_RISE_PERCENT = 2.0
-"""The rise that is assumed if none is given."""
+"""The rise in percent that is assumed if none is given."""
 
 
 class PowerEstimate(NamedTuple):
-    """How many pairs would prove a rise of a count, without the case that :class:`.nomination.Power` adds.
+    """How many pairs would prove a rise of a count. :class:`.nomination.Power` adds the case and the metric.
 
     Attributes
     ----------
     percent
-        The rise; None for a rise by one event, if the count repeats.
+        The rise in percent; None for a rise by one event, if the count repeats.
     pairs
-        The most likely number of pairs that prove it; None if it is larger than ``MAX_PAIRS``.
+        The most likely number of pairs that prove it; None if this exceeds ``MAX_PAIRS``.
     seconds
-        How long they take.
+        The duration of these pairs; of ``MAX_PAIRS`` pairs if the number is None.
     """
 
     percent: float | None
@@ -40,18 +41,19 @@ class PowerEstimate(NamedTuple):
 def compute_power(
     samples: Sequence[Number], seconds: float, percent: float = DEFAULT_RISE_PERCENT
 ) -> PowerEstimate | None:
-    """Return how many pairs prove a rise of a count, if both sides vary as these samples do.
+    """Return how many pairs would prove a rise of a count, if both sides vary as these samples do.
 
-    Every sample, raised by ``percent``, is compared with every other one: the pairs will rise and fall in these shares.
+    Every sample, raised by ``percent``, is compared with every other sample. The shares of rises and falls among these
+    comparisons are the expected shares among the pairs.
 
     Parameters
     ----------
     samples : sequence of n numbers
-        Samples of one level; the last ``MAX_SAMPLES`` are read.
+        Samples of one level, of which the last ``MAX_SAMPLES`` are used.
     seconds
-        How long one execution takes.
+        The duration of one execution.
     percent
-        The rise.
+        The rise, in percent of the level.
 
     Returns
     -------
@@ -71,12 +73,12 @@ def compute_power(
     rise_share = sum(difference > 0 for difference in differences) / len(differences)
     fall_share = sum(difference < 0 for difference in differences) / len(differences)
     pairs = _count_pairs(rise_share, fall_share)
-    # A comparison that proves nothing ends after the largest number of pairs.
+    # A comparison that proves nothing takes the largest number of pairs.
     return PowerEstimate(percent, pairs, seconds_per_pair * (pairs or MAX_PAIRS))
 
 
 def _count_pairs(rise_share: float, fall_share: float) -> int | None:
-    """Return the smallest number of pairs that prove a rise if these shares of them rise and fall; None if too many."""
+    """Return the smallest number of pairs that prove a rise, given the shares that rise and fall; None if too many."""
     for pairs in range(1, MAX_PAIRS + 1):
         n_rises, n_falls = round(pairs * rise_share), round(pairs * fall_share)
         max_chance_rises = find_largest_side(n_rises + n_falls, DIRECTION_ERROR) if n_rises + n_falls else None

@@ -1,8 +1,8 @@
-"""A report as a standard pyperf suite file: one benchmark for each metric, one pyperf run for each sample.
+"""Exports a report as a standard pyperf suite: a benchmark for each metric, and a pyperf run for each sample.
 
-``python -m pyperf stats``, ``hist`` and ``compare_to`` can read the suite. pyperf refuses values that are
-zero, so a metric with a zero, or without a value, in any sample is left out of the suite; so is a metric whose name has
-line breaks, which pyperf refuses too. The report's readings hold everything.
+``python -m pyperf stats``, ``hist`` and ``compare_to`` can read the suite. Metrics that pyperf refuses are left out of
+it: those with a zero or a missing value in any sample, and those with a line break in their name. The report itself is
+complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PYPERF_UNITS = {"s": "second", "bytes": "byte"}
 
 
 def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
-    """Return the samples of a report as a pyperf suite, or None if no metric has only positive values."""
+    """Return the samples of a report as a pyperf suite; None if pyperf can represent none of the metrics."""
     import pyperf  # noqa: PLC0415 - only for suites: the command must start fast
 
     benchmarks = []
@@ -34,7 +34,7 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
         metadata = {
             "name": name,
             "unit": _PYPERF_UNITS.get(unit, "integer"),
-            # Without a duration, pyperf takes the values for seconds.
+            # Without a duration, pyperf would interpret the values as seconds.
             "duration": (report.finished_at - report.started_at).total_seconds() / len(report.samples),
             "date": report.started_at.isoformat(),
             "hostname": report.host.name,
@@ -66,5 +66,5 @@ def _has_positive_values(readings: Sequence[Reading], n_samples: int) -> bool:
 
 
 def _remove_line_breaks(text: str) -> str:
-    """Return a text without line breaks; parameters, which come from a workload file, can have some."""
+    """Return a text without line breaks, which parameters of a workload file can contain."""
     return " ".join(text.split()) or "-"

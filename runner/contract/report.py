@@ -20,13 +20,13 @@ from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
 
 SCHEMA_VERSION: Literal[1] = 1
 EXPERIMENT_REASON = "measured outside the history, with settings that a search tried"
-"""Why a run of a setting search is not judged."""
+"""The reason why a run of a setting search is not judged."""
 
 IMPORT_FORMAT = "import.format"
-"""A setting that only the environments of imported runs have: the format of the file. No host can measure in one."""
+"""A setting that only imported runs have: the format of the imported file. No host can measure in its environment."""
 
 POOL_SETTING = "host.pool"
-"""The setting that names the pool of an environment's machine. Only machines of pools have it."""
+"""The setting that names the pool of the machine. Machines outside of a pool lack it."""
 
 
 class Purpose(StrEnum):
@@ -39,11 +39,11 @@ class Purpose(StrEnum):
 
 
 SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
-"""Why runs of a bisect are not judged with the history: a search reads them."""
+"""The reason, for each purpose, why a run is not judged with the history; a search uses such runs."""
 OUTSIDE_HISTORY = (EXPERIMENT_REASON, *SEARCH_PURPOSES.values())
-"""Why runs are outside of the history, although their host counts right."""
+"""The reasons why a run is outside of the history although its host counts correctly."""
 REASONS_UNRELATED_TO_HOST = (*OUTSIDE_HISTORY, REUSED)
-"""Why runs are no evidence, although their host counts right."""
+"""The reasons why a run is not evidence although its host counts correctly."""
 
 
 class Status(StrEnum):
@@ -58,7 +58,8 @@ class Status(StrEnum):
     """This machine has no such counter."""
 
 
-# A whole number stays whole. left_to_right takes the first type that fits; trying all doubles the time of parsing.
+# An integer must not become a float. With left_to_right, pydantic takes the first type that fits; trying all types
+# would double the time of parsing.
 _Whole = Annotated[StrictInt, Field(ge=-(2**64), le=2**64)]
 _Fraction = Annotated[float, Field(allow_inf_nan=False, ge=-(2**64), le=2**64)]
 
@@ -88,12 +89,12 @@ class Window(Strict):
     """The load of a server during one window of an execution."""
 
     is_warm_up: bool = False
-    """Whether it came before the measured windows. It is shown, and in no sum."""
+    """Whether the window came before the measured ones. It is shown, but not included in any sum."""
     readings: dict[str, Reading]
     operations: float | None = Field(default=None, gt=0, le=2**64)
-    """Operations that the load generator says were done; None if it does not say."""
+    """The number of completed operations, as the load generator reports it; None if it reports none."""
     resident: int = Field(ge=0)
-    """Bytes of memory that the server's processes had at the end of the window."""
+    """The resident memory of the server's processes at the end of the window, in bytes."""
 
 
 class Sample(Strict):
@@ -158,7 +159,7 @@ class Case(Strict):
         return f"{self.workload}[{point}]"
 
     def is_point_of(self, other: Self) -> bool:
-        """Return whether both are the same point of one workload, perhaps by different definitions."""
+        """Return whether both cases are the same point of one workload, even if its definitions differ."""
         return (self.workload, self.parameters) == (other.workload, other.parameters)
 
 
@@ -194,14 +195,14 @@ class Stage(StrEnum):
 _USAGE = re.compile(r"usage\b", re.IGNORECASE)
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
-"""The last line of a program that Node.js ends because of an error, which stands above its stack."""
+"""The last line of a program that Node.js ends because of an error. The error is above the stack."""
 _NODE_ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*")
 _TERMINAL_CODE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
 )
-"""What an interactive program writes to move the cursor, to ask for it or to choose colours."""
+"""Control sequences of interactive programs, which move the cursor, query its position or choose colours."""
 _MAX_REASON_CHARACTERS = 200
-"""Characters that are quoted of the line in which a program says why it failed."""
+"""How many characters are quoted of the line in which a program says why it failed."""
 
 
 class Failure(Strict):
@@ -216,10 +217,10 @@ class Failure(Strict):
 
     @property
     def explained(self) -> str:
-        """The message and, if a program failed, the line in which it says why."""
+        """The message and, if a program failed, the line of its log that says why."""
         if self.stage is not Stage.RUN:
             return self.message
-        # A log of both streams begins with the standard error, which says why. The other one is read if that is empty.
+        # A log of both streams begins with standard error, which usually says why. If it is empty, read the other one.
         for stream in _TERMINAL_CODE.sub("", self.log).split("--- standard output\n", 1):
             lines = _list_text_lines(stream)
             if lines:
@@ -228,13 +229,16 @@ class Failure(Strict):
 
 
 def _list_text_lines(stream: str) -> list[str]:
-    """Return the lines that say something: not the title of the stream, nor the frame around a message."""
+    """Return the lines with text, except the title of the stream: no empty lines, and no frames around messages."""
     lines = [line.strip() for line in stream.splitlines()]
     return [line for line in lines if re.search(r"[^\W_]", line) and not line.startswith("--- standard error")]
 
 
 def _find_reason_line(lines: Sequence[str]) -> str:
-    """Return the line that says why a program failed: the last one, unless it ends the usage or an error of Node.js."""
+    """Return the line that says why a program failed.
+
+    This is the last line, unless the program has printed its usage, or Node.js has printed an error with its stack.
+    """
     if _NODE_VERSION.fullmatch(lines[-1]):
         return next(filter(_NODE_ERROR.match, lines), lines[-1])
     usage_index = next((index for index, line in enumerate(lines) if _USAGE.match(line)), None)
@@ -253,8 +257,8 @@ class Build(Strict):
     """CPU time of all processes of the build; None if the time was not measured."""
     cached: bool = False
     built_commit: CommitHash | None = None
-    """The commit that was built, if it is not this one: the revision changes only files that its
-    build did not read."""
+    """The commit that was built, if it is another one, because this revision changes only files that its build did not
+    read."""
     log: Text = ""
 
 
@@ -341,7 +345,7 @@ class Report(Strict):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of all metrics that any sample has a reading of, in the order of first appearance."""
+        """The names of all metrics with a reading in any sample, in the order of their first appearance."""
         return tuple(dict.fromkeys(name for sample in self.samples for name in sample.readings))
 
     def readings(self, name: str) -> tuple[Reading, ...]:
@@ -349,7 +353,7 @@ class Report(Strict):
         return tuple(sample.readings[name] for sample in self.samples if name in sample.readings)
 
     def values(self, name: str) -> tuple[int | float, ...]:
-        """Return the values of one metric over the samples, in order, leaving out samples that have none."""
+        """Return the values of one metric in the order of the samples, without samples that lack a value."""
         return tuple(reading.value for reading in self.readings(name) if reading.value is not None)
 
 

@@ -9,7 +9,7 @@ from runner.contract.base import CommitHash, Strict
 from runner.contract.level import Number
 
 REUSED = "reused from a run with the same bytes"
-"""Why the points of a run that was not measured are no evidence: they repeat those of another run."""
+"""The reason why the points of a run that was not measured are not evidence: they repeat another run's points."""
 
 _MetricName = Annotated[str, StringConstraints(max_length=200)]
 _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
@@ -23,7 +23,7 @@ class ReusedCounts(Strict):
 
 
 class SameBytesCheck(Strict):
-    """Compares the counts of a run with counts that could have been reused instead of measuring."""
+    """The comparison of measured counts with counts that could have been reused instead."""
 
     run_id: UUID
     """The run with the same bytes."""
@@ -35,12 +35,12 @@ class SameBytesCheck(Strict):
 
     @property
     def holds(self) -> bool:
-        """Whether the host counted the same again."""
+        """Whether all counts are the same as before."""
         return self.counted == self.expected
 
     @property
     def sentence(self) -> str:
-        """What was counted before and now, for the metrics that differ; empty if none does."""
+        """The counts before and now of the metrics that differ; empty if none differs."""
         differences = (
             f"{name} {self.expected[name]:,} at {self.commit[:10]}, {self._describe_new_count(name)} now"
             for name in self.expected
@@ -49,5 +49,5 @@ class SameBytesCheck(Strict):
         return "; ".join(differences)
 
     def _describe_new_count(self, name: str) -> str:
-        """Return the level of a metric that was counted now, in words if there is none."""
+        """Return the new level of a metric as text; if there is none, in words."""
         return f"{self.counted[name]:,}" if name in self.counted else "no count that repeats"

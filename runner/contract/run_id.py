@@ -1,4 +1,4 @@
-"""The ids of runs, by which a store finds them."""
+"""The ids of runs, under which they are stored."""
 
 import os
 import uuid
@@ -6,18 +6,18 @@ from datetime import datetime
 
 
 def make_run_id(moment: datetime) -> uuid.UUID:
-    """Return an id that begins with a moment and is random otherwise: a UUID of version 7 (RFC 9562, 5.7).
+    """Return a UUID of version 7 (RFC 9562, 5.7): it begins with a moment, and its remainder is random.
 
-    Ids of runs that are stored soon after each other are side by side in the index of a database, so few of its pages
-    change with each batch. Random ids are valid as well.
+    The ids of runs that are stored shortly after each other are adjacent in a database index, so that a batch changes
+    few of its pages. Random ids are valid as well.
     """
     return make_id_at(moment, os.urandom(10))
 
 
 def make_id_at(moment: datetime, random_bytes: bytes) -> uuid.UUID:
-    """Return the id that begins with a moment, in milliseconds, and ends with ten random bytes.
+    """Return the id that consists of a moment, in milliseconds, and ten random bytes.
 
-    RFC 9562 puts the version and the variant in place of six of their bits.
+    As RFC 9562 requires, the version and the variant replace six bits of the random bytes.
     """
     milliseconds = round(moment.timestamp() * 1000)
     number = int.from_bytes(milliseconds.to_bytes(6, "big") + random_bytes, "big")

@@ -1,4 +1,4 @@
-"""Recognises the runtime of a language by the files that a process has mapped."""
+"""Recognises a language runtime by the files that a process has mapped."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 
 class RuntimeName(StrEnum):
-    """A language's runtime."""
+    """A language runtime."""
 
     JAVA = "java"
     NODE = "node"
@@ -25,18 +25,18 @@ _FILES: Mapping[RuntimeName, re.Pattern[str]] = MappingProxyType(
         RuntimeName.RUBY: re.compile(r"ruby[\d.]*|libruby[\w.-]*\.so[\d.]*"),
     }
 )
-"""The names of the files of a runtime, without their folders."""
+"""The names of a runtime's files, without their folders."""
 COMPILING_RUNTIMES = frozenset({RuntimeName.JAVA, RuntimeName.NODE, RuntimeName.DOTNET})
-"""Runtimes that compile functions while the program runs, with frame pointers, and whose own code has them too."""
+"""Runtimes that compile functions at run time, and use frame pointers both there and in their own code."""
 
 
 def find_runtime(files: Iterable[str]) -> tuple[RuntimeName, str] | None:
-    """Return the runtime to which one of some files belongs, and the file's name; None if none does.
+    """Return the runtime that one of the files belongs to, and the name of this file; None if there is none.
 
     Parameters
     ----------
     files
-        Paths or names. The first runtime in the order of :class:`RuntimeName` counts.
+        Paths or names of files. If they belong to several runtimes, the first in :class:`RuntimeName` counts.
     """
     names = [file.rpartition("/")[2] for file in files]
     for runtime, pattern in _FILES.items():

@@ -11,7 +11,7 @@ from runner.contract.report import Case, Environment, Host
 
 SettingName = Annotated[str, Field(max_length=200)]
 SettingValue = Annotated[str, Field(max_length=4000)] | None
-"""As the environment shows it; None if the setting is not set."""
+"""The value of a setting, as in an environment; None if it is not set."""
 
 
 class SettingChange(Strict):
@@ -25,8 +25,8 @@ class SettingChange(Strict):
 class SettingSearchRequest(Strict):
     """A request for the settings that moved a metric.
 
-    The stored runs are the only state of a search. Its runs are experimental (``Report.experimental``) and of one
-    revision: the environment and the case with some settings changed.
+    The stored runs are the only state of a search. They are experimental (``Report.experimental``), and measure one
+    revision in the given environment and case with some of the settings changed.
     """
 
     subject: Name
@@ -45,7 +45,7 @@ class SettingSearchRequest(Strict):
 
 
 class MeasureSettings(Strict):
-    """Next, measure with these settings as after, and the others as before."""
+    """Next, measure with these settings at their new values, and the others at their old values."""
 
     kind: Literal["measure"] = "measure"
     changed: tuple[str, ...]
@@ -59,7 +59,7 @@ class FoundSettings(Strict):
     before: Number
     after: Number
     values_without: dict[str, Number] = Field(validation_alias=AliasChoices("values_without", "without"))
-    """For each setting, the value with all other settings changed, if that value is known."""
+    """For each of the settings, the value of the metric with only the other settings changed, if it is known."""
     probability: float = 1.0
 
 

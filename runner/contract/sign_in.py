@@ -1,4 +1,4 @@
-"""Signing in with the identity of a CI job."""
+"""The models for signing in with the identity of a CI job."""
 
 from typing import Annotated
 

@@ -1,7 +1,8 @@
 """Decides from the windows of a server whether its faults have levelled off, and whether memory growth explains them.
 
-A store that fills has faults because it allocates, and their rate falls with the share of new keys. A server whose
-rate stays well above what its memory grows by touches memory again that it had: it gave the memory back, or copies it.
+A store that is being filled has faults because it allocates memory, and their rate falls with the share of new keys. If
+the rate of a server stays well above the growth of its memory, the server touches the same memory repeatedly, because
+it has returned the memory in between, or copies it.
 """
 
 from collections.abc import Sequence
@@ -14,23 +15,23 @@ from runner.contract.report import Sample, Window
 
 _PAGE_BYTES = 4096
 MAX_STEADY_CHANGE = 0.10
-"""The rates of two windows are the same if they differ by no more than this share of the larger one."""
+"""The rates of two windows are the same if they differ by no more than this share of the larger rate."""
 MIN_FAULTS_PER_OPERATION = 0.01
-"""Rates below this are the same as none: one fault in a hundred operations."""
+"""Rates below this (one fault in a hundred operations) are considered zero."""
 MAX_NEGLIGIBLE_FAULTS = 16
 """A window with at most this many faults counts as one without faults, however few its operations were."""
 _GROWING_WINDOWS = 3
-"""The number of windows that show together that memory grows as fast as before."""
+"""The number of successive windows that must show that memory grows as fast as before."""
 _IRREGULAR_WINDOWS = 4
-"""The number of windows that show together that faults come irregularly, as those of a garbage collector do."""
+"""The number of successive windows that must show that faults are irregular, as with a garbage collector."""
 MIN_UNEXPLAINED_PER_OPERATION = 0.10
-"""From this rate of unexplained faults on, a server still faults (if the share below is reached as well)."""
+"""A server still faults if it has at least this many unexplained faults per operation, and the share below."""
 MIN_UNEXPLAINED_SHARE = 0.5
-"""A server still faults if at least this share of its faults is not explained by the growth of its memory."""
+"""A server still faults if the growth of its memory does not explain at least this share of its faults."""
 
 
 class WindowFaults(Struct, frozen=True):
-    """What one window shows: faults, operations (1 if nothing says how many), and growth of memory in bytes."""
+    """The figures of one window: faults, operations (1 if unknown), and the growth of memory in bytes."""
 
     faults: float
     operations: float
@@ -38,17 +39,17 @@ class WindowFaults(Struct, frozen=True):
 
     @property
     def rate(self) -> float:
-        """Faults of an operation."""
+        """Faults per operation."""
         return self.faults / self.operations
 
     @property
     def unexplained_rate(self) -> float:
-        """Faults of an operation beyond the pages by which the memory has grown."""
+        """Faults per operation that exceed the number of pages by which the memory has grown."""
         return max(0.0, self.faults - max(0.0, self.growth) / _PAGE_BYTES) / self.operations
 
 
 class AlignedWindows(Struct, frozen=True):
-    """The windows of several starts of a server that have the same number."""
+    """The windows with the same number in several starts of a server."""
 
     number: int
     is_warm_up: bool
@@ -61,17 +62,17 @@ def count_warm_up(windows: Sequence[Window]) -> int:
 
 
 def find_value_range(windows: Sequence[Window], name: str) -> tuple[int | float, int | float] | None:
-    """Return the lowest and the highest value of a metric over some windows; None if none of them has a value."""
+    """Return the lowest and the highest value of a metric in several windows; None if none of them has a value."""
     readings = [window.readings[name].value for window in windows if name in window.readings]
     values = [value for value in readings if value is not None]
     return (min(values), max(values)) if values else None
 
 
 def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
-    """Return the windows of several starts of a server by number: the first measured windows have the same number.
+    """Align the windows of several starts of a server so that their first measured windows have the same number.
 
-    Starts that warm up until they are steady have different numbers of windows. The numbers are those of the start that
-    warmed up for longest.
+    Starts that warm up until they are steady have different numbers of warm-up windows. The numbers are those of the
+    start with the longest warm-up.
     """
     max_warm_up = max((count_warm_up(windows) for windows in starts), default=0)
     rows: dict[int, list[Window]] = {}
@@ -85,7 +86,8 @@ def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
 def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
     """Return whether the rate of faults no longer falls.
 
-    The last two windows have the same rate or next to no faults, or the rates of the last four go up and down.
+    This is the case if the last two windows have the same rate or hardly any faults, or if the rates of the last four
+    are irregular.
     """
     if len(windows) < 2:
         return False
@@ -100,10 +102,10 @@ def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
 
 
 def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
-    """Return whether the rate goes up and down, and is no lower in the second half than in the first.
+    """Return whether the rate goes up and down, and is not lower in the second half than in the first.
 
-    Where a garbage collector decides, the rates of two neighbouring windows need not ever agree. A rate that has not
-    levelled off goes in one direction only.
+    With a garbage collector, the rates of two successive windows may never agree. A rate that has not levelled off
+    moves in one direction.
     """
     if len(windows) < _IRREGULAR_WINDOWS:
         return False
@@ -116,7 +118,7 @@ def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
 def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
     """Return the unexplained faults per operation of the last window if the server still faults, otherwise None.
 
-    The last two windows must both show it: a single window can hold a rehash or a collection.
+    Both of the last two windows must show it: a single window may contain a rehash or a garbage collection.
     """
     if len(windows) < 2:
         return None
@@ -128,10 +130,10 @@ def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
 
 
 def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
-    """Return the growth of memory per operation, in bytes, of the last window if memory grows as fast as before.
+    """Return the growth of memory per operation in the last window, in bytes, if it is as fast as before; else None.
 
-    The last windows must all show it, because a store that fills grows more slowly from window to window: its load
-    meets more and more keys that are there.
+    All of the last windows must show it. A store that is being filled grows more slowly from window to window, because
+    its load finds more and more keys that exist already.
     """
     last_windows = windows[-_GROWING_WINDOWS:]
     rates = [window.rate for window in last_windows]
@@ -146,7 +148,7 @@ def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
 
 
 def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
-    """Return in a sentence that the server still faults, or that its heap grows; empty if neither."""
+    """Return a sentence if the server still faults, or if its heap grows steadily; empty if neither is the case."""
     rate, growth = find_still_faulting_rate(windows), find_steady_growth(windows)
     rate_suffix = f"faults per operation after {len(windows)} windows"
     if rate is not None:
@@ -169,9 +171,9 @@ def _format_rate(rate: float) -> str:
 
 
 def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
-    """Return the faults, operations and growth of windows; a window without counted faults is left out.
+    """Return the faults, operations and growth of windows; windows without counted faults are left out.
 
-    A window without a number of operations counts as one operation, and one without a growth as not growing.
+    An unknown number of operations counts as 1, and an unknown growth as 0.
     """
     faults = []
     for window in windows:
@@ -186,7 +188,7 @@ def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
 
 
 def describe_still_faulting_samples(samples: Sequence[Sample]) -> str:
-    """Return in a sentence that the server of some samples still faults, if more than half show it; empty if not."""
+    """Return a sentence if more than half of a server's samples show that it still faults; otherwise empty."""
     sentences = [describe_still_faulting(list_window_faults(sample.windows)) for sample in samples if sample.windows]
     still_faulting = [sentence for sentence in sentences if sentence]
     return still_faulting[-1] if 2 * len(still_faulting) > len(sentences) else ""

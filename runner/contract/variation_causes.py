@@ -40,20 +40,19 @@ _NODE_HEAP = "A limit on the young generation (`--max-semi-space-size=16`) makes
 _OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
 _RANDOM_HEAP_VERSION = 1, 26
-"""The first version of Go with such a heap; older ones refuse the name of the option, so that nothing is built."""
+"""The first version of Go with a heap at a random address. In older versions, the unknown option breaks the build."""
 _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
 def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *, is_server: bool = False) -> str:
-    """Return the likely reason why a count varies, and a remedy that makes it repeat.
+    """Return the likely reason why a count varies, and how to make it repeat.
 
     Parameters
     ----------
     settings
-        The settings of a run, which tell what its program is built with, and which runtime executes it; empty if that
-        is unknown.
+        The settings of a run, which show the build tools and the runtime of its program; empty if unknown.
     is_server
-        Whether the count is that of the windows of a server.
+        Whether the count belongs to the windows of a server.
     """
     sentences = [_SERVER] if is_server else []
     for runtime, sentence, heap in (("java", _JVM, _JVM_HEAP), ("node", _NODE, _NODE_HEAP)):
@@ -61,7 +60,7 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
             sentences += [sentence, heap] if is_server else [sentence]
     if sentences:
         return " ".join(sentences)
-    # Meson and pip look at every installed compiler, regardless of what they build.
+    # The setting for Go does not show that Go is used if Meson or pip build: they run every installed compiler.
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
         return USUAL_CAUSES
     heap_text = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
@@ -72,12 +71,12 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({}), *,
 
 
 def _has_runtime(settings: Mapping[str, str | None], runtime: str) -> bool:
-    """Return whether the program is a runtime, or starts one: their settings begin with the path of the file."""
+    """Return whether the program is a runtime, or starts one, given settings that begin with the path of its file."""
     programs = (settings.get("program"), settings.get(f"program.{runtime}"))
     return any((program or "").partition(",")[0].rpartition("/")[2] == runtime for program in programs)
 
 
 def _has_random_heap(go_setting: str) -> bool:
-    """Return whether this Go randomises the heap's address. The setting is a version, or a path that contains one."""
+    """Return whether a version of Go randomises the heap's address; the setting is a version, or a path with one."""
     versions = _GO_VERSION.findall(go_setting)
     return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP_VERSION

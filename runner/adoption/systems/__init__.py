@@ -1,1 +1,1 @@
-"""Build systems: each module has ``propose(sources)``, which returns ways to build, the most complete first."""
+"""Build systems: ``propose(sources)`` of each module returns ways to build a project, the most complete first."""

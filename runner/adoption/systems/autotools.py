@@ -7,14 +7,14 @@ from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_com
 from runner.adoption.sources import Sources, is_third_party
 
 _CONFIGURES = ("configure", "auto/configure", "config/configure", "build/configure")
-"""Committed scripts that configure a build at the top; hand-written ones may be in a folder."""
+"""Paths of committed configure scripts, all of which are run at the top; a hand-written one may be in a folder."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to configure and make, then also the test programs; ``configure`` is generated if it is not committed.
+    """Propose to configure and make; then also to build the test programs. An uncommitted ``configure`` is generated.
 
-    Libtool replaces each program by a script that starts the real program, unless it is linked statically. The varying
-    faults of the shell would then be counted too.
+    Programs are linked statically with the project's libraries: otherwise, Libtool replaces each program with a shell
+    script that starts the real one, and the varying faults of the shell would be counted too.
     """
     recipe = next((name for name in ("configure.ac", "configure.in") if sources.has(name)), None)
     script = next((name for name in _CONFIGURES if sources.has(name)), "")
@@ -27,7 +27,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     tools = ["make"]
     if not script:
         generator = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
-        # Some of these scripts are for developers only, and make nothing without an option.
+        # Some of these scripts are only for developers, and make nothing without an option.
         generate = f"NOCONFIGURE=1 sh ./{generator} && {{ test -e configure || autoreconf -fi; }}"
         steps.insert(0, generate if generator else "autoreconf -fi")
         tools.append("autoreconf")
@@ -42,6 +42,6 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _has_test_programs(sources: Sources) -> bool:
-    """Return whether Automake builds programs for tests only, which may be all programs of a library."""
+    """Return whether Automake builds some programs only for tests; a library often has no others."""
     recipes = (file for file in sources.files if PurePosixPath(file).name == "Makefile.am" and not is_third_party(file))
     return any("check_PROGRAMS" in sources.read_text(file) for file in recipes)

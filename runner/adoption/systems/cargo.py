@@ -13,7 +13,7 @@ from runner.subject.package_managers import CARGO
 _HARNESSES = ("criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat")
 """Benchmark libraries whose programs execute each benchmark once with ``--test``."""
 CARGO_HOME = {CARGO.variable: CARGO.folder}
-"""Packages are downloaded once, not once for each revision."""
+"""The package cache of the host, so that packages are not downloaded for each revision."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -27,7 +27,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _find_oldest_version(manifest: dict[str, Any]) -> str:
-    """Return the oldest version of Rust that a package, or else its workspace, requires; empty if neither says it."""
+    """Return the oldest version of Rust that a package, or else its workspace, supports; empty if neither names one."""
     workspace = manifest.get("workspace")
     workspace_package = workspace.get("package") if isinstance(workspace, dict) else None
     for package in (manifest.get("package"), workspace_package):
@@ -38,7 +38,7 @@ def _find_oldest_version(manifest: dict[str, Any]) -> str:
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
-    """Return the ways to build a package: its programs, its benchmarks and its examples; a library's programs last."""
+    """Return the ways to build a package: its programs, benchmarks and examples. A library's plain build comes last."""
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
@@ -67,7 +67,7 @@ def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
 
 
 def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
-    """Return the names of the benchmarks that bring their own main function, by a known benchmark library."""
+    """Return the names of the benchmarks whose main function comes from a known benchmark library."""
     entries = manifest.get("bench")
     if not isinstance(entries, list) or _list_dev_dependencies(manifest).isdisjoint(_HARNESSES):
         return []
@@ -76,7 +76,7 @@ def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
 
 
 def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
-    """Return what the benchmarks and tests use, on all platforms or on some."""
+    """Return the development dependencies of a package, on all platforms or on some."""
     targets = manifest.get("target")
     platforms = targets.values() if isinstance(targets, dict) else ()
     tables = (table.get("dev-dependencies") for table in (manifest, *platforms) if isinstance(table, dict))
@@ -84,7 +84,7 @@ def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
 
 
 def _propose_benchmark(name: str, lock_option: str) -> BuildProposal:
-    """Return the build of one benchmark, which copies the program to a path without a hash."""
+    """Return the build of one benchmark, which also copies its program to a stable path."""
     # Cargo adds a hash to the name of the program.
     program = f"target/release/bench-{name}"
     copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'

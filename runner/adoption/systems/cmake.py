@@ -18,9 +18,9 @@ _BUILD_TYPE = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build with benchmarks, as the project does by default, without extras, and with all its programs.
+    """Propose four variants: with benchmarks, with the project's defaults, without extras, and with all programs.
 
-    The last one is for libraries, which often build no program by default.
+    The last variant is for libraries, which often build no program by default. Equal variants are proposed once.
     """
     file = sources.find_nearest("CMakeLists.txt")
     if file is None:
@@ -42,7 +42,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> BuildProposal | None:
-    """Return a build without the part that needs a library, by the option that names it; None if there is none."""
+    """Switch off the part of a build that needs a library; return None if no option names the library."""
     text = sources.read_text(sources.find_nearest("CMakeLists.txt") or "")
     names = [
         name
@@ -55,7 +55,7 @@ def switch_part_off(build: BuildProposal, sources: Sources, library: str) -> Bui
 
 
 def _propose_build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
-    """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
+    """Return the CMake build of a folder, with debug information, and with the compilers that the project needs."""
     configure = ["cmake", "-S", folder, "-B", target, _BUILD_TYPE, *options]
     project_arguments = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
     names_fortran = bool(project_arguments and re.search(r"\bFortran\b", project_arguments[1]))

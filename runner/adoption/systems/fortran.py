@@ -1,4 +1,4 @@
-"""Fortran without another build system: its package manager, or plain source files of one program."""
+"""Fortran without another build system: fpm, its package manager, or the plain source files of one program."""
 
 import re
 
@@ -12,7 +12,7 @@ _PROGRAM = re.compile(r"^\s*program\s+(\w+)", re.IGNORECASE | re.MULTILINE)
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose the package manager, or to compile all files in the order of their modules."""
+    """Propose to build with fpm, or to compile all files in the order of their dependencies."""
     proposals = []
     if sources.has("fpm.toml"):
         install = build_shell_command("fpm install --profile release --prefix $PWD/installed")
@@ -31,7 +31,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def sort_by_dependency(files: dict[str, str]) -> list[str]:
-    """Return files so that each comes after those whose modules it uses. Files of an import cycle keep their order."""
+    """Return the files in an order in which each follows the files whose modules it uses; cycles keep their order."""
     owner = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
     sorted_files: dict[str, None] = {}
     entered: set[str] = set()

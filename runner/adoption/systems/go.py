@@ -1,4 +1,4 @@
-"""Go: programs, else the benchmarks of a package, with a fixed number of rounds; the root module first, then others."""
+"""Go: the programs of each module, and the benchmarks of one package in it, with a fixed number of rounds."""
 
 import re
 from collections import Counter
@@ -13,11 +13,11 @@ from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 
 BENCHMARK_ROUNDS = 10
 _MAX_PROGRAMS = 8
-"""Programs of a module that are built, those nearest to its top first."""
+"""The largest number of programs of a module that are built; those nearest to its top are chosen."""
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
 _CONSTRAINT = re.compile(r"^//go:build ([\w. &,()]+)$", re.MULTILINE)
-"""A condition without a negation or an alternative."""
+"""A build constraint without a negation or an alternative."""
 _OTHER_SYSTEMS = frozenset({"js", "wasm", "wasip1", "windows", "darwin", "android", "ios", "plan9", "tinygo"})
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
 _SUB_BENCHMARK = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
@@ -25,12 +25,12 @@ _IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 _INCOMPLETE_SUMS = re.compile(r"\bmissing go\.sum entry\b|\bupdates to go\.(?:mod|sum) needed\b")
 _COMPLETE_SUMS = {"GOFLAGS": "-mod=mod"}
-"""Lets Go complete go.mod and go.sum while it builds."""
+"""A variable that lets Go complete go.mod and go.sum while it builds."""
 _MIN_VERSION = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build all programs of a module, and its benchmarks; modules in folders come last."""
+    """Propose to build the programs of each module, and its benchmarks; the module at the top comes first."""
     modules = [str(PurePosixPath(file).parent) for file in sources.files if PurePosixPath(file).name == "go.mod"]
     files = [
         file for file in sources.find_files_by_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"
@@ -44,21 +44,21 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def complete_sums(proposal: BuildProposal, log: str) -> BuildProposal | None:
-    """Return a build that completes ``go.sum``, if that is why a build failed; otherwise None."""
+    """Return a build that completes ``go.sum`` if the given build failed because the file is incomplete; else None."""
     if "go" not in proposal.tools or "GOFLAGS" in proposal.environment or not _INCOMPLETE_SUMS.search(log):
         return None
     return replace(proposal, environment={**proposal.environment, GO.variable: GO.folder, **_COMPLETE_SUMS})
 
 
 def _find_module(file: str, modules: list[str]) -> str | None:
-    """Return the folder of the module that a file belongs to: the nearest one above it."""
+    """Return the folder of the module that a file belongs to, which is the nearest one above the file."""
     return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), None)
 
 
 def _propose_module_build(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
     """Return the builds of one Go module: its programs, and the benchmarks of its main package."""
     module_path = PurePosixPath(module)
-    # The module cache in the tree would be downloaded again for each revision.
+    # Use the host's module cache: one in the tree would be downloaded for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(module_path / "go.sum")) else {}
     oldest_version = _MIN_VERSION.search(sources.read_text(str(module_path / "go.mod")))
     min_versions = {"go": oldest_version[1]} if oldest_version else {}
@@ -74,7 +74,7 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         sources, module_path, [file for file in files if file.endswith("_test.go")], _BENCHMARK
     )
     environment = {**packages, **GO_CACHE_VARIABLES}
-    # A test reads its data relative to the folder of its package.
+    # A test finds its data relative to the folder of its package, so it is run there.
     path_to_top = "/".join([".."] * len(module_path.parts)) or "."
     enter_steps = [] if module == "." else [f"cd {module}"]
     output = target if module == "." else f"{path_to_top}/{target}"
@@ -90,7 +90,7 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         build = build_shell_command(*enter_steps, f"go test -c -o {output}/benchmarks ./{folder}")
         texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder]
         pattern = select_own_benchmarks(texts, _list_module_paths(sources))
-        # One round is for benchmarks of which ten take too long.
+        # A single round is for benchmarks whose usual number of rounds takes too long.
         runs = tuple(
             _propose_benchmarks(str(module_path / folder), f"{target}/benchmarks", pattern, rounds)
             for rounds in (BENCHMARK_ROUNDS, 1)
@@ -113,29 +113,29 @@ def _count_matches_by_folder(
 
 
 def _is_for_other_system(text: str) -> bool:
-    """Return whether a Go file says that it is only compiled for a system or a processor that this host is not."""
+    """Return whether the build constraint of a Go file names another operating system or processor than this host's."""
     constraint = _CONSTRAINT.search(text)
     return constraint is not None and not _OTHER_SYSTEMS.isdisjoint(re.findall(r"\w+", constraint[1]))
 
 
 def _list_module_paths(sources: Sources) -> list[str]:
-    """Return the paths by which the modules of a project are imported, that at the top first."""
+    """Return the paths by which the modules of a project are imported, the path of the module at the top first."""
     files = [file for file in sources.files if PurePosixPath(file).name == "go.mod"]
     matches = [_MODULE.search(sources.read_text(file)) for file in sorted(files, key=lambda file: file.count("/"))]
     return [match[1] for match in matches if match]
 
 
 def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
-    """Return the pattern of the benchmarks to run; if they compare libraries, only those of this project's library.
+    """Return a pattern that selects benchmarks: all, or those of this project if they compare it with other libraries.
 
     Parameters
     ----------
     texts
-        The files of a package.
+        The contents of a package's files.
     modules
-        The paths of the project's modules, the one that gives it its name first.
+        The import paths of the project's modules. The first one contains the name of the project.
     """
-    # Benchmarks that import no other module compare nothing.
+    # Benchmarks that import no other module compare no libraries.
     imported_paths = {path for text in texts for path in _IMPORT.findall(text)}
 
     def is_own_path(path: str) -> bool:
@@ -143,7 +143,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
 
     if not modules or all(is_own_path(path) for path in imported_paths):
         return "."
-    # Search the names of the benchmarks, or else of their parts, for the name of the project in any spelling.
+    # Look for any spelling of the project's name in the names of the benchmarks, or else of their sub-benchmarks.
     project = re.sub(r"/v\d+$", "", modules[0]).rpartition("/")[2]
     project_pattern = "[_-]?".join(re.sub(r"[^a-z0-9]", "", project.lower()))
     for prefix, benchmark_pattern in (("", _BENCHMARK), ("./", _SUB_BENCHMARK)):
@@ -157,7 +157,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
 
 
 def _propose_benchmarks(folder: str, program: str, pattern: str, rounds: int) -> RunProposal:
-    """Return the command that runs the benchmarks of a package in its folder."""
+    """Return the command that runs the selected benchmarks of a package in the package's folder."""
     benchmark_pattern = f'"{pattern}"' if "|" in pattern else pattern
     arguments = f"-test.run=NONE -test.bench={benchmark_pattern} -test.benchtime={rounds}x"
     if folder == ".":

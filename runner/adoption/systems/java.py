@@ -1,4 +1,4 @@
-"""Java: Maven, or javac for all sources if no build system is there; what is run is a class with a main method."""
+"""Java: built by Maven, or by javac if there is no build system; the programs are classes with a main method."""
 
 import re
 from pathlib import PurePosixPath
@@ -12,13 +12,13 @@ _BENCHMARK = re.compile(r"bench|perf", re.IGNORECASE)
 _MODULE = re.compile(r"<module>([\w./\s-]+)</module>")
 _GOALS = "-DskipTests package dependency:copy-dependencies -DincludeScope=runtime"
 _MODES = (" --offline", "")
-"""Maven and Gradle use what this host has, then download."""
+"""Options of Maven and Gradle: first use only the packages of this host, then download."""
 _MAX_MODULES = 2
 _MAX_CLASSES = 5
 _MAX_CLASSES_WITH_FILES = 2
-"""Classes that are tried with files, which takes several starts of the JVM each."""
+"""How many classes are also tried with files, which takes several starts of the JVM for each class."""
 _MAX_READ_SOURCES = 200
-"""Sources that are read to find a main class."""
+"""The largest number of sources that are read to find main classes."""
 _CLASSES_FOLDER = "faultwatch-classes"
 
 
@@ -47,7 +47,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[BuildProposal]:
-    """Return the builds of the modules that have a main class: each with the modules that it needs, and no others."""
+    """Return the builds of each module with a main class, together with the modules that it needs."""
     own_modules = {module.strip() for module in _MODULE.findall(sources.read_text("pom.xml"))}
     by_module: dict[str, list[str]] = {}
     for name, file in main_classes.items():
@@ -72,7 +72,7 @@ def _propose_maven(sources: Sources, main_classes: dict[str, str]) -> list[Build
 
 
 def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
-    """Return the commands that run the first few classes, with a class path; those of programs also take files."""
+    """Return the commands that run the first few classes, given a class path; programs also take files."""
     runs: list[RunProposal] = []
     for name in classes[:_MAX_CLASSES]:
         command = f"java -cp {path} {name}"
@@ -85,7 +85,7 @@ def _list_run_proposals(path: str, classes: list[str]) -> tuple[RunProposal, ...
 
 
 def _find_main_classes(sources: Sources, files: list[str]) -> dict[str, str]:
-    """Return the files of classes with a main method by their full names, benchmarks first, then those near the top."""
+    """Return the source files of the main classes, by full class name; benchmarks first, then classes near the top."""
     sorted_files = sorted(files, key=lambda file: (not _BENCHMARK.search(file), file.count("/"), file))
     file_by_class: dict[str, str] = {}
     for file in sorted_files[:_MAX_READ_SOURCES]:
@@ -100,6 +100,6 @@ def _find_main_classes(sources: Sources, files: list[str]) -> dict[str, str]:
 
 
 def _list_roots(files: list[str]) -> list[str]:
-    """Return patterns of all sources, a folder each."""
+    """Return shell patterns that match all source files, one pattern for each folder."""
     folders = dict.fromkeys(str(PurePosixPath(file).parent) for file in files)
     return [f"{folder}/*.java" if folder != "." else "*.java" for folder in folders]

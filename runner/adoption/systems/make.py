@@ -11,7 +11,7 @@ from runner.adoption.sources import Sources
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _MAX_FOLDERS = 3
 _MAX_EXPANSIONS = 3
-"""How deeply variables in variables are expanded."""
+"""How many levels of nested variables are expanded."""
 _MAX_VALUE_CHARACTERS, _MAX_LINE_CHARACTERS = 1000, 10_000
 _HELPER_FOLDER = re.compile(r"misc|tools?|scripts?|doc|man|po|ci|packag(?:e|ing)|\..*", re.IGNORECASE)
 """Folders whose makefiles build no program of the project."""
@@ -23,31 +23,32 @@ _USUAL_TARGETS = ("all", "benchmark", "benchmarks", "bench", "examples", "test",
 _OUTSIDE_COMMAND = re.compile(
     r"(?<![\w./-])(?:docker(?:-compose)?|podman|nerdctl|buildah|sudo|doas|vagrant)(?![\w./-])"
 )
-"""Programs that do something to the host, or on another one, and build nothing in the tree."""
+"""Commands that change this host, or work on another one, instead of building in the tree."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose the target of the project's name, the default target, then usual ones, except those that leave the tree.
+    """Propose to make the target with the project's name, then the default target, then other usual targets.
 
-    Without a makefile at the top, those of several folders are proposed: one may be for another system.
+    Targets that work outside of the tree are left out. Without a makefile at the top, the makefiles of several folders
+    are proposed, because one may be for another operating system.
     """
     return [proposal for file in _list_makefiles(sources) for proposal in _propose_targets(sources, file)]
 
 
 def _list_makefiles(sources: Sources) -> list[str]:
-    """Return the makefiles that are nearest to the top, one of each folder; a few if they are in folders."""
+    """Return the makefiles nearest to the top: one for each of a few folders."""
     nearest = sources.list_nearest(*_NAMES)
     by_folder: dict[str, str] = {}
     for file in nearest:
         by_folder.setdefault(str(PurePosixPath(file).parent), file)
     folders = [folder for folder in by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
-    # Those of this system, or of all systems, first.
+    # Folders for other operating systems come last.
     folders.sort(key=lambda folder: bool(_OTHER_SYSTEM.search(folder)))
     return [by_folder[folder] for folder in folders[:_MAX_FOLDERS]]
 
 
 def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
-    """Return the builds of a makefile's targets: that of the project's name first, which makes least."""
+    """Return the builds of a makefile's targets: the target with the project's name first, because it builds least."""
     folder = PurePosixPath(file).parent
     folder_option = "" if str(folder) == "." else f" -C {folder}"
     text = sources.read_text(file)
@@ -60,14 +61,14 @@ def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     ]
     targets = project_targets[:1]
     if default not in leaving_targets:
-        targets.append("")  # make chooses the default by itself
+        targets.append("")  # without a target, make builds its default
     targets += [name for name in _USUAL_TARGETS if name in rules and name not in leaving_targets]
     return [
         BuildProposal(
             "Make",
             build_shell_command(f"make{folder_option} {JOBS_OPTION} {target}".rstrip()),
             ("make",),
-            # The target of the project's name builds that one program.
+            # The target with the project's name builds only the program of that name.
             builds_tests=bool(project_targets) and target != project_targets[0],
             depth=file.count("/"),
         )
@@ -82,7 +83,7 @@ def find_leaving_targets(text: str) -> set[str]:
     new_targets = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
     while new_targets:
         leaving_targets |= new_targets
-        # Those of which the last ones are prerequisites.
+        # The targets with one of the previous targets as a prerequisite.
         new_targets = {
             name
             for name, rule in rules.items()
@@ -99,7 +100,7 @@ class _Rule(Struct, dict=True):
 
 
 def _parse_rules(text: str) -> dict[str, _Rule]:
-    """Return the rules of a file by target, in its order."""
+    """Return the rules of a makefile by target, in the order of the file."""
     variables = dict(_VARIABLE.findall(text))
     rules: dict[str, _Rule] = {}
     current: list[_Rule] = []
@@ -119,7 +120,7 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
 
 
 def _expand_variables(text: str, variables: dict[str, str]) -> str:
-    """Return a line with its variables expanded, some levels deep; variables can refer to themselves, and grow."""
+    """Return a line with its variables expanded, up to a depth and a length: a variable can refer to itself."""
     for _ in range(_MAX_EXPANSIONS):
         text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:_MAX_VALUE_CHARACTERS], text)
         text = text[:_MAX_LINE_CHARACTERS]

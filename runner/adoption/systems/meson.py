@@ -1,4 +1,4 @@
-"""Meson. Options that build benchmarks are switched on; if that fails, those that build documents or tests off."""
+"""Meson. Options that build benchmarks are switched on; if this fails, documents and tests are switched off."""
 
 import re
 from pathlib import PurePosixPath
@@ -19,7 +19,7 @@ _DISABLED_VALUE = {"boolean": "false", "feature": "disabled"}
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build with benchmarks, as the project does by default, and without its documents and tests."""
+    """Propose three variants: with benchmarks, with the project's defaults, and without documents and tests."""
     file = sources.find_nearest("meson.build")
     if file is None or "project(" not in sources.read_text(file):
         return []
@@ -27,7 +27,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
     benchmarks = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
     without_extras = [f"-D{name}={_DISABLED_VALUE[kind.lower()]}" for name, kind in _EXTRA_OPTION.findall(text)]
-    variants: list[list[str]] = [[]]  # as the project does by default
+    variants: list[list[str]] = [[]]  # the project's defaults
     if benchmarks:
         variants.insert(0, benchmarks)
     if without_extras:
@@ -37,7 +37,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposal:
-    """Return the build with Meson in a folder, with debug information."""
+    """Return the Meson build of a folder, with debug information."""
     folders = [target] if folder == "." else [target, folder]
     setup = ["meson", "setup", "--buildtype=debugoptimized", *options, *folders]
     return BuildProposal(

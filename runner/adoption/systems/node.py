@@ -1,4 +1,4 @@
-"""Node.js: the scripts that ``package.json`` names, and its programs with inputs of the project."""
+"""Node.js: the scripts in ``package.json``, and the package's programs, which are also tried with files."""
 
 import json
 import re
@@ -17,12 +17,12 @@ _BENCHMARKS = ("bench", "benchmark", "benchmarks", "perf")
 _DIRECT = re.compile(r"node( [\w./=@:-]+)+")
 """A script that is a single command of Node, which can be executed without npm."""
 _BUILD_BEFORE = re.compile(r"(?:npm|yarn|pnpm) run build\s*&&\s*")
-"""How a script begins that builds the package first, which the build of a revision has done."""
+"""The beginning of a script that builds the package first; it is left out, because the revision is built already."""
 _ONE_THREAD = "--single-threaded"
-"""Compiles and collects garbage in the main thread: otherwise the count of a program can vary by 86 % of itself. It is
-refused in ``NODE_OPTIONS``."""
+"""The option with which Node compiles and collects garbage in the main thread: without it, the count of a program can
+vary by 86 %. Node refuses this option in ``NODE_OPTIONS``."""
 _MAX_MEMBER_RUNS = 4
-"""Programs and modules of packages in folders that are tried."""
+"""How many programs and modules of packages in folders are tried."""
 _NAME = re.compile(r"[\w:.-]+")
 _CACHE = {NPM.variable: NPM.folder}
 _QUIET = "--no-audit --no-fund"
@@ -34,17 +34,17 @@ def propose(sources: Sources) -> list[BuildProposal]:
         return []
     package = _read_package(sources, _FILE)
     scripts = _list_script_runs(package)
-    # The packages in folders that the one at the top only collects.
+    # The package at the top may only be a workspace of packages in folders.
     runs = (*scripts, *_list_program_runs(package, PurePosixPath())) or _list_member_runs(sources)
     if not runs:
         return []
     runs = _add_help_runs(runs)
     is_built = "build" in _get_table(package, "scripts")
-    # Packages for developers are what scripts need: a program that is not built does without them, and without what
-    # they would have to download.
+    # Only scripts and builds need development dependencies. Other programs are spared their installation, which may
+    # download a lot.
     builds = [_propose_build(sources, package, runs, needs_all_packages=is_built or bool(scripts), is_built=is_built)]
     if is_built:
-        # What is built may only be for distribution: a program that is a file of the project may work without it.
+        # The build may only be for distribution: a program that is a tracked file may work without it.
         own_programs = tuple(run for run in runs if run.program and sources.has(run.program.removeprefix("./")))
         builds += [_propose_build(sources, package, own_programs)] if own_programs else []
     return builds
@@ -58,14 +58,14 @@ def _propose_build(
     needs_all_packages: bool = False,
     is_built: bool = False,
 ) -> BuildProposal:
-    """Return the installation of the packages that a package requires, and its build.
+    """Return a build that installs the dependencies of a package, and builds it if it has a build script.
 
     Parameters
     ----------
     needs_all_packages
-        Whether the packages for developers are installed too.
+        Whether the development dependencies are installed too.
     is_built
-        Whether the script that builds the package is run.
+        Whether the build script of the package is run.
     """
     steps = []
     if package.get("dependencies") or (needs_all_packages and package.get("devDependencies")):
@@ -101,7 +101,7 @@ def _list_member_runs(sources: Sources) -> tuple[RunProposal, ...]:
         for file in sorted(files, key=lambda file: (len(file.parts), file))
         for run in _list_program_runs(_read_package(sources, str(file)), file.parent)
     ]
-    # A program gets files. A module may only define functions.
+    # Programs, which take files, come before modules, which may only define functions.
     return tuple(sorted(runs, key=lambda run: not run.takes_files)[:_MAX_MEMBER_RUNS])
 
 
@@ -115,13 +115,13 @@ def _read_package(sources: Sources, file: str) -> dict[str, Any]:
 
 
 def _get_table(package: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return an object of package.json by its key; empty if it has none."""
+    """Return the object with a given key in package.json; empty if there is none."""
     table = package.get(name)
     return table if isinstance(table, dict) else {}
 
 
 def _list_script_runs(package: dict[str, Any]) -> list[RunProposal]:
-    """Return the commands of the scripts: benchmarks, then that which starts the project, maybe as a server."""
+    """Return the commands of the scripts: benchmarks first, then the start script, which may start a server."""
     scripts = {
         name: text
         for name, text in _get_table(package, "scripts").items()
@@ -147,7 +147,7 @@ def _list_program_runs(package: dict[str, Any], folder: PurePosixPath) -> list[R
     runs: list[RunProposal] = []
     for file, is_program in [*((file, True) for file in files), (package.get("main"), False)]:
         if isinstance(file, str) and _DIRECT.fullmatch(f"node {file}"):
-            # At the top, the path stays as the package writes it.
+            # At the top, the path stays as it is in package.json.
             path = file if not folder.parts else str(folder / file)
             start = _build_command("", f"node {path}")
             runs.append(RunProposal(start, may_do_nothing=True, program=path, takes_files=is_program))
@@ -155,7 +155,7 @@ def _list_program_runs(package: dict[str, Any], folder: PurePosixPath) -> list[R
 
 
 def _build_command(name: str, text: str) -> str:
-    """Return how to run a script: without npm if possible, whose own faults would be counted too.
+    """Return the command that runs a script: without npm if possible, because npm's faults would be counted too.
 
     Parameters
     ----------

@@ -17,17 +17,18 @@ from runner.subject.package_managers import PIP
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
 _EDITABLE_REQUIREMENTS = {"hatchling": ("editables",)}
-"""What back ends require besides, for a package that stays in its sources; they say so only once they run."""
+"""Undeclared build requirements of back ends for an editable installation: they name them only while they run."""
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
 _MAX_SCRIPTS = 5
 _REQUIREMENTS = "requirements.txt"
 _SCRIPTS_DEPTH = MAX_DEPTH + 1
-"""Scripts without a package come after all builds: they may only help to develop a project in another language."""
+"""The depth of scripts without a package. It places them after all other builds, because they may only help to develop
+a project in another language."""
 _PYTHON = "venv/bin/python"
 _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
 _TEST = re.compile(r"(?:^|/)tests?/test_[\w-]+\.py$")
 _TEST_GROUPS = ("test", "tests", "testing")
-"""Names of the packages that tests require."""
+"""Names of the dependency groups that tests require."""
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
 _MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
@@ -36,11 +37,11 @@ _ENTRY_POINT = re.compile(r"([\w.-]+)[ \t]*=[ \t]*[\w.]+:\w+")
 _INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
 _REQUIREMENT_FILE_OPTIONS = ("-r", "--requirement")
 _AUXILIARY_FOLDER = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
-"""Packages that only help to develop the project."""
+"""Folders of packages that only help to develop the project."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build in a virtual environment: offline first, then with downloads of what the project requires."""
+    """Propose to install the package into a virtual environment: first offline, then with downloads; then its tests."""
     project = _read_project(sources)
     classes = _list_asv_folders(sources)
     benchmarks = [file for file in sources.find_files_by_suffix(".py") if _is_benchmark(file)]
@@ -49,8 +50,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
     ][:_MAX_SCRIPTS]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
         return _propose_scripts(sources, scripts)
-    # An installed package knows its version. A package in its sources runs git whenever it is imported, so that git's
-    # faults, which differ from commit to commit, would be counted.
+    # With versioneer, a package that is imported from its sources runs git for its version. The faults of git, which
+    # differ from commit to commit, would be counted, so the package is installed instead.
     needs_git = _needs_git(sources)
     python = f"{_PYTHON} -P" if needs_git else _PYTHON
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
@@ -60,7 +61,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
         f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required]
     )
     if sources.has("setup.py") and not needs_git:
-        # Between the two: it needs no network, and works if the installation of the package does not.
+        # Tried between the two builds: it needs no network, and works even if the package cannot be installed.
         in_place = build_shell_command(
             f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
         )
@@ -71,14 +72,14 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def _propose_tests(
     sources: Sources, project: dict[str, Any], editable: str, packages: list[str]
 ) -> list[BuildProposal]:
-    """Propose to run the tests of a package with pytest: of a library without benchmarks, they call most of its code.
+    """Propose to run the tests of a package with pytest: they execute most of the code of a library.
 
     Parameters
     ----------
     editable
-        The option with which pip installs the package.
+        The option ``-e`` for an editable installation, with a space; empty for a normal one.
     packages
-        The package and what its build requires.
+        The package and its build requirements.
     """
     folders = {str(PurePosixPath(file).parent) for file in sources.files if _TEST.search(file)}
     outer_folders = sorted(
@@ -86,7 +87,7 @@ def _propose_tests(
     )
     if not outer_folders:
         return []
-    # A package that is installed elsewhere must not be found in its sources, where its extensions are not built.
+    # After a normal installation, the package must not be imported from its sources: they lack the built extensions.
     python = _PYTHON if editable else f"{_PYTHON} -P"
     run = RunProposal(
         f"{python} -m pytest -q -p no:cacheprovider -o addopts= {outer_folders[0]}", may_do_nothing=True, is_test=True
@@ -111,7 +112,7 @@ def _list_test_requirements(project: dict[str, Any]) -> list[str]:
 
 
 def _needs_git(sources: Sources) -> bool:
-    """Return whether the package runs git when it is imported from its sources, as those of versioneer do."""
+    """Return whether the package runs git when it is imported from its sources, because it uses versioneer."""
     return sources.has("versioneer.py") or "versioneer" in sources.read_text("pyproject.toml")
 
 
@@ -134,7 +135,7 @@ def _is_definition(statement: ast.stmt) -> bool:
 
 
 def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
-    """Return the folders of benchmarks for asv, which do nothing when they are run as scripts."""
+    """Return the folders of benchmarks for asv, which do nothing if they are run as scripts."""
     folders = []
     for file in sources.files:
         path = PurePosixPath(file)
@@ -166,7 +167,7 @@ def _propose_environments(
     Parameters
     ----------
     offline_arguments, online_arguments
-        What `pip install` installs, with its options: in the first build, and in the second one.
+        The arguments of `pip install` in the first build, and in the second one.
     packages
         The packages that the second build keeps for later builds and for the gate, which has no network access.
     """
@@ -193,8 +194,8 @@ def _list_build_requirements(project: dict[str, Any]) -> list[str]:
 
 
 def _quote_requirements(requirements: list[Any]) -> list[str]:
-    """Return packages, each quoted for a shell, without those that cannot be quoted."""
-    # A marker can be written with either kind of quotes; single ones surround the whole command.
+    """Return requirements, each quoted for a shell; those that cannot be quoted are left out."""
+    # Single quotes surround the whole command, so markers are written with double quotes, which mean the same.
     quoted_names = [name.replace("'", '"') for name in requirements if isinstance(name, str)]
     return [
         json.dumps(name) for name in quoted_names if name.isprintable() and not any(sign in name for sign in "$`\\{}")
@@ -202,9 +203,9 @@ def _quote_requirements(requirements: list[Any]) -> list[str]:
 
 
 def build_download_command(sources: Sources, command: str) -> str:
-    """Return the command that downloads the packages of a build's `pip install`, with their build requirements.
+    """Return a command that downloads the packages which a build installs with pip, and their build requirements.
 
-    Empty if the build installs nothing.
+    It is empty if the build installs nothing.
     """
     install = _INSTALL.search(command)
     if install is None:
@@ -225,7 +226,7 @@ def build_download_command(sources: Sources, command: str) -> str:
 
 
 def is_primary_build_system(sources: Sources) -> bool:
-    """Return whether the Python package's build system runs the project's other build systems."""
+    """Return whether the Python package's build system comes first, because it runs another build system."""
     return _get_build_backend(_read_project(sources)) in NATIVE_BACKENDS
 
 
@@ -238,13 +239,13 @@ def _read_project(sources: Sources) -> dict[str, Any]:
 
 
 def _get_build_backend(project: dict[str, Any]) -> str:
-    """Return the package that builds the project, such as ``mesonpy``; empty if the project names none."""
+    """Return the package of the project's build back end, such as ``mesonpy``; empty if the project names none."""
     system = project.get("build-system")
     return str(system.get("build-backend", "")).partition(".")[0] if isinstance(system, dict) else ""
 
 
 def _is_benchmark(file: str) -> bool:
-    """Return whether a file is a benchmark that can be executed; one that begins with ``test_`` is read by pytest."""
+    """Return whether a file is a benchmark script; a file that begins with ``test_`` is not: it is for pytest."""
     path = PurePosixPath(file)
     if " " in file or is_third_party(file) or path.name.startswith(("_", "conftest", "test_")):
         return False
@@ -252,7 +253,7 @@ def _is_benchmark(file: str) -> bool:
 
 
 def _is_example(file: str) -> bool:
-    """Return whether a file is an example of the project that a command can name."""
+    """Return whether a file is an example of the project, with a path that needs no quotes in a command."""
     path = PurePosixPath(file)
     in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
     return in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
@@ -271,7 +272,7 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
             RunProposal(program, may_do_nothing=True, program=program, takes_files=True),
             RunProposal(f"{program} --help", may_do_nothing=True, program=program),
         ]
-    # An example has its own input, and calls the package as users do.
+    # An example needs no input, and calls the package as users do.
     examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
     with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
     runs += [
@@ -281,13 +282,13 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     names = [path.name for path in top_packages if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
         importing = f'{python} {IMPORT_OPTION}{name}"'
-        # Examples that the same interpreter executes are compared with it.
+        # The import counts as a separate program, with which the examples are compared.
         runs.append(RunProposal(importing, may_do_nothing=True, program=importing))
     return runs
 
 
 def _list_top_packages(sources: Sources, project: dict[str, Any]) -> list[PurePosixPath]:
-    """Return the folders of the packages that are in no other one, those of the project's name first.
+    """Return the folders of the top-level packages, those with the project's name first.
 
     Packages that only help to develop the project are left out, unless there are no others.
     """
@@ -319,14 +320,14 @@ def _list_installed_commands(sources: Sources, project: dict[str, Any]) -> list[
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
-    """Return the modules of a project without a package: its extensions and files, otherwise a module of its name."""
-    # Those that setup.py names.
+    """Return the modules of a project without a package: declared modules and extensions, else one with its name."""
+    # Modules in setup.py.
     setup = sources.read_text("setup.py")
     names: list[Any] = _EXTENSION.findall(setup)
     module_list = _MODULES.search(setup)
     if module_list:
         names += re.findall(r"[\"'](\w+)[\"']", module_list[1])
-    # Those that pyproject.toml names.
+    # Modules in pyproject.toml.
     tool = project.get("tool")
     setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
     table = setuptools if isinstance(setuptools, dict) else {}
@@ -335,7 +336,7 @@ def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
         names += [extension.get("name") for extension in extensions if isinstance(extension, dict)]
     if isinstance(files, list):
         names += files
-    # A module of the project's name.
+    # A module with the project's name.
     project_table = project.get("project")
     if isinstance(project_table, dict):
         names.append(_normalize_name(str(project_table.get("name", ""))))
@@ -343,5 +344,5 @@ def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
 
 
 def _normalize_name(name: str) -> str:
-    """Return the name of a project as that of its module usually is."""
+    """Return the usual name of a project's module: in lower case, with underscores."""
     return name.lower().replace("-", "_").replace(".", "_")

@@ -1,4 +1,4 @@
-"""Shell scripts that start what a project runs, such as a service and its load; nothing else says what that is."""
+"""Shell scripts that start the programs of a project, such as a service and its load, if nothing else can be run."""
 
 import re
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ _SHELLS = ("bash", "dash", "ksh", "zsh", "sh")
 
 
 def list_run_proposals(sources: Sources) -> list[RunProposal]:
-    """Return the scripts of a project that look as if they start it: benchmarks first."""
+    """Return the scripts whose names suggest that they start the project: benchmarks first."""
     scripts = []
     for file in sources.find_files_by_suffix(".sh"):
         stem = PurePosixPath(file).stem.lower()
@@ -37,7 +37,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _get_shell(text: str) -> str:
-    """Return the shell that the first line names: a script need not be executable."""
+    """Return the shell that the first line of a script names, because the script may not be executable."""
     line = text.partition("\n")[0]
     words = re.split(r"[/\s]+", line) if line.startswith("#!") else []
     return next((shell for shell in _SHELLS if shell in words), "sh")
