@@ -1,5 +1,7 @@
-"""Decides whether executions like a watched one can be samples: perf must see all programs, and all libraries that the
-workload preloads must be mapped."""
+"""Decides whether executions like a watched one can be samples.
+
+perf must see all programs, and all libraries that the workload preloads must be mapped.
+"""
 
 import re
 from collections.abc import Mapping
