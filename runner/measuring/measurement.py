@@ -126,7 +126,7 @@ def measure_revision(
     revision: Revision,
     sampling: Sampling | None = None,
 ) -> Report:
-    """Build a revision unless it is built already, measure a case of it, and return the report, even if a step fails."""
+    """Build a revision unless it is built already, measure a case of it, and return the report, also of a failure."""
     try:
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
