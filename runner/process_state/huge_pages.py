@@ -83,7 +83,7 @@ class HugePages:
         return True
 
     def _find_decisive_file(self) -> str:
-        """Return the file that decides the policy: since Linux 6.8, the file of the size, unless it says ``inherit``."""
+        """Return the file that decides the policy: since Linux 6.8, that of the size unless it says ``inherit``."""
         size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024  # in KiB
         size_file = f"{_FOLDER}/hugepages-{size}kB/enabled"
         return _HOST_FILE if self._tree.read_choice(size_file) in {None, "inherit"} else size_file
