@@ -251,7 +251,7 @@ class Collector(Struct):
         return self.reader.submit(read)
 
     def _execute_followed(self, recorder: PythonLineRecorder | JavaLineRecorder, obstacle: str) -> None:
-        """Execute the case while its runtime records its lines; on failure, add a remark that begins with ``obstacle``."""
+        """Execute the case while its runtime records lines; on failure, add a remark that begins with ``obstacle``."""
         variables = recorder.add_variables(self.trial.variables)
         try:
             self.trial.execute(recording=Recording((), (recorder,), variables=variables))

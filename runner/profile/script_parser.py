@@ -282,7 +282,7 @@ def _split_record(text: str) -> tuple[str, str]:
 
 
 def _parse_place(tail: str) -> tuple[int, str]:
-    """Parse what follows the address of a fault: possibly the symbol at the address, then the place that accessed it."""
+    """Parse what follows the address of a fault: possibly the symbol at it, then the place that accessed it."""
     match = _FAULT_TAIL.fullmatch(tail) or _FAULT_TAIL_WITHOUT_SYMBOL.fullmatch(tail)
     if match is None:
         raise ScriptError
