@@ -208,7 +208,7 @@ class Service:
         return self._request_model(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
     def find_nightly_run(self, name: str, *, only_judged: bool = True) -> NightlyDigest:
-        """Return the digest of a nightly run; with ``only_judged``, the service first waits until all runs are judged."""
+        """Return the digest of a nightly run; with ``only_judged``, the answer waits until all its runs are judged."""
         return self._request_model(
             NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if only_judged else None
         )

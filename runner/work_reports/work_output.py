@@ -71,7 +71,7 @@ def _read_hyperfine(text: str) -> WorkDone:
 
 
 def _read_pytest_benchmark(text: str) -> WorkDone:
-    """Read pytest-benchmark's ``--benchmark-json``, in which ``total`` adds up the times per iteration of all rounds."""
+    """Read pytest-benchmark's ``--benchmark-json``: ``total`` is the sum of the times per iteration of all rounds."""
     stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
     operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
     return WorkDone(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
