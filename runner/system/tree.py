@@ -20,7 +20,7 @@ class Tree:
         return self.root / str(name).lstrip("/")
 
     def read_text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
-        """Return the stripped text of a file, or ``None``. At most ``limit`` bytes are read: files of /proc can be huge."""
+        """Return the stripped text of a file, or ``None``. At most ``limit`` bytes are read: /proc has huge files."""
         # Do not use pathlib, which takes longer than the kernel: an environment has a hundred files, and is read often.
         try:
             with open(os.path.join(self._prefix, str(name).lstrip("/")), "rb") as file:  # noqa: PTH118, PTH123

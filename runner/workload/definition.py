@@ -48,7 +48,7 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
 
 
 def _require_choice(*choices: str) -> AfterValidator:
-    """Return a validator that accepts one of the choices, or a text with a placeholder: its value depends on the case."""
+    """Return a validator that accepts one of the choices, or a text with a placeholder, which depends on the case."""
 
     def check(text: str) -> str:
         if "{" not in text and text not in choices:
