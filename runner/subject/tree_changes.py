@@ -35,7 +35,7 @@ class FileState(Struct, frozen=True):
         return stat.S_ISDIR(self.mode)
 
     def is_changed_to(self, new_state: "FileState") -> bool:
-        """Return whether a file with the new state was changed; of a folder, the time is ignored: its files change it."""
+        """Return whether a file with the new state was changed; the time of a folder is ignored: files change it."""
         if (self.mode, self.size) != (new_state.mode, new_state.size):
             return True
         return not self.is_folder and self.modified != new_state.modified

@@ -195,7 +195,7 @@ class Variable:
 
 
 class Settings(BaseSettings):
-    """Settings of one purpose, passed as arguments or read by :meth:`read`, but never implicitly from ``os.environ``."""
+    """Settings of one purpose, passed as arguments or read by :meth:`read`, but never read implicitly."""
 
     model_config = SettingsConfigDict(
         case_sensitive=True,

@@ -21,7 +21,7 @@ _EXTENSION = "faultwatch.jobs"
 
 @dataclass(frozen=True, slots=True)
 class _JobsExtension:
-    """The scheduler of an application, and the starter of jobs on this machine; None if the settings do not allow it."""
+    """The scheduler of an application, and the starter of jobs on this machine; None if the settings forbid it."""
 
     scheduler: JobScheduler
     local: LocalStarter | None
