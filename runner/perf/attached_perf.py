@@ -29,7 +29,7 @@ class AttachError(Exception):
 
 
 class ControlledPerf:
-    """A perf that is attached to processes and their future children, and does nothing before ``enable``."""
+    """A process of perf that is attached to processes and their future children, and does nothing before ``enable``."""
 
     def __init__(
         self,

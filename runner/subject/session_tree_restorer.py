@@ -249,7 +249,7 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 
 def _flush_to_storage(tree: Path) -> None:
-    """Write the dirty pages of a new tree to storage.
+    """Write the programs and libraries of a new tree to storage.
 
     While the kernel writes pages back, it locks them briefly. A fault near a locked page maps fewer neighbours than
     usual, which changes the count. Pages that are written already are not locked any more.

@@ -149,7 +149,7 @@ def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
 
 
 def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
-    """Return by added setting the address of the lab without this setting."""
+    """Return for each added setting, by its name, the address of the lab without it."""
     try:
         added_values = address.list_added()
     except LabProblem:

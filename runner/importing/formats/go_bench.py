@@ -93,7 +93,7 @@ def _parse_result_line(match: re.Match[str], configuration: _Configuration, loca
 
 
 def _parse_case(name: str, package: str) -> Case:
-    """Split ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, and the number of processors."""
+    """Return the case of ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, its processors."""
     processors = ""
     if re.search(r"-\d+$", name):
         name, _, processors = name.rpartition("-")

@@ -99,7 +99,7 @@ def _list_results(
 
 
 def _parse_case(name: str) -> Case:
-    """Split ``BM_Fill/64/threads:2`` into the benchmark, its arguments, and its options."""
+    """Return the case of ``BM_Fill/64/threads:2``: the benchmark, its arguments, and its options."""
     function, *further_parts = name.split("/")
     options = dict(part.split(":", 1) for part in further_parts if ":" in part and not part.startswith(":"))
     arguments = "/".join(part for part in further_parts if ":" not in part or part.startswith(":"))

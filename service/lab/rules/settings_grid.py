@@ -117,8 +117,8 @@ class SettingsGrid:
 def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
     """Return the run whose settings are the default: the run of a history that has the fewest variables set.
 
-    The host may have changed since this run was measured. Therefore the newest run of the case whose settings of a job
-    are the same is returned instead, even if it was measured for a lab.
+    The host may have changed since this run was measured. Therefore the newest run of the case with the same values of
+    the settings that a job can set is returned instead, even if it was measured for a lab.
 
     Parameters
     ----------
