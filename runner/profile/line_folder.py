@@ -25,7 +25,7 @@ class LineFolder:
         self._descriptor: int | None = None
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Create the folder and put files into it after the tree was restored for an execution.
+        """Create the folder and put files into it; call this after the tree was restored for an execution.
 
         If that fails, the program reports nothing, and :meth:`remove` returns an empty result.
         """

@@ -67,7 +67,7 @@ def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _require_windows_or_steady(value: object) -> object:
-    """Return a valid value; reject others with one sentence, because the type's own error lists each type of the union."""
+    """Return a valid value; reject others with one sentence (the type's own error lists each type of the union)."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100
     if not is_number and value != "steady":
         raise ValueError('neither a number of windows from 0 to 100 nor "steady"')
