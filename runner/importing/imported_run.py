@@ -1,7 +1,7 @@
 """A run that another tool measured, and the report that it becomes.
 
-An imported report cannot be mistaken for a measured one. Its ``runner_version`` is ``imported``. Its environment names
-the format and holds only the settings that the source states, so that it never equals the environment of a measured
+An imported report cannot be mistaken for a measured one. Its ``runner_version`` is ``imported``. Its environment
+contains the format and only those settings that the source states, so it never equals the environment of a measured
 run.
 """
 
@@ -31,12 +31,12 @@ from runner.errors import FaultwatchError
 from runner.importing.source import describe_first_mistake
 
 IMPORT_VERSION = "imported"
-"""Stands for the runner's version. It is constant, so that a later version imports the same file as the same runs."""
+"""Replaces the runner's version. It is constant, so that every version imports a file as the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
-"""The namespace of the ids of imported runs, which follow from their content."""
+"""The UUID namespace of the ids of imported runs, which are derived from their content."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_NAME_CHARACTERS, _MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 200, 60
-"""How much of a name, of arguments and of a wrong value is kept: a file can contain any text."""
+"""How many characters of a name, of arguments and of a quoted value are kept: a file can contain any text."""
 
 
 class ImportDefaults(Struct, frozen=True):
@@ -51,7 +51,7 @@ class ImportDefaults(Struct, frozen=True):
     format
         The name of the format; empty to recognise it.
     better
-        Which direction of a metric is an improvement, by the tool's name of the metric.
+        Which direction is an improvement, by the tool's name of the metric.
     find_commit
         Returns the commit of a revision if the repository is available, else None.
     """
@@ -74,15 +74,15 @@ class ImportedRun(Struct, frozen=True):
     Attributes
     ----------
     location
-        Its location in the file, for messages.
+        The location of the run in the file, for messages.
     revision
-        The name in the source: a full hash, or any other text.
+        The revision as the source names it: a full hash, or any other text.
     case
-        A name, or a complete case.
+        The name of a case, or a complete case.
     time_is_known
-        Whether the time is that of the run, not only that of its file.
+        Whether the time of the run is known; otherwise it is that of the file.
     not_judged
-        The titles of the metrics of which nothing says which direction is an improvement.
+        The titles of the metrics that are not judged, because it is unknown which direction is an improvement.
     """
 
     location: str
@@ -110,8 +110,7 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     FaultwatchError
         A run has a value that is not allowed in a report, or the order of the revisions is unknown.
     """
-    # By subject and revision.
-    first_measured_at: dict[tuple[str, str], datetime] = {}
+    first_measured_at: dict[tuple[str, str], datetime] = {}  # By subject and revision.
     for run in runs:
         key = (_require_subject(run, defaults), run.revision)
         first_measured_at[key] = min(first_measured_at.get(key, run.started_at), run.started_at)
@@ -122,12 +121,12 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
         for key, first_measured in first_measured_at.items()
     }
     reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
-    # A run that is in several files has the same id in each.
+    # A run that is in several files has the same id each time, and is kept once.
     return list({report.run_id: report for report in reports}.values())
 
 
 def _check_order(runs: Sequence[ImportedRun], unknown_revisions: Set[str]) -> None:
-    """Refuse several revisions if their order could only be guessed from the times of their files."""
+    """Raise if the order of unknown revisions could only be guessed from the modification times of their files."""
     guessed_locations = {
         run.revision: run.location for run in runs if run.revision in unknown_revisions and not run.time_is_known
     }
@@ -141,7 +140,7 @@ def _check_order(runs: Sequence[ImportedRun], unknown_revisions: Set[str]) -> No
 
 
 def require_value(value: str, value_name: str, location: str) -> str:
-    """Return a required value of a run.
+    """Return a required value of a run, after checking that it is not empty.
 
     Raises
     ------
@@ -154,7 +153,7 @@ def require_value(value: str, value_name: str, location: str) -> str:
 
 
 def parse_time(text: str, location: str) -> datetime:
-    """Parse a time: ISO 8601, or seconds since 1970. Without a zone it is UTC.
+    """Parse a time: ISO 8601, or seconds since 1970. A time without a zone is UTC.
 
     Raises
     ------
@@ -188,8 +187,8 @@ def _create_revision(subject: str, revision: str, first_measured: datetime, loca
 def _build_substitute_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
     """Create a substitute commit for a revision whose hash is unknown.
 
-    A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256, and kept
-    in the title. Pages show the hash before a title, so a title does not repeat it.
+    A full hash is kept: the repository may provide the details of the commit later. Any other name is replaced by its
+    SHA-256, and the title contains the name. Pages show the hash before the title, so the title does not repeat it.
     """
     if _COMMIT.fullmatch(revision):
         commit, name = revision, ""
@@ -201,12 +200,12 @@ def _build_substitute_commit(subject: str, revision: str, first_measured: dateti
 
 def _make_commit_hash(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
-    # JSON can contain half of a surrogate pair. The report's validation refuses it later, with a reason.
+    # JSON can contain half of a surrogate pair. The report's validation rejects it later, with a reason.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
-    """Return the report of an imported run; raise with its location in the file if it is not valid."""
+    """Return the report of an imported run; if it is not valid, raise with the location in the file."""
     try:
         return _make_report(run, revision, defaults)
     except ValidationError as error:
@@ -216,7 +215,7 @@ def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -
 
 
 def _make_report(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
-    """Return an imported run as a report; its id follows from its content, so that it is stored once."""
+    """Return an imported run as a report. Its id is derived from its content, so a second import changes nothing."""
     subject = _require_subject(run, defaults)
     host = make_safe_name(require_value(defaults.host or run.host or defaults.this_host, "host", run.location))
     case = run.case if isinstance(run.case, Case) else _create_case(require_value(run.case, "case", run.location))
