@@ -1,4 +1,4 @@
-"""Limits the requests that store runs at the same time, so that threads remain for other requests and other subjects.
+"""Limits how many requests store runs at the same time, so that threads remain for other requests and subjects.
 
 A refused caller is told when to retry, which runners do automatically. Without a limit, a nightly run of many hosts
 would take all threads, and the pages would have to wait.
@@ -20,13 +20,13 @@ from flask import Flask, current_app
 from service.web.problems import ProblemError
 
 MAX_REQUESTS = 5
-"""Requests that store runs in a process at a time, of the eight that it serves at a time."""
+"""Requests that may store runs at a time in one process, which serves eight requests at a time."""
 MAX_REQUESTS_PER_SUBJECT = MAX_REQUESTS - 1
 RETRY_SECONDS = 2
 _KEY = "faultwatch.admission"
 View = TypeVar("View", bound=Callable[..., Any])
 _refused_requests = RawValue("Q")
-"""Requests refused by all processes of this machine, which share it from their start. Rarely misses one."""
+"""Requests refused by all processes of this machine, which share this memory. Not locked, so one is rarely missed."""
 
 
 class Admission:
@@ -52,7 +52,7 @@ class Admission:
         Raises
         ------
         ProblemError
-            503, where there are as many as the process takes.
+            503, where the process has as many such requests as it accepts.
         """
         with self._lock:
             if self._n_requests >= self._max_requests:
@@ -71,7 +71,7 @@ class Admission:
         Raises
         ------
         ProblemError
-            503, where there are as many about one of them as leaves room for others.
+            503, where one of the subjects has as many requests as it may have: the rest is for other subjects.
         """
         with self._lock:
             for name in names:
@@ -115,7 +115,7 @@ def count_refused() -> int:
 
 
 def _make_refusal(reason: str) -> ProblemError:
-    """Count a refused request, and return its problem."""
+    """Count a refused request, and return the problem to answer with."""
     _refused_requests.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{reason} Repeat the request in a moment.", headers=headers)

@@ -15,9 +15,9 @@ LEEWAY_SECONDS = 30
 _TIMEOUT_SECONDS = 5
 _COOLDOWN_SECONDS = 30
 _MAX_JTI_CHARACTERS = 200
-"""Of the id of an identity: as many as the column has in which it is stored."""
+"""Length of the column that stores the id of an identity."""
 _MAX_CACHED_KEYS = 64
-"""Far more keys than an issuer has at a time."""
+"""Far more than the number of keys that an issuer uses at a time."""
 _CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
 
 
@@ -49,8 +49,8 @@ class IdentityVerifier:
         Raises
         ------
         IdentityRefused
-            If the token is not an identity, names another audience or issuer, is too old, or is of a job that may not
-            sign in.
+            If the token is not an identity, names another audience or issuer, is too old, or belongs to a job that may
+            not sign in.
         IssuerUnavailable
             If the keys of the issuer cannot be fetched at the moment.
         """
@@ -59,7 +59,7 @@ class IdentityVerifier:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
-                # Not the algorithm that the token names: otherwise a public key could be used as a shared secret.
+                # The token does not choose the algorithm: with HS256, its sender could sign with the public key.
                 algorithms=["RS256"],
                 audience=self._trusted.audience,
                 issuer=self._trusted.issuer,

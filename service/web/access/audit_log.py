@@ -25,16 +25,16 @@ def record_action(
     detail: Mapping[str, Any] | None = None,
     author: str | None = None,
 ) -> None:
-    """Add an entry about what the caller of this request does to the audit log, in the transaction of that change.
+    """Add an entry about an action of this request's caller to the audit log, in the transaction of the action.
 
     Parameters
     ----------
     target
-        What the action changes, by kind and id: ``event 3f9c2a7be0d14c55``.
+        What the action changes, as kind and id: ``event 3f9c2a7be0d14c55``.
     detail
-        Further facts of the action, as an object of JSON.
+        Further facts about the action, as a JSON object.
     author
-        The name to record; None for the name of the caller.
+        The name to record as the author; None for the name of the caller.
     """
     caller: Caller | None = g.get("caller")
     name = author or (caller.name if caller else "")
@@ -43,7 +43,7 @@ def record_action(
 
 
 def record_triage(session: Session, request: TriageRequest, receipt: TriageReceipt, author: str | None) -> None:
-    """Add an entry for each event that was decided about or marked, or for each series that was silenced."""
+    """Add an entry for each event that was decided or marked, or for each series that was silenced."""
     for silence in receipt.silences:
         target, silence_detail = silences.summarise_silence(silence)
         record_action(session, AuditAction.SILENCED, target, silence_detail, author)

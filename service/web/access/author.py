@@ -1,4 +1,4 @@
-"""Finds the author of a decision: the caller, by token; without tokens, the author that the request names."""
+"""Finds the author of a decision: the name of the caller's token, or without tokens, the name in the request."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from service.web.problems import make_unprocessable
 
 
 def find_author(requested_name: str | None) -> str:
-    """Return the author of a decision. With a token, nobody can decide in somebody else's name.
+    """Return the author of a decision. A caller with a token cannot decide in somebody else's name.
 
     Raises
     ------
     ProblemError
-        422, where the request names another author than the token does.
+        422, where the request names an author, and the caller's token has a different name.
     """
     token_name = guard.find_caller().name
     if not guard.requires_tokens():

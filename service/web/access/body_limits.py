@@ -1,4 +1,4 @@
-"""Bounds the bodies of requests by route: who has not shown a token sends little."""
+"""Bounds the bodies of requests: callers without a token may send only small ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.web.access import guard
 ANONYMOUS_BYTES = 1 << 20
 """Largest body from a caller without a token, such as a sign-in."""
 _WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.values()}
-"""Largest body of an event that a forge sends, by the path of its webhook."""
+"""Largest body of a forge's event in bytes, by the path of the webhook."""
 
 
 def register(app: Flask) -> None:
@@ -19,12 +19,12 @@ def register(app: Flask) -> None:
 
 
 def choose_body_limit(path: str, *, has_scopes: bool, max_bytes: int) -> int:
-    """Return how many bytes the body of a request may have.
+    """Return the largest body of a request that is accepted, in bytes.
 
     Parameters
     ----------
     has_scopes
-        Whether its caller has presented a token that allows anything.
+        Whether the caller has presented a token that grants at least one scope.
     max_bytes
         The limit of the application.
     """

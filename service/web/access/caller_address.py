@@ -11,10 +11,10 @@ from service.web.app_resources import get_config
 
 
 def find_caller_address() -> str:
-    """Return the address of the caller, as it counts for sign-ins.
+    """Return the address of the caller, by which failed sign-ins are counted.
 
-    A proxy appends the address of its caller to ``X-Forwarded-For``. Only what a proxy appended is believed: one on
-    this machine, or one that the settings name. Anybody can send what stands before it.
+    A proxy appends the address of its caller to ``X-Forwarded-For``. Only that last address is believed, and only from
+    a proxy on this machine or one that the settings name: a caller can send any addresses before it.
     """
     peer = request.remote_addr or "127.0.0.1"  # a socket in the file system has no address
     forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()

@@ -1,4 +1,4 @@
-"""Restricts a caller to the limits of its token, and a job of GitHub Actions to what its own repository owns."""
+"""Restricts callers to the limits of their tokens, and GitHub Actions jobs to what their own repository owns."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from service.web.problems import ProblemError
 def require_access_to_report(
     subjects: Iterable[str | None], hosts: Iterable[str] = (), *, read_only: bool = False
 ) -> None:
-    """Refuse a report beyond the caller's limits. A subject without an owner then belongs to the caller's repository.
+    """Refuse a report beyond the caller's limits; assign subjects without an owner to the caller's repository.
 
     Parameters
     ----------
     subjects
-        What the request is about.
+        The subjects that the request is about.
     hosts
-        The names of the hosts that the request reports for, or will measure on.
+        The names of the hosts that measured the report, or will measure for the request.
     read_only
-        Whether the request only reads: no subject changes its owner.
+        Whether the request only reads, so that no subject gets an owner.
 
     Raises
     ------
     ProblemError
-        403, where a host or a subject is beyond the token's limits, or a subject is another repository's.
+        403, where the token does not cover a host or a subject, or a subject belongs to another repository.
     """
     repository, limits = find_caller().repository, find_caller().limits
     names = {name for name in subjects if name is not None}
     _require_coverage("host", hosts, limits.hosts)
-    if repository is None:  # The caller is no job of GitHub Actions: only the limits of its token count.
+    if repository is None:  # The caller is not a GitHub Actions job: only the limits of its token count.
         _require_coverage("subject", names, limits.subjects)
         return
     if not names:
@@ -46,21 +46,22 @@ def require_access_to_report(
     if read_only:
         return
     with get_database().writing() as session:
-        # Again: another job may have reported meanwhile.
+        # Checked once more: since the read above, another job may have become the owner.
         if foreign_owners := ownership.map_foreign_owners(session, repository, names, limits.subjects):
             raise make_refusal(repository, _describe_foreign_subject(foreign_owners))
         ownership.claim_subjects(session, repository, names)
 
 
 def require_access_to_subject(subject: str, host: str | None) -> None:
-    """Refuse a job about a subject, or for a host, beyond the limits of the caller's token.
+    """Refuse a job whose subject or host the caller's token does not cover.
 
-    The subjects of a job of GitHub Actions are not checked here: :func:`require_own_job` checks its repository.
+    For a caller that is a GitHub Actions job, the subject is not checked here: :func:`require_own_job` checks the
+    repository instead.
 
     Parameters
     ----------
     host
-        The only host that may run it; None for any, for which a token that is limited to hosts does not suffice.
+        The only host that may run the job; None for any host, which a token that is limited to hosts does not allow.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def _require_coverage(kind: str, names: Iterable[str], patterns: Patterns | None
 
 
 def _describe_foreign_subject(foreign_owners: Mapping[str, str | None]) -> str:
-    """Return which subject belongs to somebody else."""
+    """Return a clause about the first subject that is not the caller's: its owner, or how it gets one."""
     name, owner = next(iter(foreign_owners.items()))
     if owner is not None:
         return f"the subject {name} belongs to {owner}"
@@ -95,9 +96,10 @@ def _describe_foreign_subject(foreign_owners: Mapping[str, str | None]) -> str:
 
 
 def require_own_nightly_run(name: str) -> str | None:
-    """Refuse a report about another repository's nightly run; return the caller's repository, None if it has none.
+    """Refuse a report about another repository's nightly run; return the caller's repository.
 
-    A nightly run that is not known yet then belongs to that repository.
+    The caller stores the returned repository as the owner of a nightly run that is not known yet. It is None for a
+    caller that is not a GitHub Actions job.
     """
     repository = find_caller().repository
     if repository is not None:
@@ -114,12 +116,12 @@ def require_own_job(repository: str | None) -> None:
     Parameters
     ----------
     repository
-        To which the job was dispatched.
+        The repository to which the job was dispatched.
 
     Raises
     ------
     ProblemError
-        403, where the caller is a job of GitHub Actions of another repository.
+        403, where the caller is a GitHub Actions job of another repository.
     """
     own_repository = find_caller().repository
     if own_repository is not None and own_repository != repository:
@@ -127,12 +129,12 @@ def require_own_job(repository: str | None) -> None:
 
 
 def require_access_to_repository(repository: str) -> None:
-    """Refuse to register runners for a repository that the caller's token does not name.
+    """Refuse to register runners for a repository that the caller's token does not cover.
 
     Raises
     ------
     ProblemError
-        403, where it names others.
+        403, where the token is limited to other repositories.
     """
     _require_coverage("repository", [repository], find_caller().limits.repositories)
 
@@ -143,12 +145,12 @@ def require_access_to_publication(repository: str) -> None:
     Parameters
     ----------
     repository
-        With its forge, as :mod:`service.forges.qualified_names` writes it.
+        The repository's name with its forge, as :mod:`service.forges.qualified_names` writes it.
 
     Raises
     ------
     ProblemError
-        403, where the caller is a job of another repository, or its token is limited and does not name this one.
+        403, where the caller is a job of another repository, or has a limited token that does not cover this one.
     """
     own_repository, limits = find_caller().repository, find_caller().limits
     if own_repository is not None and repository.lower() != own_repository:
@@ -163,5 +165,5 @@ def require_access_to_publication(repository: str) -> None:
 
 
 def make_refusal(repository: str, reason: str) -> ProblemError:
-    """Return the problem that a job asks for something outside its repository."""
+    """Return the problem of a GitHub Actions job that requests something outside its repository."""
     return ProblemError(HTTPStatus.FORBIDDEN, f"Your token belongs to a job of {repository}: {reason}.")

@@ -1,8 +1,9 @@
-"""Verifies what callers present, slowly for those who guess. :mod:`service.web.access.guard` decides what follows.
+"""Verifies credentials, and throttles callers who guess. :mod:`service.web.access.guard` decides what follows.
 
-Failures are counted in the database, so that all processes of the service know them. A caller whose address has failed
-too often is refused before anything is looked at. When too many addresses have, wrong credentials are answered alike
-and no longer counted, but right ones are accepted: nobody shall lock the runners out by guessing.
+Failures are counted in the database, so that all processes of the service know them. A caller from whose address too
+many wrong credentials have come is refused before its credentials are checked. When there are too many failures from
+all addresses together, wrong credentials are answered with 429 and no longer counted, but right ones are still
+accepted: nobody can lock the runners out by guessing.
 """
 
 from __future__ import annotations
@@ -21,21 +22,22 @@ from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 _MAX_REASON_CHARACTERS = 300
-"""Of why a sign-in was refused, as far as the audit log stores it."""
+"""Characters of the reason for a refused sign-in that the audit log keeps."""
 
 
 def verify_token(text: str, method: str) -> Token | None:
-    """Return the valid token that a text proves; None if it proves none.
+    """Return the stored token that belongs to a presented text; None if there is none, or it is no longer valid.
 
     Parameters
     ----------
     method
-        How it was presented, for the audit log.
+        How the text was presented, for the audit log.
 
     Raises
     ------
     ProblemError
-        429, where the address, or everybody, has presented too many wrong ones.
+        429, where too many wrong tokens came from this address; or the token is wrong, and too many came from all
+        addresses together.
     """
     presented_token, now = parse_token(text), datetime.now(UTC)
     with get_database().reading() as session:
@@ -48,7 +50,7 @@ def verify_token(text: str, method: str) -> Token | None:
     if not is_proven(presented_token, stored_token.digest if stored_token else None):
         count_failure(method, "no such token")
         return None
-    # One that has expired or was revoked is no guess: it does not count.
+    # A token that has expired or was revoked is no guess: it is not counted as a failure.
     return stored_token if stored_token is not None and stored_token.is_valid(now) else None
 
 
@@ -70,19 +72,19 @@ def refuse_throttled_caller() -> None:
 
 
 def count_failure(method: str, reason: str) -> None:
-    """Count a failed sign-in, and record it.
+    """Count a failed sign-in, and record it in the audit log.
 
     Parameters
     ----------
     method
-        What was presented, for the audit log.
+        How the caller tried to sign in, for the audit log.
     reason
-        Why it was refused.
+        Why the sign-in was refused.
 
     Raises
     ------
     ProblemError
-        429, where there were too many of all addresses; then it is neither counted nor recorded.
+        429, where there were too many failures from all addresses together; this one is neither counted nor recorded.
     """
     now = datetime.now(UTC)
     with get_database().reading() as session:
@@ -94,7 +96,7 @@ def count_failure(method: str, reason: str) -> None:
 
 
 def _require_no_wait(seconds: int) -> None:
-    """Refuse a caller who has to wait for some seconds; do nothing for zero seconds."""
+    """Refuse the caller if the number of seconds that it has to wait is not zero."""
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -21,11 +21,17 @@ from service.web.problems import ProblemError
 _MODE_KEY = "faultwatch.access"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _PROGRAM_PATHS = ("/api/", "/metrics")
-"""Addresses for programs. They accept any format, but cannot fill in the sign-in form."""
+"""Prefixes of the paths that programs request. Programs accept any format, but cannot fill in the sign-in form."""
 
 
 def register(app: Flask, *, by_token: bool) -> None:
-    """Guard an application: open to everybody who reaches it, or by token."""
+    """Check every request of an application before its view is called.
+
+    Parameters
+    ----------
+    by_token
+        Whether callers need a token; otherwise the application is open to everybody who can reach it.
+    """
     app.extensions[_MODE_KEY] = by_token
     app.before_request(_check_request)
 
@@ -44,7 +50,7 @@ def find_caller() -> Caller:
 
 
 def is_anonymous() -> bool:
-    """Return whether the caller shows no token to a service whose results everybody may see.
+    """Return whether the service has public results, and the caller has presented no token.
 
     A wrong token is always refused, so that the program that sends it notices.
     """
@@ -79,7 +85,7 @@ def _list_scopes() -> str:
 
 
 def _identify_caller() -> Caller:
-    """Return the caller by its token: from the header of a program, or from the session of a browser that signed in."""
+    """Return the caller by its token: from the Authorization header, or from the session of a browser."""
     header = request.headers.get("Authorization")
     if header is None:
         with get_database().reading() as store:
@@ -96,7 +102,7 @@ def _identify_caller() -> Caller:
 
 
 def _refuse_other_sites() -> None:
-    """Refuse requests that a page of another site makes a browser send: the browser says where they come from.
+    """Refuse requests that a page of another site makes a browser send; the browser's headers name their origin.
 
     Programs send no such headers. On loopback, where there are no tokens, only this check protects the service from
     every page that its owner visits.

@@ -1,7 +1,8 @@
-"""Speaks to the identity provider at which people sign in, by OpenID Connect; Authlib does what is cryptographic.
+"""The OpenID Connect client for the identity provider at which people sign in; Authlib does the cryptography.
 
-Each person signs in with a code, bound to the browser that began (state), to this service (PKCE) and to this sign-in
-(nonce). There is one provider, whose description must name the issuer of the settings, so none can answer for another.
+Each sign-in uses the authorization code flow: its code is bound to the browser (state), to this service (PKCE) and to
+this sign-in (nonce). There is only one provider, and its metadata must name the issuer of the settings, so that no
+other provider can answer in its place.
 """
 
 from __future__ import annotations
@@ -22,34 +23,37 @@ from service.config.identity_provider import IdentityProvider
 from service.web.access.provider_errors import ProviderUnavailable, SignInNotBegun, SignInRefused
 
 CALLBACK = "/sign-in/provider/callback"
-"""Where the provider sends people back, registered there below the address of this service."""
+"""The redirect path, to which the provider sends people back. Admins register it with the provider."""
 LEEWAY_SECONDS = 60
-"""By how much the clocks of the provider and of this machine may differ."""
+"""The largest accepted difference between the clocks of the provider and of this machine."""
 _NAME = "provider"
 _TIMEOUT_SECONDS = 5
 _MAX_CALLS = 3
-"""People who wait for the provider at a time, in a process that serves eight requests: it may hang."""
+"""Sign-ins of a process that may wait for the provider at a time. A process serves eight requests at a time, and a
+provider that hangs must not block all of them."""
 _MAX_WAIT_SECONDS = 1
 _MAX_SECONDS = 3600
-"""For how long a sign-in may last: the provider may ask for a new password, or for a second factor."""
+"""The longest sign-in: the provider may ask for a new password, or for a second factor."""
 _METADATA_KEYS = {
     "authorization_endpoint",
     "end_session_endpoint",
     "id_token_signing_alg_values_supported",
     "issuer",
-    "jwks",  # which Authlib keeps there
+    "jwks",  # the fetched keys, which Authlib caches in the metadata
     "jwks_uri",
     "token_endpoint",
     "userinfo_endpoint",
     "_loaded_at",
 }
-"""The keys of the provider's metadata that are used. Others could change sign-ins in Authlib, such as turn PKCE off."""
+"""The keys of the provider's metadata that are used. Others could weaken sign-ins in Authlib, for example turn PKCE
+off."""
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
-"""The accepted algorithms, all of key pairs: an identity signed with the client secret, or not at all, is refused."""
+"""The accepted signature algorithms, all asymmetric: an ID token that is signed with the client secret, or not signed,
+is refused."""
 
 
 class ProviderClient:
-    """The client of the provider: this service, as the provider knows it."""
+    """This service as a client of the provider."""
 
     def __init__(self, app: Flask, provider: IdentityProvider) -> None:
         self._provider = provider
@@ -67,21 +71,21 @@ class ProviderClient:
         )
 
     def begin_sign_in(self, destination: str) -> str:
-        """Begin a sign-in in the browser of this request; return the provider's address for it.
+        """Begin a sign-in for the browser of this request; return the address at the provider to redirect it to.
 
         Parameters
         ----------
         destination
-            The page that the person wants to see after it.
+            The page that the person wants to see after the sign-in.
 
         Raises
         ------
         ProviderUnavailable
-            If the provider does not describe itself.
+            If the provider's metadata cannot be fetched, or names another issuer.
         """
         callback = f"{self._provider.address}{CALLBACK}"
         with self._calling_provider():
-            self._load_metadata()  # Checks the issuer, before Authlib uses the metadata.
+            self._load_metadata()  # Checks the issuer before Authlib uses the metadata.
             sign_in_data = self._client.create_authorization_url(callback)
         # A browser has only one sign-in at a time: the data of each takes room in the cookie.
         for key in [key for key in session if key.startswith(f"_state_{_NAME}_")]:
@@ -90,16 +94,16 @@ class ProviderClient:
         return str(sign_in_data["url"])
 
     def end_sign_in(self) -> tuple[Mapping[str, Any], str]:
-        """End the sign-in that the browser of this request began; return what is claimed of the person, and the page.
+        """End the sign-in that the browser of this request began; return the claims about the person, and the page.
 
         Raises
         ------
         SignInNotBegun
-            If this browser began no sign-in of this state, or has ended it.
+            If this browser began no sign-in with this state, or has already ended it.
         SignInRefused
-            If the provider refuses it, or its answer is not genuine, not for this service, or too old.
+            If the provider refuses the sign-in, or its answer is not genuine, not for this service, or too old.
         ProviderUnavailable
-            If the provider cannot be asked.
+            If the provider cannot be reached, or its answer is not valid.
         """
         state = request.args.get("state")
         sign_in_data = self._client.framework.get_state_data(session, state)
@@ -124,16 +128,16 @@ class ProviderClient:
         return str(address)
 
     def _load_metadata(self) -> Mapping[str, Any]:
-        """Return the provider's description of itself, which is fetched once, reduced to what this service uses.
+        """Return the provider's metadata, fetched once and reduced to the keys that this service uses.
 
         Raises
         ------
         ProviderUnavailable
-            If it describes another issuer.
+            If the metadata names another issuer.
         """
         metadata: dict[str, Any] = self._client.load_server_metadata()
         if str(metadata.get("issuer")).rstrip("/") != self._provider.issuer:
-            metadata.pop("_loaded_at", None)  # ask again next time
+            metadata.pop("_loaded_at", None)  # so that Authlib fetches it again next time
             raise ProviderUnavailable("its metadata names another issuer")
         for name in metadata.keys() - _METADATA_KEYS:
             metadata.pop(name, None)
@@ -143,15 +147,15 @@ class ProviderClient:
         return metadata
 
     def _verify_answer(self) -> Mapping[str, Any]:
-        """Exchange the code of this request for an ID token; return its validated claims, and those of the user info.
+        """Exchange the code of this request for an ID token; return its validated claims and the user info's.
 
         Raises
         ------
         SignInRefused
-            If the answer is not the provider's, or not for this service.
+            If the answer does not come from the provider, or is not for this service.
         """
         metadata = self._load_metadata()
-        # Providers that support RFC 9207 name themselves in the address to which they send the browser back.
+        # Providers that support RFC 9207 name themselves in the redirect address.
         if request.args.get("iss", metadata["issuer"]) != metadata["issuer"]:
             raise SignInRefused("the answer comes from another issuer")
         token = self._client.authorize_access_token(
@@ -170,9 +174,9 @@ class ProviderClient:
     def _add_further_claims(
         self, identity: Mapping[str, Any], metadata: Mapping[str, Any], token: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the claims of the ID token together with those of the provider's user info.
+        """Return the claims of the ID token, merged with those of the provider's user info.
 
-        A claim that both have is that of the ID token.
+        Where both have a claim, the ID token's value is used.
         """
         if not metadata.get("userinfo_endpoint"):
             return identity
@@ -183,7 +187,7 @@ class ProviderClient:
 
     @contextmanager
     def _calling_provider(self) -> Iterator[None]:
-        """Call the provider unless too many callers wait for it already, and explain its failures."""
+        """Let the block call the provider unless too many calls are waiting; translate the exceptions of failures."""
         if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
             raise ProviderUnavailable("too many sign-ins are waiting for it")
         try:

@@ -8,8 +8,8 @@ class SignInRefused(Exception):
 
 
 class SignInNotBegun(Exception):
-    """The browser has not begun the sign-in that it ends: it ended it before, or another site sent it here."""
+    """The browser has no open sign-in: it has already ended it, or another site sent it here."""
 
 
 class ProviderUnavailable(Exception):
-    """The provider cannot be reached, or answers what it should not; the message says so in one line."""
+    """The provider cannot be reached, or its answer is not valid; the message says why in one line."""

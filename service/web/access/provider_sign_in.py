@@ -1,4 +1,4 @@
-"""Sign-in of people at the identity provider: there and back. A session begins with a token that only it has."""
+"""The routes by which people sign in at the identity provider. Each new session gets a token of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNKNOWN_SIGN_IN_PROBLEM = "This sign-in was already used, took too long, or beg
 
 
 def register(app: Flask, provider: IdentityProvider | None) -> None:
-    """Let people sign in to an application at an identity provider."""
+    """Let people sign in to an application at an identity provider; None if there is none."""
     if provider is not None:
         from service.web.access.provider_client import ProviderClient  # noqa: PLC0415 - others need no Authlib
 
@@ -59,7 +59,7 @@ def begin() -> ResponseReturnValue:
 
 @bp.get("/callback")
 def end() -> ResponseReturnValue:
-    """Take the provider's answer, which the browser brings, and begin a session."""
+    """Verify the provider's answer, which the browser carries, and begin a session."""
     provider, client = _find_provider()
     destination = "/"
     try:
@@ -75,7 +75,7 @@ def end() -> ResponseReturnValue:
     except SignInRefused as error:
         return _refuse_answer(provider, str(error))
     except PersonRefused as error:
-        # Not counted: the person did sign in, and guesses nothing.
+        # Not counted as a failure: the person did sign in, so this is not a guess.
         with get_database().writing() as store:
             audit_log.record_action(store, AuditAction.SIGN_IN_FAILED, _METHOD, {"reason": str(error)})
         return render_sign_in_page(destination, str(error), HTTPStatus.FORBIDDEN)
@@ -84,7 +84,7 @@ def end() -> ResponseReturnValue:
 
 
 def build_sign_out_address() -> str | None:
-    """Return where the browser signs out of the provider too; None if there is none, or it offers no such page."""
+    """Return the provider's address at which to sign out there; None without a provider, or if it offers none."""
     registered = current_app.extensions.get(_EXTENSION)
     return registered[1].build_sign_out_address() if registered else None
 
@@ -95,7 +95,7 @@ def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
 
 
 def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
-    """Store a token for a person's session; return its id. Its secret is forgotten at once."""
+    """Store a token for a person's session; return its id. Nobody learns its secret, which is discarded at once."""
     presented_token, now = tokens.generate_token(), datetime.now(UTC)
     stored_token = Token(
         id=presented_token.id,
@@ -109,14 +109,14 @@ def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
     with get_database().writing() as store:
         last_visit = tokens.find_last_visit(store, person.name)
         tokens.add_token(store, stored_token)
-        if last_visit is not None:  # Visits belong to a token: the new one continues those of the person.
+        if last_visit is not None:  # Visits are stored by token: the new token continues the person's last visit.
             tokens.store_visit(store, stored_token.id, last_visit)
         audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored_token.id}", detail, person.name)
         return stored_token.id
 
 
 def _refuse_answer(provider: IdentityProvider, reason: str) -> ResponseReturnValue:
-    """Count an answer that does not prove who the person is, as a wrong token is counted."""
+    """Count an answer that does not prove who the person is like a wrong token; return the sign-in page."""
     log.warning("a sign-in at %s was refused: %s", provider.host, reason)
     try:
         count_failure(_METHOD, reason)

@@ -1,7 +1,8 @@
-"""What everybody may see of a view, where the service shows its results without a token.
+"""Removes from views what is not public, for services that show their results without a token.
 
-Results are public: series, drifts, events, the commits and the names of the settings that moved them. Not public is who
-decided what, and what only concerns the hosts: values of settings, messages of failed builds, reasons of quarantines.
+Results are public: series, drifts, events, and the commits and the names of the settings that moved them. Who decided
+what is not public, nor is what only concerns the hosts: values of settings, messages of failed builds, and reasons for
+quarantines.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from service.schemas.triage import EventDetail, EventSummary
 from service.web.access import guard
 
 HIDDEN_VALUE = "(hidden)"
-"""Stands for a value that is not public."""
+"""Replaces a value that is not public."""
 T = TypeVar("T")
 
 
 def redact_for_caller(view: T) -> T:
-    """Return a view, or a list of views, as the caller of this request may see it."""
+    """Return a view or a list of views, reduced to the public part if the caller has no token."""
     return redact_view(view) if guard.is_anonymous() else view
 
 
@@ -47,7 +48,7 @@ def redact_view(view: T) -> T:
 
 
 def _hide_fields(view: BaseModel) -> Mapping[str, Any]:
-    """Return the fields of a view that are not public, with what stands for each."""
+    """Return replacement values for the fields of a view that are not public, by name."""
     for kind, hide in _HIDDEN_FIELDS.items():
         if isinstance(view, kind):
             return hide(view)
@@ -72,4 +73,4 @@ _HIDDEN_FIELDS: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
     EventDetail: lambda _: {**_HIDDEN_DECISION, "allowed": [], "next_step": None},
     EventSummary: lambda _: _HIDDEN_DECISION,
 }
-"""By class, the more special one first: the fields that are not public, with what stands for them."""
+"""Functions that return the replacements for a view, by its class. The first match counts: subclasses come first."""

@@ -1,7 +1,8 @@
-"""The session cookie of browsers that signed in, signed with a key of the service.
+"""The session cookie of browsers, signed with a key of the service.
 
-It has the id of a token: the sessions of people who signed in at an identity provider have tokens too, of which nobody
-knows the secret. So the database decides how long a session lasts and what it allows, and admins can end it.
+The cookie contains the id of a token. People who signed in at an identity provider get a token too, whose secret nobody
+knows. The database therefore decides how long a session lasts and what it allows, and admins can end it by revoking the
+token.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from service.durable_files import sync_folder
 
 _SESSION_DAYS = 30
 _KEY_BYTES = 32
-"""Random bytes of the key that signs cookies, so that nobody can guess it."""
+"""Random bytes in the key that signs cookies."""
 _TOKEN, _BY_PROVIDER = "token", "by-provider"
 
 
@@ -32,17 +33,17 @@ class _CookieSessions(SecureCookieSessionInterface):
         self._is_behind_tls = address.startswith("https:")
 
     def get_cookie_secure(self, app: Flask) -> bool:
-        """Send the cookie of a service behind TLS only over TLS."""
+        """Return whether the cookie may be sent only over TLS: if the service is behind TLS."""
         return self._is_behind_tls or request.is_secure
 
 
 def begin_session(token_id: str, *, by_provider: bool = False) -> None:
-    """Begin a session with a token; whatever the cookie had before is gone.
+    """Begin a session with a token, and discard the previous content of the cookie.
 
     Parameters
     ----------
     by_provider
-        Whether the token is only this session's: that of a person who signed in at an identity provider.
+        Whether the person signed in at an identity provider, so that the token belongs to this session only.
     """
     session.clear()
     session[_TOKEN] = token_id
@@ -73,12 +74,12 @@ def register_sessions(app: Flask, config: Config) -> None:
 
 
 def _read_or_make_key(file: Path) -> bytes:
-    """Return the key in a file; make the file if it does not exist: the first process that does so wins."""
+    """Return the key in a file. If it does not exist, make it once, however many processes start together."""
     with suppress(FileNotFoundError):
         return file.read_bytes()
     file.parent.mkdir(parents=True, exist_ok=True)
-    # The key is renamed only when it is on disk: a power cut must leave no empty key. A file with the new name that it
-    # leaves is overwritten at the next start.
+    # The key is renamed only when it is on disk, so that a power cut leaves no empty key. A `.new` file that was left
+    # behind is overwritten at the next start.
     new_file = file.with_name(f".{file.name}.new")
     with os.fdopen(os.open(new_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

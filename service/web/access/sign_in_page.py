@@ -1,4 +1,4 @@
-"""The page that asks people who they are, and the pages to which they go from there."""
+"""The sign-in page, and the check of the address to which it leads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.web.app_resources import get_config
 from service.web.problems import ProblemError
 
 _MAX_ADDRESS_CHARACTERS = 1000
-"""Of a page, which the cookie holds while a person is at the identity provider."""
+"""Length of the destination that fits into the cookie, which keeps it while a person is at the identity provider."""
 
 
 def render_sign_in_page(
@@ -27,7 +27,7 @@ def render_sign_in_page(
     Parameters
     ----------
     destination
-        The page that the person wants to see after it.
+        The page that the person wants to see after the sign-in.
     refusal
         Why the previous sign-in failed; empty if none did.
     """
@@ -39,14 +39,14 @@ def render_sign_in_page(
 
 
 def render_problem(destination: str, error: ProblemError) -> ResponseReturnValue:
-    """Return the same page, with a problem that concerns the sign-in before."""
+    """Return the sign-in page with the problem of the previous sign-in."""
     return render_sign_in_page(destination, str(error), error.status, error.headers)
 
 
 def restrict_to_own_pages(address: str) -> str:
-    """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
+    """Return an address if it leads to this service, otherwise the first page: no link may redirect to other sites."""
     parts = urlsplit(address)
-    # Browsers read a backslash as a slash, and an address that begins with two slashes names a host.
+    # Browsers read a backslash as a slash, and two slashes at the start precede the name of a host.
     is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
     is_short = len(address) <= _MAX_ADDRESS_CHARACTERS
     return address if is_inside and is_short and not address.startswith("//") else "/"

@@ -26,7 +26,7 @@ _REFUSED_MESSAGE = "This token is not valid. It may be mistyped, expired or revo
 
 @bp.get("/sign-in")
 def form() -> ResponseReturnValue:
-    """Show the form that asks for a token, and the way to the identity provider."""
+    """Show the form that asks for a token, and the link to the identity provider."""
     if not requires_tokens():
         return redirect("/")
     return render_sign_in_page(restrict_to_own_pages(request.args.get("to", "/")))
@@ -34,7 +34,7 @@ def form() -> ResponseReturnValue:
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
-    """Check a token and remember its id. The secret stays out of the cookie."""
+    """Check a token, and store its id in the session cookie, without its secret."""
     destination = restrict_to_own_pages(request.form.get("to", "/"))
     try:
         stored_token = verify_token(request.form.get("token", "").strip(), "sign-in page")
@@ -50,7 +50,7 @@ def sign_in() -> ResponseReturnValue:
 
 @bp.post("/sign-out")
 def sign_out() -> ResponseReturnValue:
-    """End the session: forget the token, and revoke one that is only this session's."""
+    """End the session, and revoke its token if it belongs to this session only."""
     token_id, by_provider = find_session_token(), is_by_provider()
     if token_id:
         with get_database().writing() as store:
@@ -58,10 +58,10 @@ def sign_out() -> ResponseReturnValue:
             if by_provider:
                 tokens.revoke_token(store, token_id, datetime.now(UTC))
     session.clear()
-    g.pop("caller", None)  # the answer is nobody's
+    g.pop("caller", None)  # so that the answer is rendered for a caller without a token
     provider = get_config().provider
     address = build_sign_out_address() if by_provider else None
     if provider is None or address is None:
         return redirect(url_for("access.form"))
-    # No redirection: the policy of the pages lets no form lead to another site.
+    # A link, not a redirect: the content security policy forbids forms that lead to another site.
     return render_template("signed_out.html", address=address, provider=provider.host)

@@ -1,6 +1,6 @@
-"""The HTTP API: one blueprint a noun, below /api/v1."""
+"""The HTTP API below /api/v1: one blueprint for each noun."""
 
 from service.web.api import body
 
 __all__ = ["body"]
-"""Imported before any view: a view whose module comes first would read its body as the framework does."""
+"""Imported before any view, because it replaces the way in which APIFlask parses the bodies of views."""

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 bp = APIBlueprint("actions", __name__)
 
 TOKEN_LIFETIME = timedelta(hours=2)
-"""A job measures, then reports. It can sign in again with another identity."""
+"""Long enough for a job that measures and then reports. A longer job can sign in again with a new identity."""
 _VERIFIER = "faultwatch.identities"
 _TRUSTED_JOBS_KEY = "faultwatch.trusted_jobs"
 _MAX_NAME_CHARACTERS = 100
 _RETRY_SECONDS = 5
-"""When a job tries again if the keys of the issuer cannot be fetched."""
+"""After which a job tries again if the keys of the issuer cannot be fetched."""
 
 
 def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
@@ -48,7 +48,7 @@ def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
 @bp.input(Identity)
 @bp.output(Admission)
 def sign_in(json_data: Identity) -> Admission:
-    """Accept the identity of a job, once, and return a token that may report about its repository for two hours."""
+    """Accept an identity of a job once, and return a token with which it may report about its repository for two hours."""
     verifier: IdentityVerifier | None = current_app.extensions.get(_VERIFIER)
     if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")

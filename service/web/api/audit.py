@@ -22,6 +22,6 @@ class AuditQuery(PageQuery):
 @bp.input(AuditQuery, location="query")
 @bp.output(AuditLog)
 def index(query_data: AuditQuery) -> AuditLog:
-    """Return entries of the audit log, the newest first. Only admins may."""
+    """Return entries of the audit log, the newest first. Only admins may read it."""
     with get_database().reading() as session:
         return audit.list_page(session, query_data.action, query_data.limit, query_data.offset)

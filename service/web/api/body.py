@@ -22,20 +22,20 @@ _READERS: dict[type[BaseModel], Reader] = {}
 
 MAX_BYTES = 64 * 1024 * 1024
 _MAX_ERRORS_IN_DETAIL = 5
-"""Wrong fields that the sentence of a problem names; its list has all of them."""
+"""Wrong fields that the sentence of a problem names; the list of the problem has all of them."""
 
 
 def require_json() -> None:
-    """Refuse a body whose content type is not JSON; a page of another origin cannot send one that is."""
+    """Refuse a body whose content type is not JSON: a form on a page of another origin cannot send JSON."""
     if request.method in {"PUT", "POST"} and not request.is_json:
         raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Send the document as Content-Type: application/json.")
 
 
 class _JsonAdapter(PydanticAdapter):
-    """Parses and checks a body in one step: most of the time that a batch of runs takes."""
+    """Parses and validates a body in one step, which is where a batch of runs spends most of its time."""
 
     def validate_input(self, request: Request, location: str, **kwargs: Any) -> Any:
-        """Validate a JSON body by the reader of its model; anything else as APIFlask does."""
+        """Validate a JSON body with the reader that is registered for its model; let APIFlask validate the rest."""
         if location != "json":
             return super().validate_input(request, location, **kwargs)
         read_body: Reader = _READERS.get(self.model_class, self.model_class.model_validate_json)
@@ -45,12 +45,12 @@ class _JsonAdapter(PydanticAdapter):
             raise _make_problem(error) from error
 
     def serialize_output(self, data: Any, many: bool = False) -> Any:
-        """Leave models to :class:`JsonProvider`."""
+        """Return the data unchanged: :class:`JsonProvider` writes models."""
         return data if isinstance(data, BaseModel) else super().serialize_output(data, many)
 
 
 class JsonProvider(DefaultJSONProvider):
-    """Writes a model as JSON in one step: by way of a dict, the points of a chart take three times as long."""
+    """Writes a model as JSON directly; by way of a dict, the points of a chart would take three times as long."""
 
     sort_keys = False
 
@@ -62,7 +62,7 @@ class JsonProvider(DefaultJSONProvider):
 
 
 def register_reader(model: type[BaseModel], reader: Reader) -> None:
-    """Read the bodies of a model with its own function."""
+    """Make a function the reader of all JSON bodies of a model."""
     _READERS[model] = reader
 
 

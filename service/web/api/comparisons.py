@@ -17,7 +17,7 @@ bp = APIBlueprint("comparisons", __name__)
 @bp.input(ComparisonRequest)
 @bp.output(Comparison)
 def post(json_data: ComparisonRequest) -> Comparison:
-    """Compare base and head that were measured interleaved; say how many more pairs are needed."""
+    """Compare a base and a head that were measured interleaved, and return how many more pairs are needed."""
     refuse_quarantined(json_data)
     return interleaved.decide_comparison(json_data)
 
@@ -28,7 +28,7 @@ def refuse_quarantined(request: ComparisonRequest) -> None:
     Raises
     ------
     ProblemError
-        422 for one that cannot be judged.
+        422, where a side is in quarantine.
     """
     for name, side in (("base", request.base), ("head", request.head)):
         if side.quarantine:

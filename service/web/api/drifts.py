@@ -37,8 +37,8 @@ def index(query_data: DriftQuery) -> DriftList:
     """Return drifts, starting with the newest commits.
 
     Large numbers of runs are judged in the background. With `judged`, the runs of the requested series are judged
-    first; if that takes long, the response is 503 with Retry-After. Nothing is computed for a caller without a token:
-    it gets the drifts that are known so far.
+    first; if this takes too long, the response is 503 with Retry-After. Callers without a token always get the drifts
+    that are known so far.
     """
     if query_data.judged and not guard.is_anonymous():
         judging_wait.judge_or_refuse(

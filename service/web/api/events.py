@@ -1,4 +1,4 @@
-"""Events: drifts with one cause at one place, what was decided about them, and by whom."""
+"""Events: drifts with one cause at one place, the decisions about them, and their authors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EventQuery(PageQuery):
     metric: str | None = None
     """The metric of at least one of the event's drifts."""
     min_series: int | None = Field(default=None, ge=1, le=1_000_000)
-    """The least number of series in which the event's drifts were found."""
+    """The smallest number of series in which the event's drifts were found."""
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
@@ -61,7 +61,7 @@ class EventQuery(PageQuery):
 @bp.output(triage_schemas.EventList)
 def index(query_data: EventQuery) -> triage_schemas.EventList:
     """Return events, starting with the newest commits unless another order is given."""
-    is_anonymous = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
+    is_anonymous = guard.is_anonymous()  # assignees are not public, and a filter by assignee would reveal them
     ignored_filters = {"assignee", "snoozed"} if is_anonymous else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *ignored_filters}))
     with get_database().reading() as session:

@@ -1,4 +1,4 @@
-"""Export: everything that was measured, as a stream."""
+"""Export: all measurements, as a stream."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExportQuery(BaseModel):
 @bp.input(ExportQuery, location="query")
 @bp.doc(responses=_ANSWER)
 def get(query_data: ExportQuery) -> Response:
-    """Download everything that was measured, however much it is."""
+    """Download all measurements as a stream, whatever their size."""
     kind = query_data.format
     name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,4 +1,4 @@
-"""Gates of pull requests: a job reports what it measured, the service decides and publishes the verdict."""
+"""Gates of pull requests: a job reports its measurements, and the service decides and publishes the verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from service.web.problems import FieldError, ProblemError
 bp = APIBlueprint("gates", __name__)
 
 _MAX_SUMMARY_BYTES = 1_000_000
-"""GitHub takes a mebibyte from a step for the summary of its job."""
+"""GitHub accepts at most 1 MiB per step for the summary of a job."""
 
 
 @bp.post("/gates/base")
@@ -45,7 +45,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
 @bp.input(GateReport)
 @bp.output(GateAnswer)
 def post(json_data: GateReport) -> GateAnswer:
-    """Return the verdict on all that was measured for the head of a pull request, and publish it.
+    """Judge all that was measured for the head of a pull request; return the verdict, and publish it.
 
     The same report may be sent again. A GitHub Actions job may report only about its own repository, and a limited
     token only about its repositories.
@@ -53,14 +53,14 @@ def post(json_data: GateReport) -> GateAnswer:
     repository = json_data.repository
     if repository is not None:
         require_access_to_publication(qualify_name(json_data.forge, repository))
-    # What the report may say, and its verdict.
+    # Check the limits of the caller, and judge the report.
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
     require_access_to_report({side.subject for side in sides}, {side.host.name for side in sides})
     outcome = judge_gate(json_data)
     with get_database().reading() as session:
         baselines = gate_baselines.find_baselines(session, json_data, outcome.list_small_steps())
     outcome = outcome.with_baselines(baselines)
-    # What is stored: the report, if a forge publishes its verdict, and what the pairs have proven.
+    # Store the report if a forge publishes its verdict, and the proofs of its pairs.
     forge_worker = find_worker()
     forge = forge_worker.forges.get(json_data.forge) if forge_worker else None
     if forge_worker is not None and forge is not None and repository is not None:
@@ -69,7 +69,7 @@ def post(json_data: GateReport) -> GateAnswer:
         )
         forge_worker.wake()
     _store_proofs(outcome)
-    # What is answered.
+    # Answer.
     with get_database().reading() as session:
         outcome = replace(outcome, insights=gate_insights.find_insights(session, outcome))
     links = build_links(forge.address if forge else "", json_data, accept=forge is not None and repository is not None)
@@ -85,8 +85,8 @@ def post(json_data: GateReport) -> GateAnswer:
 
 
 def _store_proofs(outcome: GateOutcome) -> None:
-    """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
-    # A stored base was not measured interleaved with head, so that there are no pairs.
+    """Store what the pairs of each case have proven, which settles the drifts of the series between these commits."""
+    # A base that was stored before was not measured interleaved with head: there are no pairs.
     gate_cases = [case for case in outcome.cases if case.comparison and not case.case.base_stored]
     if gate_cases:
         with get_database().writing({case.case.base.subject for case in gate_cases}) as session:
@@ -97,12 +97,12 @@ def _store_proofs(outcome: GateOutcome) -> None:
 
 
 def _store_report(repository: str, report: GateReport, baselines: gate_baselines.Baselines) -> Acceptance | None:
-    """Store a report that is to be published; return who accepted what it says, None if nobody has.
+    """Store a report that is to be published; return who accepted its changes and why, None if nobody has.
 
     Raises
     ------
     ProblemError
-        422, where the report names no pull request, and none is known by its head.
+        422, where the report names no pull request, and no known pull request has its head.
     """
     with get_database().writing() as session:
         number = report.pull_request or store.find_pull_request(session, repository, report.head)

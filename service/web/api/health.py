@@ -1,4 +1,4 @@
-"""Whether the service can work."""
+"""The health check: whether the service and its database work."""
 
 from __future__ import annotations
 

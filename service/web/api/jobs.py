@@ -42,9 +42,9 @@ _LOG: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {"description": "The log", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
 MAX_LOG_BYTES = 4 * 1024 * 1024
-"""Bytes at the end of a log that are returned."""
+"""Bytes of a log that are returned, counted from its end."""
 HEARTBEATS_PER_LEASE = 4
-"""Heartbeats of a runner in the time of one lease."""
+"""Heartbeats that a runner sends during one lease: a few of them may be lost."""
 
 
 class JobQuery(PageQuery):
@@ -73,8 +73,8 @@ def index(query_data: JobQuery) -> JobList:
 @bp.output(Job, status_code=201)
 @bp.doc(responses={200: "The open job with the same question"})
 def order(json_data: JobOrder) -> ResponseReturnValue:
-    """Order a job, or return the open one that has the same question."""
-    # Only the command orders jobs that it then runs itself.
+    """Order a job, or return the open job with the same question."""
+    # The backend CALLER means that the client runs the job itself, as only `faultwatch` does.
     where = Where.COMMAND if json_data.backend is Backend.CALLER else Where.API
     requester = Requester(find_author(json_data.author), where)
     job, is_new = job_orders.place_order(json_data, requester)
@@ -137,7 +137,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.open_for_change(job_id, only_own_jobs=True) as (session, row, now):
         lease_jobs.finish_job(session, row, json_data, now, holder=find_caller().holder)
-        # A bisect that was not ordered for a drift explains one if it found the commit of that drift.
+        # A bisect that was not ordered for a drift still explains a drift whose commit it found.
         drift = row.question.get("drift") or bisect_results.find_explained_drift(session, row)
         if row.state is State.DONE and drift:
             row.question = {**row.question, "drift": drift}

@@ -1,6 +1,6 @@
-"""Lets a request wait until the runs that it asks about are judged: many at once are judged in the background.
+"""Lets a request wait until the runs that it asks about are judged; large numbers are judged in the background.
 
-In a process, one such request judges at a time, and the next one finds most of the work done. Further requests are told
+In each process, one request judges and another waits, which then finds most of its work done. Further requests are told
 to retry later, so that threads remain for requests that store runs, and for pages.
 """
 
@@ -17,22 +17,22 @@ from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 MAX_REQUESTS = 2
-"""Requests of a process that judge or wait for that at a time, of the eight that it serves at a time."""
+"""Requests of a process that may judge or wait at a time. A process serves eight requests at a time."""
 _MAX_WAIT_SECONDS = 10.0
-"""The longest that a request judges or waits: then its thread serves others, and the client asks again."""
+"""The longest time for which a request judges or waits. After it, the client has to ask again."""
 _RETRY_SECONDS = 1
 _request_slots = threading.BoundedSemaphore(MAX_REQUESTS)
 _judging_lock = threading.Lock()
 
 
 def judge_or_refuse(*filters: SeriesFilter) -> None:
-    """Judge the series that some filter selects and that are not judged yet.
+    """Judge all series that at least one filter selects and that are not judged yet.
 
     Raises
     ------
     ProblemError
-        503, if that takes longer than a request may wait, or if as many requests of this process as may are judging or
-        waiting already.
+        503, if this takes longer than a request may wait, or if too many requests of this process are already judging
+        or waiting.
     """
     if judging_schedule.are_all_judged(get_database(), filters):
         return

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the API: APIFlask lists the operations, models and docstrings describe them."""
+"""The OpenAPI document of the API: APIFlask lists the operations; models and docstrings describe them."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
             TOKEN: {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "A token of `faultwatch-service token new`, or the token that a GitHub Actions job "
-                "gets for its identity. A service that is open on loopback ignores tokens.",
+                "description": "A token from `faultwatch-service token new`, or the token that a GitHub Actions job "
+                "receives for its identity. A service that is open on loopback ignores tokens.",
             }
         },
     }
@@ -63,7 +63,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
         document = spec["paths"][operation.path][operation.method]
         complete_description(operation, document, schemas, schema_of_query)
         for status in list_problem_statuses(operation, document):
-            # What the view itself says about a status comes first.
+            # A description by the view itself overrides the general one.
             described_response = document["responses"].get(str(status), {})
             document["responses"][str(status)] = _PROBLEM | {"description": PROBLEMS[status]} | described_response
         document["responses"]["default"] = _PROBLEM

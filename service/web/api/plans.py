@@ -1,4 +1,4 @@
-"""Plans: the runs that are left to measure."""
+"""Plans: the runs that are still to be measured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def post(json_data: PlanRequest) -> Plan:
     """Return the runs of a request that are still to be measured, in their order.
 
     The commits must be known: send them first. The known drifts decide which runs are measured again, so the runs of
-    the workload on this host are judged first; if that takes long, the response is 503 with Retry-After.
+    the workload on this host are judged first; if this takes too long, the response is 503 with Retry-After.
     """
     require_access_to_report([json_data.subject], [json_data.host.name], read_only=True)
     judging_wait.judge_or_refuse(_select_series(json_data))
@@ -47,7 +47,7 @@ def post(json_data: PlanRequest) -> Plan:
 
 
 def _select_series(request: PlanRequest) -> SeriesFilter:
-    """Return the filters for the series of a request: its cases are mostly those of one workload."""
+    """Return a filter for the series of a request, by the workload's definition if all cases share it, as is usual."""
     definitions = {case.definition for case in request.cases}
     definition = definitions.pop() if len(definitions) == 1 else None
     return SeriesFilter(subject=request.subject, host=request.host.name, definition=definition)

@@ -22,7 +22,7 @@ from service.web.problems import ProblemError, make_not_found, make_unprocessabl
 bp = APIBlueprint("profiles", __name__)
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Largest profile as JSON: 50,000 stacks of 40 frames take a third of it."""
+"""Largest profile as JSON. A profile with 50,000 stacks of 40 frames is a third of this size."""
 _DOWNLOADS = {
     "folded": ("folded", "text/plain"),
     "speedscope": ("speedscope.json", "application/json"),
@@ -46,7 +46,8 @@ class ProfileQuery(PageQuery):
 def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     """Store a profile. It is not a run, and has no samples.
 
-    The same profile may be sent again: that is 200 instead of 201, and one profile. Another one with its id is refused.
+    The same profile may be sent again: it is stored once, and the status is 200 instead of 201. A different profile
+    with the same id is refused.
     """
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the URL contains {profile_id}"

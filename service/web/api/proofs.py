@@ -1,4 +1,4 @@
-"""Proofs: what comparisons of two commits decided, which settles the drifts of their series."""
+"""Proofs: comparisons of two commits whose results settle the drifts of the series."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class NominationQuery(View):
 @bp.input(ComparisonRequest)
 @bp.output(Comparison)
 def post(json_data: ComparisonRequest) -> Comparison:
-    """Compare base and head that were measured interleaved, and remember what was decided.
+    """Compare a base and a head that were measured interleaved, and store the result as a proof.
 
-    The drifts of the series that have both commits are settled by it. The same session may be sent again.
+    The proof settles the drifts between these commits. The same session may be sent again.
     """
     refuse_quarantined(json_data)
     require_access_to_report([json_data.base.subject], [json_data.base.host.name])
@@ -50,9 +50,9 @@ def post(json_data: ComparisonRequest) -> Comparison:
 @bp.input(NominationQuery, location="query")
 @bp.output(NominationList)
 def index(query_data: NominationQuery) -> NominationList:
-    """Return the changes that a host's runs make likely or worth a comparison, the most likely and largest first.
+    """Return the changes that the runs of a host make likely or worth a comparison, the most likely and largest first.
 
-    The series are judged first; where that takes long, the answer is 503 with Retry-After.
+    The series are judged first; if this takes too long, the response is 503 with Retry-After.
     """
     require_access_to_report([query_data.subject], [query_data.host], read_only=True)
     series_filter = SeriesFilter(subject=query_data.subject, host=query_data.host, definition=query_data.definition)

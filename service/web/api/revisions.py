@@ -25,7 +25,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 @bp.input(RevisionList)
 @bp.output(Stored)
 def put(subject: str, json_data: RevisionList) -> Stored:
-    """Store a stretch of a subject's history, and its tags and branches.
+    """Store a part of a subject's history, with its tags and branches.
 
     Commits that are known already stay as they are, so the same list may be sent again.
     """

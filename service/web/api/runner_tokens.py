@@ -1,4 +1,4 @@
-"""Tokens of GitHub with which hosts register self-hosted runners, so that no host needs the key of the App."""
+"""GitHub tokens with which hosts register self-hosted runners, so that no host needs the key of the GitHub App."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunnerToken(BaseModel):
 @bp.input(RunnerTokenRequest)
 @bp.output(RunnerToken)
 def post(json_data: RunnerTokenRequest) -> RunnerToken:
-    """Request a token from GitHub, as the App, to register or remove a self-hosted runner.
+    """Request a GitHub token, as the GitHub App, to register or remove a self-hosted runner.
 
     The token of the caller lists the repositories for which this is allowed.
     """

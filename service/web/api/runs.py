@@ -46,7 +46,8 @@ class RunQuery(PageQuery):
 def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     """Store a report.
 
-    The same report may be sent again: that is 200 instead of 201, and one run. Another one with this id is refused.
+    The same report may be sent again: it is stored once, and the status is 200 instead of 201. A different report with
+    the same id is refused.
     """
     if json_data.run_id != run_id:
         detail = f"is {json_data.run_id}, but the URL contains {run_id}"
@@ -109,13 +110,13 @@ def pyperf(run_id: UUID) -> Response:
 
 def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     """Store reports that the caller may send, and judge their series."""
-    # The head of a plain report is its part that says what was measured where.
+    # The head of a plain report is the part that names the case, the revision and the host.
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
     subjects = {head.subject for head in heads}
     require_access_to_report(subjects, {head.host.name for head in heads})
     with find_admission().admit_subjects(subjects):
         receipt = ingest_reports.ingest_reports(get_database(), reports)
-        # Together, series are judged several times as fast as request by request.
+        # While further requests are under way, judging is deferred: together, it is several times as fast.
         judging_schedule.judge_or_defer_series(get_database(), busy=find_admission().is_busy)
     return receipt
 

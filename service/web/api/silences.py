@@ -1,4 +1,4 @@
-"""Silences: which series send no notifications until when. A silence stays listed after its end."""
+"""Silences: which series send no notifications, and until when. A silence stays listed after its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def index(query_data: SilenceQuery) -> triage.SilenceList:
 @bp.input(triage.SilenceRequest)
 @bp.output(triage.Silence, status_code=201)
 def add(json_data: triage.SilenceRequest) -> ResponseReturnValue:
-    """Silence one series, or all that match a pattern, until a time. Drifts are found and listed all the same."""
+    """Silence one series, or all that match a pattern, until a given time. Drifts are still detected and listed."""
     now = datetime.now(UTC)
     if json_data.until <= now:
         raise make_unprocessable("until", "is not in the future")
@@ -81,7 +81,7 @@ def get(silence_id: int) -> triage.Silence:
 @bp.input(EndQuery, location="query")
 @bp.output(triage.Silence)
 def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
-    """End a silence. It stays listed, with the author of its end; one that is over stays as it is."""
+    """End a silence. It stays listed, with the author of its end. A silence that has already ended does not change."""
     now, author = datetime.now(UTC), find_author(query_data.author)
     with get_database().writing() as session:
         row = silences.end_silence(session, silence_id, author, now)

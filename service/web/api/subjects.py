@@ -39,7 +39,7 @@ def get(subject: str) -> SubjectEntry:
 @bp.input(SubjectChange)
 @bp.output(SubjectEntry)
 def change(subject: str, json_data: SubjectChange) -> SubjectEntry:
-    """Set what happens to drifts that several commits could have caused: nothing, an offer to bisect, or a bisect."""
+    """Set the response to drifts that several commits could have caused: nothing, an offer to bisect, or a bisect."""
     subject_entry = subject_settings.change_settings(subject, json_data, find_author(json_data.author))
     if subject_entry is None:
         raise make_not_found(f"subject {subject}")

@@ -1,1 +1,1 @@
-"""The OpenAPI document: one schema a type, described by the docstrings; operations with ids, scopes and examples."""
+"""The OpenAPI document: a schema for each type, described by docstrings; operations with ids, scopes and examples."""

@@ -1,4 +1,4 @@
-"""Examples of requests, by the id of the operation. A test checks each against its model."""
+"""Examples of requests, by the id of the operation. A test validates each example against the model of its body."""
 
 from __future__ import annotations
 

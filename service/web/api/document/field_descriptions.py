@@ -1,6 +1,6 @@
-"""Describes fields that mean the same wherever they appear, so that models need not repeat the description.
+"""Describes fields that have the same meaning in all models, so that models need not repeat the description.
 
-A docstring of the field itself comes first; an entry with the name of a type before one without.
+The docstring of a field overrides its entry here, and an entry `Type.field` overrides the entry `field`.
 """
 
 FIELD_DESCRIPTIONS = {
@@ -72,7 +72,7 @@ FIELD_DESCRIPTIONS = {
     "expires_at": "The time at which the token expires.",
     "failure": "The reason why the run has no measurement; none if the run has one.",
     "failures": "The runs that failed.",
-    "fault_after": "CPU seconds of one fault after the change.",
+    "fault_after": "The CPU time of one fault after the change, in seconds.",
     "faults": "The number of page faults.",
     "faults_at_other_sites": "The faults at all other places.",
     "findings": "The pathologies that the profile shows.",

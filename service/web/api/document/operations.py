@@ -75,17 +75,20 @@ _IDS: Mapping[str, str] = {
     "subjects.get": "get_subject",
     "subjects.index": "list_subjects",
 }
-"""The id of each endpoint: the name of its function in generated clients. An id never changes."""
+"""The operation id of each endpoint, which generated clients use as the name of the function. An id never changes."""
 _CREATING_IDS = {"order_job", "silence_series"}
-"""Operations that choose the address of what they make. What a ``PUT`` makes has the address of the request; a decision
-is an entry of a log, which has no address."""
-_LOCATION = {"description": "The address of what was made.", "schema": {"type": "string", "format": "uri-reference"}}
+"""Operations that answer with a ``Location`` header, because the service chooses the address of the new resource. A
+``PUT`` stores its resource at the address of the request; a decision is an entry of a log, which has no address."""
+_LOCATION = {
+    "description": "The address of the new resource.",
+    "schema": {"type": "string", "format": "uri-reference"},
+}
 _PATH_PARAMETERS = {
     "drift_id": "The id of the drift.",
     "event_id": "The id of the event.",
     "form": "The format of the download.",
     "job_id": "The id of the job.",
-    "kind": "Which stacks: `faults`, `on-cpu` or `off-cpu`.",
+    "kind": "The kind of the stacks: `faults`, `on-cpu` or `off-cpu`.",
     "name": "The name of the nightly run.",
     "profile_id": "The id of the profile.",
     "run_id": "The id of the run.",
@@ -102,21 +105,21 @@ PROBLEMS: Mapping[int, str] = {
     413: "The body is too large",
     422: "A field has a wrong value; `errors` names each",
     429: "Too many wrong tokens: Retry-After says when to try again",
-    503: "The service is busy, or its database is away: Retry-After says when to try again",
+    503: "The service is busy, or its database is not available: Retry-After says when to try again",
 }
-"""What the statuses of problems mean."""
+"""The meaning of each status of a problem."""
 _CONFLICTING_ENDPOINTS = {"events.decide", "profiles.put", "runs.put"}
-"""Endpoints whose requests can conflict with what is stored, besides the steps of a job."""
+"""Endpoints whose requests can conflict with stored data (409), in addition to the steps of a job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: its endpoint, and the models of its query, body and answer; None if it has none.
+    """One operation: its endpoint, and the models of its query, body and answer, each None if it has none.
 
     Attributes
     ----------
     uuids
-        The parameters of the path that are UUIDs.
+        The names of those path parameters that are UUIDs.
     """
 
     path: str
@@ -130,7 +133,7 @@ class Operation:
 
     @property
     def noun(self) -> str:
-        """The blueprint, which is the tag of the operation."""
+        """The name of the blueprint, which becomes the tag of the operation."""
         return self.endpoint.split(".")[1]
 
 
@@ -159,7 +162,7 @@ def list_operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
 
 
 def list_problem_statuses(operation: Operation, document: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the statuses of the problems that an operation can answer.
+    """Yield the statuses of the problems that an operation can answer with.
 
     Parameters
     ----------
@@ -184,7 +187,7 @@ def list_problem_statuses(operation: Operation, document: Mapping[str, Any]) -> 
 def complete_description(
     operation: Operation, document: dict[str, Any], schemas: Mapping[str, Any], queries: Any
 ) -> None:
-    """Complete the description that APIFlask made of an operation.
+    """Complete the description of an operation that APIFlask has generated.
 
     Parameters
     ----------
@@ -237,7 +240,7 @@ def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, 
     for name, field in schema.get("properties", {}).items():
         kind = dict(field)
         text = kind.pop("description", "")
-        # A parameter that may be left out is never null in a query.
+        # In the model, an optional parameter may be None; in a query, it is left out, and never null.
         choices = [choice for choice in kind.pop("anyOf", ()) if choice != {"type": "null"}]
         if choices:
             kind |= choices[0] if len(choices) == 1 else {"anyOf": choices}

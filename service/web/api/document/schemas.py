@@ -18,7 +18,7 @@ REFERENCE = "#/components/schemas/{model}"
 
 
 class _Schemas(GenerateJsonSchema):
-    """Describes each field by its docstring, and gives a type the same name in requests and in answers."""
+    """Uses docstrings as the descriptions of fields, and gives a type the same name in requests and in answers."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -49,13 +49,13 @@ class _Schemas(GenerateJsonSchema):
 def build_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[BaseModel]]) -> dict[str, Any]:
     """Return the schemas of models and of all types that they contain, by name.
 
-    A type that appears in both is described as requests take it, where a field with a default may be left out.
+    A type that appears in both is described as in requests, where a field with a default may be left out.
     """
     generator = _Schemas(by_alias=True, ref_template=REFERENCE)
     inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _order_models(answers)]
     inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _order_models(requests)]
     _, definitions = generator.generate_definitions(inputs)
-    # Only now: pydantic itself replaces the description that a schema of an enum got.
+    # Enums are described last, because pydantic replaces descriptions that enum_schema adds.
     class_by_signature = {
         _make_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums
     }
@@ -71,10 +71,10 @@ def _make_signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _name_types(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
-    """Replace pydantic's names of types that have the same name in two modules, such as ``State``.
+    """Return the schemas by shorter names, where two modules have types of the same name, such as ``State``.
 
-    pydantic puts the whole path of the module before such a name, with ``__`` in between. Here only the last part of
-    the path stays: ``JobState``, ``TriageState``.
+    pydantic prefixes such a name with the whole path of its module, joined by ``__``. Here, only the last part of the
+    path remains: ``JobState``, ``TriageState``.
     """
     text = json.dumps(dict(sorted(definitions.items())))
     for name in definitions:
@@ -91,7 +91,7 @@ def _name_types(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _order_models(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
-    """Return models once each, in a fixed order and completely built."""
+    """Return the models without repetition and in a fixed order, each completely built."""
     unique_models = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
     for model in unique_models:
         model.model_rebuild()  # models of the contract are built on first use
