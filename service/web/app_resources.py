@@ -21,12 +21,12 @@ def register(app: Flask, database: Database, config: Config) -> None:
 
 
 def mark_as_published(app: Flask) -> None:
-    """Say that the pages of an application become files of a site, which no service answers."""
+    """Record that the pages of an application are written to files of a static site."""
     app.extensions[_PUBLISHED_KEY] = True
 
 
 def is_published() -> bool:
-    """Return whether the page that is made becomes a file of a site."""
+    """Return whether the current page is written to a file of a static site."""
     return _PUBLISHED_KEY in current_app.extensions
 
 

@@ -1,9 +1,10 @@
-"""Compresses pages and documents on the wire.
+"""Compresses responses, except where the compressed size could reveal a secret.
 
-A compressed answer's size depends on what it repeats, so text of an attacker beside a secret can reveal the secret
-(BREACH). No page holds one: forms are guarded by the ``Sec-Fetch-Site`` header, not by tokens in the page. What shows a
-new token is marked ``no-store``, and the search repeats any text beside stored names: neither is compressed.
-Responses to methods other than GET, such as the lease of a job, are not compressed either.
+If a response contains both a secret and text of an attacker, its compressed size depends on how much of the secret the
+text repeats, which can reveal the secret (BREACH). Ordinary pages contain no secret: forms are protected by the
+``Sec-Fetch-Site`` header, not by tokens in the page. Three kinds of responses are not compressed: pages that show a new
+token, which are marked ``no-store``; the search, which repeats any text beside stored names; and responses to methods
+other than GET, such as the lease of a job.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _COMPRESSED_TYPES = (
 _FILE_ENDPOINTS = ("static", "vendor.file")
 """Endpoints that serve files."""
 _REFLECTING_ENDPOINTS = frozenset({"search.show", "search.show_json", "search.show_csv"})
-"""Endpoints that repeat any text of the address."""
+"""Endpoints whose pages repeat arbitrary text from the address."""
 
 
 def register(app: Flask) -> None:
-    """Compress the answers of an application, after everything else has changed them."""
+    """Compress the responses of an application, after all other functions have changed them."""
     app.config.update(
         COMPRESS_ALGORITHM=["br", "gzip"],
         COMPRESS_MIMETYPES=list(_COMPRESSED_TYPES),
@@ -53,9 +54,9 @@ def register(app: Flask) -> None:
 
 
 def _read_file(response: Response) -> None:
-    """Read a file that would be streamed: a stream that a conditional request makes needless would stay open."""
+    """Read a streamed file into memory: the answer 304 to a conditional request would leave the stream open."""
     file = response.response
     response.direct_passthrough = False
-    response.get_data()  # Replaces the stream by its content.
+    response.get_data()  # Replaces the stream with its content.
     if hasattr(file, "close"):
         file.close()

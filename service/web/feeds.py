@@ -1,4 +1,4 @@
-"""Feeds of events, for readers and other programs."""
+"""Feeds of events, for feed readers and other programs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from service.web.app_resources import get_database
 bp = Blueprint("feeds", __name__, url_prefix="/feeds")
 
 MAX_EVENTS = 100
-"""Events in a feed."""
+"""Number of events in a feed."""
 
 
 @bp.get("/events.atom")
 def atom() -> Response:
-    """Return the newest events as an Atom feed: of all subjects, or of the requested one."""
+    """Return the newest events of all subjects, or of the requested one, as an Atom feed."""
     filter_ = EventFilter(subject=request.args.get("subject"), still_detected=True)
     with get_database().reading() as session:
         newest_events = events.list_page(session, filter_, MAX_EVENTS, 0).items

@@ -1,4 +1,4 @@
-"""Takes orders of jobs and decisions about them, for the API and the pages alike."""
+"""Places orders for jobs, and carries out decisions about them, for both the API and the pages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:
 def open_for_change(
     job_id: int, *, only_own_jobs: bool = False, claiming: str | None = None
 ) -> Iterator[tuple[Session, JobRow, datetime]]:
-    """Open a job for a change; if its state does not allow the change, respond with a problem document.
+    """Yield the session and the row of a job for a change, and translate scheduler errors to problem documents.
 
     Parameters
     ----------

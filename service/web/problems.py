@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): programs read what happened, and people what to do."""
+"""Errors as problem documents (RFC 9457): fields for programs, and a sentence that tells people what to do."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_ERRORS_IN_DETAIL = 5
-"""Wrong fields that the sentence of a problem names; its list has all of them."""
+"""Wrong fields that the sentence of a problem names; the list of the problem has all of them."""
 _RETRY_SECONDS = 5
-"""When a client tries again while the database cannot be asked."""
+"""After which a client should try again if the database is not available."""
 
 
 class FieldError(BaseModel):
-    """What is wrong with one field."""
+    """The error of one field."""
 
     field: str
     """Path to the field, for example ``samples.0.readings``."""
@@ -39,7 +39,7 @@ class Problem(BaseModel):
     type: str = "about:blank"
     """The kind of problem: always ``about:blank``."""
     title: str
-    """The status in words."""
+    """The name of the status."""
     status: int
     """The HTTP status of the answer."""
     detail: str
@@ -65,12 +65,12 @@ class ProblemError(Exception):
 
 
 def make_not_found(what: str) -> ProblemError:
-    """Return the problem that something does not exist."""
+    """Return the problem for something that does not exist (404)."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
 
 
 def make_unprocessable(field: str, detail: str) -> ProblemError:
-    """Return the problem that a field of the request has a wrong value."""
+    """Return the problem for a field of the request that has a wrong value (422)."""
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])
 
 
@@ -101,7 +101,7 @@ def answer_problem(error: ProblemError) -> Response:
 
 def _answer_invalid(error: HTTPError) -> Response:
     """Answer the error of a body or a query that does not match its model."""
-    # APIFlask's detail: the messages about each field, by the part of the request; "_schema" is the part as a whole.
+    # APIFlask's detail maps each part of the request to its fields and their messages; "_schema" is the whole part.
     problems = error.detail if isinstance(error.detail, dict) else {}
     errors = [
         FieldError(field="" if field == "_schema" else field, detail=message)
@@ -114,7 +114,7 @@ def _answer_invalid(error: HTTPError) -> Response:
 
 
 def answer_http_error(error: HTTPException) -> Response:
-    """Answer an error of the web framework: no such page, wrong method, too large, not JSON."""
+    """Answer an error of the web framework, such as an unknown address, a wrong method or a body that is too large."""
     detail = error.description or error.name
     if error.code == HTTPStatus.NOT_FOUND and request.path.startswith("/api/"):
         detail = f"There is nothing at {request.path}. /openapi.json lists all addresses; the ids of runs are UUIDs."
@@ -126,7 +126,7 @@ def answer_http_error(error: HTTPException) -> Response:
 
 
 def find_unavailability(error: Exception) -> ProblemError | None:
-    """Return the problem that the database cannot be asked now; None for any other error."""
+    """Return the problem for an error that means that the database is temporarily unavailable; None for others."""
     if isinstance(error, PoolTimeoutError):
         reason = "has no connection left"
     elif is_unreachable(error):

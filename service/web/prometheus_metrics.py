@@ -35,7 +35,7 @@ def show() -> Response:
 
 @dataclass(frozen=True)
 class ServiceMetrics:
-    """The metrics of the service at one moment. Every worker process of a machine returns the same."""
+    """The metrics of the service at one moment. All worker processes of a machine return the same values."""
 
     figures: Figures
     now: datetime
@@ -74,7 +74,7 @@ class ServiceMetrics:
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
 
     def _collect_waiting(self) -> Iterator[Metric]:
-        """Yield the metrics about what waits: jobs, messages, webhooks and series."""
+        """Yield the metrics about waiting jobs, messages, webhooks and series."""
         jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
         yield _build_gauge("faultwatch_jobs", "Jobs by state.", "state", jobs)
         since = self.figures.queued_since

@@ -1,4 +1,4 @@
-"""Row numbers in addresses: an integer that no row can have is an address of nothing."""
+"""Row numbers in addresses: a number that the database cannot store matches no route, so the answer is 404."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class RowIdConverter(IntegerConverter):
 
 
 def register(app: Flask) -> None:
-    """Bound every ``<int:…>`` of the rules that are added to an application from now on."""
+    """Limit every ``<int:…>`` in rules that are added to an application from now on."""
     app.url_map.converters["int"] = RowIdConverter

@@ -1,4 +1,4 @@
-"""Records in the audit log that a service starts with different settings than before."""
+"""Records in the audit log that the settings differ from those of the service's last start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.store.engine.database import Database
 
 
 def record_changes(database: Database, config: Config) -> None:
-    """Record the settings with which the service starts in the audit log, if they are not those of its last start."""
+    """Add an entry with the current settings to the audit log if they differ from those of the last start."""
     groups = list_settings(config, SETTINGS, os.environ, NotificationSettings())
     values = {setting.name: setting.value for group in groups for setting in group.settings}
     with database.reading() as session:

@@ -1,4 +1,4 @@
-"""Changes the settings of a subject, for the API and the pages alike."""
+"""Changes the settings of a subject, for both the API and the pages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from service.web.app_resources import get_database
 
 
 def change_settings(name: str, settings: SubjectChange, author: str) -> SubjectEntry | None:
-    """Change the settings of a subject in the name of somebody, and log it; None if there is no such subject.
+    """Change the settings of a subject and record the author in the audit log; return None without such a subject.
 
     Raises
     ------
     ProblemError
-        403, where the caller's token is limited to other subjects, or to hosts: the service orders from any.
+        403, where the caller's token is limited to other subjects, or is limited to hosts: the settings let the
+        service order jobs from any host.
     """
     caller_limits.require_access_to_subject(name, None)
     with get_database().writing() as session:

@@ -1,6 +1,7 @@
-"""Serves the front-end packages, which are in the tree, so that no page loads anything from another host.
+"""Serves the vendored front-end packages, so that no page loads anything from another host.
 
-``make vendor`` copies them. The version is part of each address, so browsers may cache a file for good.
+``make vendor`` copies them into the repository. The version is part of each address, so browsers may cache a file
+permanently.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from flask import Blueprint, Response, send_from_directory, url_for
 
 _VENDORED_FOLDER = Path(__file__).with_name("vendored")
 CHART_SCRIPTS = ("chart.js", "hammerjs", "chartjs-plugin-annotation", "chartjs-plugin-zoom")
-"""What the chart needs, in the order of loading: the plugins expect Chart and Hammer to be there."""
+"""The packages of the chart, in the order of loading: the plugins need the globals Chart and Hammer."""
 
 FLAME_SCRIPTS = ("d3-selection", "d3-flame-graph")
-"""What flame graphs need, in the order of loading."""
+"""The packages of flame graphs, in the order of loading."""
 
 _ONE_YEAR_SECONDS = 365 * 24 * 3600
 

@@ -1,4 +1,4 @@
-"""Receives the webhooks of forges: checks that the forge sent them, and stores them; a worker handles them later."""
+"""Receives the webhooks of forges: verifies that the forge sent them, and stores them for a worker to handle later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ bp = Blueprint("webhooks", __name__)
 
 @bp.post(f"/<any({', '.join(FORGES)}):name>/webhook")
 def receive(name: str) -> ResponseReturnValue:
-    """Store a delivery. The same one sent twice is stored once."""
+    """Store a delivery. A delivery that is sent twice is stored only once."""
     kind, worker = ForgeKind(name), find_worker()
     forge = worker.forges.get(kind) if worker else None
     if worker is None or forge is None:

@@ -53,7 +53,7 @@ is refused."""
 
 
 class ProviderClient:
-    """This service as a client of the provider."""
+    """The service as a client of the provider."""
 
     def __init__(self, app: Flask, provider: IdentityProvider) -> None:
         self._provider = provider

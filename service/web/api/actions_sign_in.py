@@ -48,7 +48,7 @@ def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
 @bp.input(Identity)
 @bp.output(Admission)
 def sign_in(json_data: Identity) -> Admission:
-    """Accept an identity of a job once, and return a token with which it may report about its repository for two hours."""
+    """Exchange an identity of a job, once, for a token with which it may report about its repository for two hours."""
     verifier: IdentityVerifier | None = current_app.extensions.get(_VERIFIER)
     if verifier is None:
         raise make_not_found("GitHub Actions job that may sign in here")

@@ -1,4 +1,4 @@
-"""Searches for the commits or settings that moved a metric. Each step follows from stored runs, so searches can resume."""
+"""Searches for the commits or settings that moved a metric. Stored runs determine each step, so a search can resume."""
 
 from __future__ import annotations
 

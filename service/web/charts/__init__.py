@@ -1,1 +1,1 @@
-"""Drawings: trends and bisects as documents or SVG."""
+"""Charts and pictures: trends, drifts, bisects and badges, as JSON for the browser or as SVG."""

@@ -13,7 +13,7 @@ Entry = SeriesPoint | SeriesFailure
 
 
 class Slots:
-    """The slot of each run: points in the order of the path, and runs without a value among them."""
+    """The slot of each run, in the order of the path, with runs without a value merged into it."""
 
     def __init__(self, path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> None:
         self._order = _merge_unmeasured(path, valueless)
@@ -25,9 +25,10 @@ class Slots:
         return sorted((entry.position, slot) for slot, entry in enumerate(self._order))
 
     def find_slot(self, entry: Entry) -> int:
-        """Return the slot of a run; for a point beside the path, that of the same or the next revision on the path.
+        """Return the slot of a run.
 
-        A point beside the path whose revision is newer than all on it gets the last slot.
+        A point beside the path shares the slot of the same or the next later revision on the path, or that of the
+        newest revision if there is no later one.
         """
         slot = self._of_run.get(entry.run_id)
         if slot is not None:
@@ -41,10 +42,11 @@ class Slots:
 
 
 def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
-    """Merge runs without a value into the path, each before the first later revision."""
+    """Merge runs without a value into the path, each before the first point of a later revision."""
     if not valueless:
         return list(path)
-    # The path goes back in the history where the environment changes; its highest position so far never does.
+    # The path goes back in the history where the environment changes. The running maximum of its positions never
+    # falls, so that it can be searched by bisection.
     highest_positions = list(accumulate((point.position for point in path), max))
     entries_before: dict[int, list[Entry]] = {}
     for entry in sorted(valueless, key=lambda entry: entry.position):

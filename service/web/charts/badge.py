@@ -1,4 +1,4 @@
-"""Badges: one fact in a line, for the README of a project."""
+"""Badges: pictures of one fact, for the README of a project."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from service.schemas.history import Direction, SeriesDetail
 from service.text.numbers import format_percent, format_quantity
 
 _LETTER_WIDTH = 6.6
-"""Mean width of a letter in 11 pixels; the picture stretches its text to the computed width."""
+"""Mean width of a letter at a font size of 11 pixels. The SVG stretches its text to the computed width."""
 _MARGIN = 12.0
 _STYLE_SHEET = Path(__file__).resolve().parents[1] / "static" / "app.css"
 _COLOUR_VARIABLE = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
 
 
 class Tone(StrEnum):
-    """Colour of a badge's right half, by its name in the style sheet."""
+    """The colour of a badge's right half, by the colour's name in the style sheet."""
 
     GOOD = "better"
     BAD = "worse"
@@ -29,7 +29,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A label, and what there is to say."""
+    """A badge: its label, and its fact."""
 
     label: str
     message: str
@@ -51,7 +51,7 @@ class Badge:
 
 
 def build_series_badge(series: SeriesDetail) -> Badge:
-    """Describe the level of a series: the level after its last drift, otherwise its newest value."""
+    """Return the badge of a series: its level after the last drift, or its newest value if it has no drift."""
     label = series.title.lower()
     newest_point = next((point for point in reversed(series.points) if point.on_path and point.value is not None), None)
     if newest_point is None or newest_point.value is None:
@@ -65,7 +65,7 @@ def build_series_badge(series: SeriesDetail) -> Badge:
 
 
 def build_events_badge(n_events: int) -> Badge:
-    """Describe how many events of a subject wait for a decision."""
+    """Return the badge that says how many events of a subject wait for a decision."""
     if not n_events:
         return Badge("faultwatch", "no open events", Tone.GOOD)
     return Badge("faultwatch", f"{n_events:,} open {'event' if n_events == 1 else 'events'}", Tone.BAD)
@@ -73,6 +73,6 @@ def build_events_badge(n_events: int) -> Badge:
 
 @cache
 def _read_colours() -> Mapping[str, str]:
-    """Return the colours of the style sheet's light theme, as ``#rrggbb`` by name, so that each is defined once."""
+    """Return the colours of the light theme as ``#rrggbb``, by name, from the style sheet that defines them."""
     light_theme = _STYLE_SHEET.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
     return dict(_COLOUR_VARIABLE.findall(light_theme))

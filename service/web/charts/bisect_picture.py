@@ -1,7 +1,7 @@
-"""The picture of a bisect: the commits on a line, and below it one row for each measurement, in order.
+"""The picture of a bisect: the commits on a line, and below the line one row for each measurement, in order.
 
-Each row shows what was known after it: the range that was left, and on which side the measurement fell. A shape, a
-colour and a word stand for the result of a measurement.
+Each row shows what was known after its measurement: the remaining range, and which level the result resembles. A
+shape, a colour and a word each express the result of a measurement.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from service.rules.bisect.graph import Graph
 WIDTH = 1080
 _LEFT, _RIGHT = 34.0, 24.0
 _LINE_Y = 62.0
-"""Where the line of commits lies; the names of culprits are above it."""
+"""Height of the line of commits, below the names of culprits."""
 _BRANCH_HEIGHT = 16.0
 _ROWS_OFFSET = 14
 """Space between the line of commits and the first row."""
@@ -23,17 +23,17 @@ _BOTTOM_SPACE = 24
 _ROW_HEIGHT = 22.0
 _MAX_HEIGHT = 900.0
 _MAX_TICKS = 320
-"""Commits that are drawn as single ticks; of more commits only the line is drawn."""
+"""Largest number of commits that get a tick each; with more commits, only the line is drawn."""
 _TICK_HEIGHT = 6
 _MARK_SIZE = 5.0
 _MIN_MARK_SIZE = 1.5
 _MARKS_PER_ROW_HEIGHT = 2.4
-"""A row is at least this many times as high as half the width of its mark, so that marks do not touch."""
+"""The smallest ratio of a row's height to half the width of its mark, so that marks do not touch."""
 _LABEL_DISTANCE = 8
-"""Between the line of a culprit and its label."""
+"""Distance between the line of a culprit and its label."""
 _LABEL_LINE_HEIGHT = 18
 _MIN_RANGE_ROW_HEIGHT, _MIN_NUMBER_ROW_HEIGHT = 8, 12
-"""Heights of rows from which the remaining range, and the number of the measurement, are legible."""
+"""The smallest heights of rows in which the remaining range and the number of the measurement are legible."""
 
 
 class MeasuredSide(StrEnum):
@@ -48,19 +48,19 @@ class MeasuredSide(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeasurementMark:
-    """One measurement, to be drawn."""
+    """One measurement, before it is laid out."""
 
     commit: str
     side: MeasuredSide
     number: str
-    """Its place in the order; empty if it was stored before."""
+    """Its number in the order of the search; empty if its run was stored before the search."""
     label: str
     proof: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCulprit:
-    """A culprit, to be named."""
+    """A culprit, before its label is laid out."""
 
     commit: str
     parent: str
@@ -75,7 +75,7 @@ class PlacedMark:
     x: float
     y: float
     shape: str
-    """As the path of an SVG."""
+    """Its shape, as SVG path data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class CulpritLabel:
 
 @dataclass(frozen=True, slots=True)
 class SearchPicture:
-    """What the template draws."""
+    """A bisect, laid out for the template."""
 
     height: float
     line: str
@@ -99,7 +99,7 @@ class SearchPicture:
     branches: str
     rows: tuple[PlacedMark, ...]
     remaining_ranges: tuple[tuple[float, float, float], ...]
-    """The range that was left after each row: its start, its end, and the y of the row."""
+    """The range that remained after each row: its start, its end, and the y of the row."""
     flags: tuple[CulpritLabel, ...]
     numbered: bool
     width: int = WIDTH
@@ -123,7 +123,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
         y = round(top + _ROWS_OFFSET + (number + 0.5) * row_height, 1)
         placed_marks.append(PlacedMark(mark, x, y, _draw_shape(mark.side, x, y, mark_size)))
     has_ticks = len(graph.names) <= _MAX_TICKS
-    # Of several culprits, or in a history with branches, the commits that are left are not one range of the line.
+    # With several culprits, or with branches in the history, the remaining commits are not one range of the line.
     is_one_range = len(culprits) < 2 and not branch_commits
     has_ranges = is_one_range and row_height >= _MIN_RANGE_ROW_HEIGHT
     flags = tuple(
@@ -151,7 +151,7 @@ def _draw_tick(x: float, y: float) -> str:
 
 
 def _list_remaining_ranges(graph: Graph, placed_marks: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
-    """Return the range left after each row: from the last commit before the step to the first one after it."""
+    """Return the remaining range after each row: from the last commit before the change to the first one after it."""
     last_before, first_after = 0, len(graph.names) - 1
     side_at: dict[int, MeasuredSide] = {}
     ranges = []
@@ -178,7 +178,7 @@ def _draw_branches(graph: Graph, main_line: set[str]) -> str:
 
     for commit, parents in graph.parents.items():
         for parent in parents:
-            # A parent that is not in the graph lies before its range, as the good commit does.
+            # A parent outside the graph is older than the range: it is drawn at the good commit.
             parent_in_graph = parent if parent in graph.index_of else graph.good
             if commit in main_line and parent_in_graph in main_line:
                 continue
@@ -191,9 +191,9 @@ def _draw_branches(graph: Graph, main_line: set[str]) -> str:
 
 
 def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
-    """Return the label of a culprit, on the side with more room.
+    """Return the label of a culprit, on the side of its line that has more room.
 
-    Labels stand on two lines in turn, so that those of neighbours do not cover each other.
+    Labels alternate between two heights, so that neighbours do not cover each other.
     """
     is_on_left_half = x < WIDTH / 2
     return CulpritLabel(
@@ -206,9 +206,9 @@ def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
 
 
 def _draw_shape(side: MeasuredSide, x: float, y: float, size: float) -> str:
-    """Return the SVG path of a measurement: its shape says on which side of the change it lies."""
+    """Return the SVG path of a measurement; each side of the change has a shape of its own."""
     match side:
-        case MeasuredSide.BEFORE:  # a circle, of two arcs
+        case MeasuredSide.BEFORE:  # a circle, drawn as two arcs
             return (
                 f"M{x - size:g},{y:g}a{size:g},{size:g} 0 1 0 {2 * size:g},0a{size:g},{size:g} 0 1 0 {-2 * size:g},0z"
             )

@@ -1,4 +1,4 @@
-"""The plot of a series: what a chart takes from its points alone, computed once until the points change."""
+"""The plot of a series: what a chart derives from its points, cached until the points change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from service.text.numbers import Number
 from service.web.charts.axis_slots import Slots
 
 MAX_COLUMNS = 250
-"""Columns that a long series is thinned to."""
+"""Columns of a chart; of a long series, only the extremes of each column are drawn."""
 _MAX_STORED_PLOTS = 16
-"""Series whose plots are stored."""
+"""Number of series whose plots are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the horizontal axis: slots, or milliseconds since 1970 where it is by time."""
+    """A part of the horizontal axis, in slots, or in milliseconds since 1970 if the axis is by time."""
 
     start: float
     end: float
@@ -33,7 +33,7 @@ class Window:
 
 
 class DrawnPoints:
-    """Points that one line or cloud of dots shows, in the order in which they are drawn; thins them for a picture."""
+    """The points of one line or cloud of dots, in drawing order, and the selection of those that a picture needs."""
 
     def __init__(self, points: Sequence[SeriesPoint], slots: Slots) -> None:
         self.points = points
@@ -61,7 +61,7 @@ class DrawnPoints:
 
     @cached_property
     def lowest(self) -> Number | None:
-        """The lowest sample of all; None if there is none."""
+        """The lowest sample of all points; None without points."""
         return min(self.lows, default=None)
 
     @cached_property
@@ -88,7 +88,7 @@ class DrawnPoints:
         return find_extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
     def thin(self, window: Window | None) -> list[SeriesPoint]:
-        """Return the points that a picture of a window needs, and one beyond each end, so that lines continue."""
+        """Return the points for a picture of a window, and one beyond each end, so that lines run to the edge."""
         if window is None:
             return [self.points[index] for index in self._extremes]
         start, end = self._find_points_inside(window)
@@ -127,7 +127,7 @@ class Plot:
 
     @cached_property
     def newest_first(self) -> list[SeriesPoint]:
-        """All points: the newest commit first, and of one commit the newest run."""
+        """All points: the newest commit first, and for each commit the newest run first."""
         points = [*self.path.points, *self.off_path.points, *self.valueless]
         return sorted(points, key=lambda point: (point.position, point.measured_at), reverse=True)
 
@@ -136,9 +136,9 @@ class Plot:
         return [point.position for point in self.path.points]
 
     def find_previous_time(self, position: int) -> float:
-        """Return the time of the last measured commit before a position, for failures, which have no time.
+        """Return the time of the last measured commit before a position, which stands in for the time of a failure.
 
-        Before the first measured commit, its time is returned; if nothing was measured, 0.
+        For a position before the first measured commit, the time of that commit is returned; 0 if none was measured.
         """
         if not self.path.times:
             return 0.0
@@ -147,14 +147,14 @@ class Plot:
 
 
 class Plots:
-    """The plots that were used last. A plot is computed again when its series has other points or failures."""
+    """A cache of the most recently used plots. A plot is computed again when its series has new points or failures."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stored: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
 
     def get_plot(self, series: SeriesDetail) -> Plot:
-        """Return the plot of a series: the stored one, if the series still has the points and failures of that plot."""
+        """Return the plot of a series, from the cache if the series has not changed."""
         failed_run_ids = [failure.run_id for failure in series.failures]
         with self._lock:
             stored_entry = self._stored.get(series.id)

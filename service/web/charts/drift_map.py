@@ -1,7 +1,7 @@
 """Draws the drift map as SVG: rows of bars in a stretched grid, names beside it, callouts above it.
 
-Widths are parts of whatever width the picture gets, heights and letters are pixels, so that it fits a phone and a wide
-screen alike. Only the largest cells are links with a text of their own, so that the drawing stays small.
+Widths are shares of the width of the picture; heights and letters are in pixels. The picture therefore fits a phone and
+a wide screen alike. Only the most important cells are links with a text of their own, so that the file stays small.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
 from service.text.numbers import format_percent
 
 ROW, CALLOUT, AXIS = 24, 24, 40
-"""Heights, in pixels: links are at least so far apart that a finger meets one of them."""
+"""Heights in pixels. Rows are high enough for a finger to hit a single link."""
 _CALLOUT_GAP = 4
 """Pixels between the last callout and the grid."""
 _HEIGHTS = (3.0, 5.5, 8.0, 11.0)
-"""Heights of bars, by their steps."""
+"""Heights of bars in pixels, by the step of the change's size."""
 _BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
-"""Where a bar lies in its column, as a part of it."""
+"""Position and width of a bar in its column, as shares of the column's width."""
 _MAX_LEFT_SHARE = 0.31
-"""Callouts of columns in this left part of the width are written to the right of their line, others to the left."""
+"""The share of the width, from the left, in which callouts are written to the right of their line, not to the left."""
 _MIN_COLUMNS_WITH_MIDDLE = 5
-"""Columns from which on the middle of the axis has a date, too; with fewer, the dates of both ends say enough."""
+"""The smallest number of columns with which the middle of the axis has a date, in addition to both ends."""
 _HOVER_LINES = 3
-"""Lines of the longest text that a callout shows on hover."""
+"""Largest number of lines that a callout shows on hover."""
 _MIN_SUBJECT = 16
-"""The number of characters that a callout keeps of a commit's subject."""
+"""Characters of a commit's subject that a callout shows at least, or it leaves the author out."""
 _MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 42, 18
-"""Largest numbers of characters: of a callout on a phone; of its first part, and of all of it, where its column leaves
-the least room elsewhere; of a line that appears on hover; of a row's name; and of a row's name on a phone."""
+"""Largest numbers of characters, in this order: a callout on a phone; on other screens, for the column with the least
+room, the first part of a callout and a whole callout; a line on hover; the name of a row; its name on a phone."""
 _FURTHER_TEXT = 90
-"""Characters for which the whole width of the grid has room on the narrowest screen that shows whole callouts."""
+"""Characters that fit into the width of the grid on the narrowest screen that shows whole callouts."""
 
 
 class Bar(NamedTuple):
-    """A bar: its class, and its path."""
+    """A bar: its CSS class, and its SVG path."""
 
     kind: str
     path: str
@@ -60,12 +60,12 @@ class DrawnCell(NamedTuple):
 
 
 class DrawnRow(NamedTuple):
-    """A row: its name, the cells that are links, and all others in one path for each class."""
+    """A row: its name, the cells that are links, and the bars of all other cells as one path for each CSS class."""
 
     top: float
     name: str
     narrow_name: str
-    """The name as far as a phone has room for it."""
+    """The name, shortened to the width of a phone."""
     text: str
     case_key: str
     cells: Sequence[DrawnCell]
@@ -73,16 +73,16 @@ class DrawnRow(NamedTuple):
 
 
 class Callout(NamedTuple):
-    """A line of text above the grid with a line down to its column.
+    """A text above the grid, with a line down to its column.
 
     Attributes
     ----------
     left
         The middle of the column, in percent of the grid.
     end
-        Where its line ends.
+        The lower end of the line, in pixels from the top.
     short, what, rest
-        The text: what a phone shows, and what there is room for elsewhere.
+        The text: for a phone, and in two parts for other screens.
     """
 
     kind: str
@@ -99,18 +99,18 @@ class Callout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DrawnMap:
-    """What the template draws.
+    """A map, laid out for the template.
 
     Attributes
     ----------
     headings
-        The workloads: the top of each, and its name.
+        The headings of workloads, each with its top and its text.
     config_lines
-        Columns with further changes of settings, and what changed.
+        Columns in which settings changed without a callout, each with the settings.
     dates
-        The ends and the middle of the axis.
+        The dates at the ends and in the middle of the axis.
     n_cases, n_drifts
-        How many cases moved, and how many drifts there are.
+        The number of cases that moved, and the number of drifts.
     """
 
     columns: int
@@ -130,12 +130,12 @@ class DrawnMap:
 
 @dataclass(frozen=True, slots=True)
 class NamedEvents:
-    """The events that the map describes in words: those of linked cells, and those of callouts.
+    """The events that the map describes in words: those of linked cells and of callouts.
 
     Attributes
     ----------
     events
-        The events of cells, by id.
+        The events of linked cells, by id.
     important_events, config_events
         The events of callouts; all of them have drifts in the map.
     """
@@ -147,7 +147,7 @@ class NamedEvents:
 
 def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
     """Return the cells that become links, each by its row and column: those of the most important events."""
-    # Of equal cells, the upper and the left one come first: nlargest prefers the larger, negative number of theirs.
+    # Negative rows and columns let nlargest prefer the uppermost, then the leftmost, of equally important cells.
     cells = (
         (cell.largest.importance, cell.largest.weight, -index, -column)
         for index, row in enumerate(layout.rows)
@@ -168,9 +168,9 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
     Parameters
     ----------
     linked
-        By :func:`choose_linked_cells`.
+        The linked cells, from :func:`choose_linked_cells`.
     max_config
-        How many changes of settings are called out; the others are lines without a text.
+        The largest number of changes of settings that get a callout; the others are lines without a text.
     """
     changes = _group_config_events(layout, named_events.config_events)
     n_callouts = len(named_events.important_events) + min(len(changes), max_config)
@@ -196,10 +196,10 @@ def draw_map(layout: DriftMap, linked: set[tuple[int, int]], named_events: Named
 def _draw_rows(
     layout: DriftMap, linked: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
 ) -> tuple[list[tuple[float, str]], list[DrawnRow], float]:
-    """Return the headings, the rows and where the grid ends.
+    """Return the headings, the rows, and the bottom of the grid.
 
-    A workload with several cases has a heading, and its rows are named by their parameters. Another row is named by its
-    case, and by its subject if there are several.
+    A workload with several cases has a heading, and its rows are named by the parameters of the cases. Any other row is
+    named by its case, preceded by its subject if the map has several.
     """
     several_subjects = len({group.subject for group in layout.groups}) > 1
     headings: list[tuple[float, str]] = []
@@ -239,7 +239,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     linked: set[tuple[int, int]],
     events: Mapping[str, MapEvent],
 ) -> DrawnRow:
-    """Draw a row: its linked cells one by one, the bars of all others as one path for each class of bars."""
+    """Draw a row: each linked cell by itself, and the bars of all other cells as one path for each CSS class."""
     cells: list[DrawnCell] = []
     paths: dict[str, str] = {}
     for column, cell in sorted(row.cells.items()):
@@ -265,7 +265,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
 
 
 def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
-    """Return a bar: up from the middle of its row for the worse, down for the better; an outline if it is suspected."""
+    """Return the bar of a drift: above the middle of its row if it is worse, below if better; hollow if suspected."""
     step = choose_step(drift)
     height = _HEIGHTS[step - 1]
     start, down = (middle, -height) if drift.worse else (middle, height)
@@ -275,7 +275,7 @@ def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
 
 
 def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
-    """Return what a cell says on hover: what, where and when, and who."""
+    """Return the text of a cell on hover: what changed, where and when, and who made the change."""
     lines = [
         _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER),
         _describe_column(columns, cell.column),
@@ -304,13 +304,13 @@ class _SettingsChange(NamedTuple):
 
 
 def _group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) -> list[_SettingsChange]:
-    """Return the changes of settings; the one that moved the most series comes first.
+    """Return the changes of settings, starting with the one that moved the most series.
 
     An event that names no changed setting is left out.
     """
     by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
     for event in config_events:
-        if not event.settings:  # No setting is known to differ between the two sides of its leading drift.
+        if not event.settings:  # The two sides of its leading drift differ in no known setting.
             continue
         by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
     changes = [_SettingsChange(column, settings, events) for (column, settings), events in by_change.items()]
@@ -318,7 +318,7 @@ def _group_config_events(layout: DriftMap, config_events: Sequence[MapEvent]) ->
 
 
 def _describe_changes_by_column(changes: Sequence[_SettingsChange]) -> list[tuple[int, str]]:
-    """Return one line for each column, with all that changed there."""
+    """Return one line of text for each column, with all settings that changed there."""
     texts: dict[int, list[str]] = {}
     for change in changes:
         texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
@@ -326,7 +326,7 @@ def _describe_changes_by_column(changes: Sequence[_SettingsChange]) -> list[tupl
 
 
 class _CalloutEntry(NamedTuple):
-    """What a callout says of an event or a change of settings, and where its line ends."""
+    """The text of a callout about an event or a change of settings, and the end of its line."""
 
     column: int
     kind: str
@@ -343,14 +343,14 @@ def _draw_callouts(
     rows: Sequence[DrawnRow],
     bottom: float,
 ) -> list[Callout]:
-    """Return the callouts, in an order in which no line crosses the text of another one on the same side."""
+    """Return the callouts, ordered so that no line crosses the text of another callout on the same side."""
     entries: list[_CalloutEntry] = []
 
     def compute_middle(column: int) -> float:
         return (column + 0.5) / len(layout.columns)
 
     def count_fitting(column: int) -> int:
-        """Return for how many characters there is room between a column and the edge that its text runs to."""
+        """Return how many characters fit between a column and the edge towards which its text runs."""
         return _MAX_TEXT + int(_FURTHER_TEXT * abs(compute_middle(column) - _MAX_LEFT_SHARE))
 
     for event in named_events.important_events:
@@ -395,9 +395,9 @@ def _draw_callouts(
 
 
 def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int) -> tuple[str, str]:
-    """Return which metric an event moved by how much; and the rest of the callout: where, and by whom.
+    """Return the two parts of an event's callout: the metric and its change; the place and the author.
 
-    The author is left out where not even the start of the commit's subject fits beside it.
+    The author is left out where there is no room for both the author and the start of the commit's subject.
     """
     title = metric(leading_drift.metric).title.lower() if leading_drift.metric else "whole suite"
     percent = compute_percent_change(leading_drift.after - leading_drift.before, leading_drift.before)
@@ -415,7 +415,7 @@ def _describe_event(event: MapEvent, leading_drift: MapDrift, n_characters: int)
 
 
 def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
-    """Return where the line of an event ends: at its first cell that is drawn in its column."""
+    """Return the lower end of an event's line: its topmost cell that is drawn in its column."""
     for row, drawn_row in zip(layout.rows, rows, strict=True):
         cell = row.cells.get(column)
         if cell and cell.largest.event == event_id:
@@ -424,7 +424,7 @@ def _find_line_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, co
 
 
 def _list_dates(columns: Columns) -> list[str]:
-    """Return the dates of the first, the middle and the last column; without the middle if there are few columns."""
+    """Return the dates of the first, the middle and the last column; not the middle one if there are few columns."""
     last = len(columns) - 1
     indices = {0, last}
     if len(columns) >= _MIN_COLUMNS_WITH_MIDDLE:

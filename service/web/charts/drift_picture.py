@@ -1,4 +1,4 @@
-"""Draws the surroundings of one drift: its series before and after it, and the drift itself."""
+"""Draws one drift, with the runs of its series before and after it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ WIDTH, HEIGHT = 1000, 200
 _RUNS_PER_SIDE = 40
 """Runs that are drawn on each side of the drift."""
 _MARGIN_SHARE = 0.16
-"""Share of the height above and below the data, which the marks need."""
+"""Share of the height that is left free above and below the data, for the marks."""
 _LEVEL_OVERHANG = 0.4
-"""How far the line of a level goes on beyond its outermost run, as a share of the distance between two runs."""
+"""How far the line of a level extends beyond its outermost run, as a share of the distance between two runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftMark:
-    """A drift, by its place in percent of the picture: marks keep their shape while the picture is stretched."""
+    """The place of a drift in percent of the picture: marks keep their shape when the picture is stretched."""
 
     left: float
     top: float
@@ -29,24 +29,24 @@ class DriftMark:
 
 @dataclass(frozen=True, slots=True)
 class DriftPicture:
-    """What the template draws.
+    """The picture of a drift, laid out for the template.
 
     Attributes
     ----------
     path, dots
         The line through the runs, and a dot for each.
     levels
-        The levels before and after: from, to, and height.
+        The levels before and after: the left end, the right end, and the height of each.
     band
-        Between the last run before the drift and the first one after it: from, to.
+        The range between the last run before the drift and the first one after it: its left and right end.
     own
-        The drift.
+        The mark of the drift itself.
     others
-        Other drifts of the series that are in sight.
+        The marks of the series' other drifts in the picture.
     runs
-        How many runs are drawn.
+        The number of runs that are drawn.
     first, last
-        The commits at the ends.
+        The commits at the ends of the picture.
     """
 
     path: str
@@ -70,7 +70,7 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     if drift.run_after not in index_of:
         return None
     index_after = index_of[drift.run_after]
-    # If the run before the drift is not on the path, the one that precedes the drift there stands for it.
+    # If the run before the drift is not on the path, use the point of the path that precedes the drift.
     index_before = index_of.get(drift.run_before, index_after - 1)
     start = max(0, min(index_before, index_after) - _RUNS_PER_SIDE)
     points = path[start : max(index_before, index_after) + _RUNS_PER_SIDE]
@@ -109,7 +109,7 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
 
 
 def _find_end_of_level(drifts: Iterable[Drift], index_of: dict[UUID, int], index: int, end: int, direction: int) -> int:
-    """Return how far a level reaches from a run.
+    """Return the index at which the level of a run ends.
 
     It ends at the next drift before the run (``direction`` −1) or after it (1), or else at the end of the picture.
     """

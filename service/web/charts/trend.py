@@ -1,12 +1,12 @@
-"""What the trend chart draws: a series put on the axis of the page.
+"""Builds the data of the trend chart: a series, laid out on the axis of the page.
 
 The *path* is the sequence of points along which the trend is drawn and judged; other points lie beside it.
 
-Each point of the path has a *slot* of its own, in path order, so that a configuration change lies between two
-points even where both measured the same commit. Revisions that could not be measured have slots as well.
+Each point of the path has a *slot* of its own, in path order, so that a configuration change lies between two points
+even if both are runs of the same commit. Revisions that could not be measured have slots as well.
 
-A long series is thinned to the extremes of each column of the picture. A window that is zoomed to is laid out by
-itself.
+A long series is thinned to the extremes of each column of the picture. A zoomed window is thinned separately, so that
+zooming reveals more points.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from service.web.charts.chart_points import MAX_COLUMNS, DrawnPoints, Plot, Wind
 
 MakeRunUrl = Callable[[UUID], str]
 _SMALLEST_LEVEL = 1e-9
-"""Stands for a level of zero where a change is divided by it."""
+"""The divisor of a relative change from a level of zero."""
 
 
 class AxisPlace(TypedDict):
-    """Where something is on both horizontal axes: slot, and milliseconds since 1970."""
+    """A place on both horizontal axes: the slot, and milliseconds since 1970."""
 
     x: float
     t: float
@@ -52,7 +52,7 @@ class Dot(AxisPlace):
     title: str
     text: str
     change: str
-    """The change from the run before on the path; empty for the first one and off the path."""
+    """The change from the previous run on the path; empty for the first run and for runs beside the path."""
     url: str
 
 
@@ -63,7 +63,7 @@ class FlaggedDot(Dot):
     standing: str
     """Whether somebody still has to decide: ``open``, ``accepted`` or ``closed``."""
     weight: float
-    """By how much the level changed, relatively: labels of large changes come before those of small ones."""
+    """The relative change of the level. Where labels overlap, those of larger changes are kept."""
     label: str
     verdict: str
 
@@ -90,13 +90,13 @@ class ConfigLine(AxisPlace):
 
     label: str
     settings: list[str]
-    """What changed in a few words each, the most telling first."""
+    """The changed settings in a few words each, the most informative first."""
     weight: float
-    """How much the change tells: the labels of an upgrade come before those of a single variable."""
+    """The importance of the change: where labels overlap, that of an upgrade is kept before that of a variable."""
 
 
 class OverlaidSeries(TypedDict):
-    """A series that is overlaid on the one of the page."""
+    """A series that is overlaid on the series of the page."""
 
     id: int
     title: str
@@ -139,20 +139,20 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
     get_plot: Callable[[SeriesDetail], Plot] = build_plot,
     standings: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
-    """Build what the trend chart draws of a series.
+    """Build the data of a series' trend chart.
 
     Parameters
     ----------
     run_url
-        Address of the page of a run.
+        Returns the address of the page of a run.
     window
-        The part that is zoomed to; None for the whole series.
+        The zoomed part; None for the whole series.
     overlaid_series
         Series to overlay, each at its own commits.
     get_plot
         Computes the plot of a series, or returns a stored one.
     standings
-        Of each drift that somebody has decided, by id: ``accepted`` or ``closed``. All others are open.
+        ``accepted`` or ``closed`` for each drift that somebody has decided on, by id. All others are open.
     """
     plot = get_plot(series)
     path, off_path, slots = plot.path, plot.off_path, plot.slots
@@ -185,7 +185,7 @@ def build_chart(  # noqa: PLR0917 - what a chart is made of
             _flag_drift(drift, make_dot(point), standings.get(drift.id, "open")) for drift, point in flagged_drifts
         ],
         "gaps": _thin_gaps(gaps, slots.count),
-        # A series that is not judged has no levels: a median of all points would claim one.
+        # A series that is not judged has no levels, and a median of all points would look like one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
         "lines": _list_lines(series, path),
         "others": [
@@ -202,7 +202,7 @@ def _list_flagged_drifts(drifts: Iterable[Drift], drawn_points: DrawnPoints) -> 
 
 
 def _choose_scale(point_groups: Iterable[DrawnPoints], unit: str) -> Scale:
-    """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
+    """Return the scale that keeps the values of a chart short, for example MiB instead of bytes."""
     largest_value = max((abs(value) for drawn_points in point_groups for value in drawn_points.values), default=0)
     return choose_scale(largest_value, unit) or Scale(1, unit)
 
@@ -215,7 +215,7 @@ def scale_value(value: Number, scale: Scale) -> Number:
 def _describe_overlaid_series(
     series: SeriesDetail, slots: Slots, run_url: MakeRunUrl, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
-    """Return another series as the chart overlays it.
+    """Return the data of a series that the chart overlays.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def _describe_overlaid_series(
 
 
 def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
-    """Return at most one gap for each half of a column: gaps must not cover each other."""
+    """Return at most one gap for each half of a column, so that gaps do not cover each other."""
     slots_per_gap = max(1.0, slots / (2 * MAX_COLUMNS))
     return list({int(gap["x"] / slots_per_gap): gap for gap in gaps}.values())
 
@@ -256,7 +256,7 @@ def _get_high(point: SeriesPoint) -> Number:
 
 
 class OverlaidPlot(NamedTuple):
-    """The plot of a series that is laid over another one: its path on the slots of the other."""
+    """The plot of an overlaid series: its own path, on the slots of the series below it."""
 
     path: DrawnPoints
     slots: Slots
@@ -285,7 +285,7 @@ class _DotMaker:
         }
 
     def _describe_change(self, point: SeriesPoint) -> str:
-        """Return the change from the run before on the path; empty for its first run and for a run beside it."""
+        """Return the change from the previous run on the path; empty for the first run and for runs beside the path."""
         path = self._plot.path
         index = path.index.get(point.run_id)
         if index is None or index == 0:
@@ -349,7 +349,7 @@ def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: MakeRunUrl)
 
 
 def _list_levels(path: DrawnPoints, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
-    """Return one level for each section between two drifts; without a drift, the median of all points."""
+    """Return the level of each section between two drifts; without drifts, the median of all points."""
     if not path.points:
         return []
     steps = sorted(

@@ -20,7 +20,7 @@ from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
 _MARGIN_SHARE = 0.08
-"""Share of the height above and below the data."""
+"""Share of the height that is left free above and below the data."""
 COLUMNS = (
     "minor-faults",
     "major-faults",
@@ -31,38 +31,38 @@ COLUMNS = (
     "resident-growth",
     "elapsed",
 )
-"""The metrics of the table, as far as a window has them."""
+"""The columns of the table. A metric that no window has is left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRow:
-    """One window over all starts: whether it warmed up, and the lowest and highest value of each column."""
+    """A window, combined over all starts: whether it is a warm-up, and the lowest and highest value of each column."""
 
     number: int
     is_warm_up: bool
     rate: tuple[float, float] | None
-    """Faults per operation; None if nothing says how many operations there were."""
+    """Faults per operation; None if the number of operations is unknown."""
     spans: tuple[tuple[Number, Number] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPicture:
-    """What the template draws and lists.
+    """The windows of a server, laid out for the template as a picture and a table.
 
     Attributes
     ----------
     starts
-        How many starts there are; one line each.
+        The number of starts, each drawn as one line.
     paths, dots
         The lines, and all their points.
     warm_up
-        The part of the width before the measured windows.
+        The share of the width that the warm-up takes.
     highest
-        Value at the top of the picture; its bottom is zero.
+        The value at the top of the picture, whose bottom is zero.
     unit
         Unit of the values that are drawn.
     still_faulting
-        That the server still faults, in a sentence; empty if it does not.
+        A sentence that says that the server is still faulting; empty if it is not.
     """
 
     starts: int
@@ -86,7 +86,7 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
     aligned_windows = align_windows(starts)
     warm_up = max(count_warm_up(windows) for windows in starts)
     has_operations = all(window.operations for windows in starts for window in windows)
-    # A start that is steady earlier begins further to the right, so that the measured windows line up.
+    # A start with fewer warm-up windows begins further to the right, so that the measured windows line up.
     rates_by_start = [
         [
             (index, faults.rate)

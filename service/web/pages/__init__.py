@@ -1,1 +1,1 @@
-"""The pages that people read: one blueprint a page, rendered on the server."""
+"""The pages that people read, rendered on the server: one blueprint for each page."""

@@ -13,7 +13,7 @@ from service.web.rendering.page_formats import MAX_OFFSET, Page, Table, build_cu
 bp = make_page_blueprint("audit")
 
 ENTRIES_PER_PAGE = 100
-"""Entries of one page."""
+"""Entries on one page."""
 _COLUMNS = ("id", "at", "author", "token_id", "address", "action", "target", "detail")
 
 

@@ -1,4 +1,4 @@
-"""What other sites show of the results: badges."""
+"""Badges, with which other sites show results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def open_events(subject: str, format_: str) -> ResponseReturnValue:
         if subjects.find_subject_entry(session, subject) is None:
             raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {escape_invisible_characters(subject)}.")
         open_filter = EventFilter(subject=subject, open=True)
-        n_open = events.list_page(session, open_filter, 1, 0).total  # a page of one event, as only the total counts
+        n_open = events.list_page(session, open_filter, 1, 0).total  # a page of one event: only the total is used
     return _render_badge(build_events_badge(n_open), format_)
 
 
@@ -44,12 +44,12 @@ def _render_badge(badge: Badge, format_: str) -> Response:
     if format_ == "json":
         return _allow_other_sites(jsonify(badge.build_endpoint()))
     response = Response(render_template("badge.svg", badge=badge), mimetype="image/svg+xml")
-    response.headers["Cache-Control"] = "no-cache"  # Proxies of forges store badges for hours otherwise.
+    response.headers["Cache-Control"] = "no-cache"  # Otherwise the proxies of forges cache badges for hours.
     return _allow_other_sites(response)
 
 
 def _allow_other_sites(response: Response) -> Response:
-    """Let pages of other sites show a response, where the service has public results."""
+    """Let pages of other sites show a response, if the results of the service are public."""
     if get_config().anonymous_read:
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

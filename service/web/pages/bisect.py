@@ -44,12 +44,12 @@ bp = make_page_blueprint("bisect")
 
 _MAX_LISTED = 100
 _MAX_NAMES = 200
-"""Names that a field is completed from."""
+"""Largest number of names with which a field of the form is completed."""
 _FIELDS = ("subject", "case", "metric", "good", "bad", "min_difference", "host", "author")
 _MAX_NEWEST_BISECTS = 20
-"""The newest bisects of a subject, among which those about a drift are looked for."""
+"""How many of a subject's newest bisects are searched for those about a drift."""
 _MAX_NAME_CHARACTERS = 70
-"""Characters of a culprit's name that have room in the picture."""
+"""Characters of a culprit's name that fit into the picture."""
 _NEXT_WORDS = {
     "measure": "searches for the commit",
     "prove": "proves the found commit",
@@ -75,7 +75,7 @@ class Measurement:
 
 @page(bp, "/bisects")
 def index() -> Page:
-    """List bisects, the newest first; with a range in the address, show what a search of it would cost."""
+    """List bisects, the newest first; if the address names a range, preview the cost of its search."""
     arguments = {name: request.args.get(name, "").strip() for name in _FIELDS}
     form = {name: value for name, value in arguments.items() if value}
     if guard.find_caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
@@ -87,7 +87,7 @@ def index() -> Page:
 
 
 def _preview_form(form: dict[str, str]) -> dict[str, Any]:
-    """Return what the list shows with a form that is filled in: a preview, or what is wrong with it."""
+    """Return the context of the list with a filled-in form: a preview of the bisect, or the errors of the form."""
     question, objections = _check_form(form)
     if question is None:
         return _build_list_context(form, objections)
@@ -99,14 +99,14 @@ def _preview_form(form: dict[str, str]) -> dict[str, Any]:
 def _build_list_context(
     form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return what the list and its form show.
+    """Return the context of the list and its form.
 
     Parameters
     ----------
     form
-        What was filled in, by field.
+        The filled-in values, by field.
     objections
-        What is wrong with it, by field.
+        The errors of the form, by field.
     """
     offset = read_offset()
     with get_database().reading() as session:
@@ -196,7 +196,7 @@ def _build_profile_question(job: Job, culprits: Sequence[Culprit]) -> ProfileQue
 
 
 def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
-    """Return the profiles of the first culprit and its parent, or the command that makes them."""
+    """Return the profiles of the first culprit and its parent, or the command that records them."""
     if progress is None or not culprits:
         return evidence.make_context(None)
     culprit, request_ = culprits[0], progress.request
@@ -212,9 +212,10 @@ def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit])
 
 
 def list_bisects_about(drift: Drift) -> list[Job]:
-    """Return which of a subject's newest bisects were ordered for a drift or found its commit, the newest first.
+    """Return those of a subject's newest bisects that were ordered for a drift or found its commit, the newest first.
 
-    The runs of a bisect move a drift to another commit, and so give it another id.
+    A bisect is also found by its commit, because the runs that it measures can move the drift to that commit, which
+    changes the drift's id.
     """
     with get_database().reading() as session:
         bisects = jobs.list_page(session, JobFilter(kind="bisect", subject=drift.subject), _MAX_NEWEST_BISECTS).items
@@ -231,14 +232,14 @@ def _is_bisect_of_drift(job: Job, drift: Drift) -> bool:
 
 
 def _list_culprits_of_job(job: Job) -> Sequence[Culprit]:
-    """Return the culprits that a bisect has found; empty if it has not ended, or has found none."""
+    """Return the culprits that a bisect has found; empty if it has not ended or has found none."""
     search = bisect_results.read_result(job)
     answer = search.answer if search else None
     return answer.culprits if isinstance(answer, Found) else ()
 
 
 def find_proof(bisects: Iterable[Job], drift: Drift) -> Job | None:
-    """Return the bisect that has proven a candidate of a drift; None if none has."""
+    """Return the bisect that has proven a candidate of a drift; None if there is none."""
     candidates = {candidate.commit for candidate in drift.candidates}
     for job in bisects:
         if any(_is_proven(culprit) and culprit.commit in candidates for culprit in _list_culprits_of_job(job)):
@@ -248,14 +249,14 @@ def find_proof(bisects: Iterable[Job], drift: Drift) -> Job | None:
 
 @bp.post("/bisects")
 def order() -> ResponseReturnValue:
-    """Order the search of a range of commits, by the form of the list."""
+    """Order the bisect that the form of the list describes."""
     form = forms.read_form()
     previewed = form.pop("previewed", "")
     checked_form, objections = _check_form(form)
     if checked_form is None:
         return _show_objections(form, objections)
     values = checked_form.values
-    if previewed and previewed != _make_preview_key(values):  # the form was changed since, or a branch has moved
+    if previewed and previewed != _make_preview_key(values):  # The form has changed since, or a branch has moved.
         return render_template("bisects.html", **_preview_form(form)), HTTPStatus.CONFLICT
     author = form.get("author") or None
     question = {field: value for field, value in values.items() if field != "author"}
@@ -265,7 +266,7 @@ def order() -> ResponseReturnValue:
 
 
 def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[str, str]]:
-    """Return a form that can be ordered; or None, and what is wrong with which field."""
+    """Return the checked form if it can be ordered; otherwise None and the errors, by field."""
     question = {name: value for name, value in form.items() if name != "author"}
     try:
         JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": form.get("author") or None})
@@ -277,9 +278,9 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
 
 
 def _make_preview_key(values: Mapping[str, str]) -> str:
-    """Return a text that identifies what was previewed.
+    """Return a text that identifies a previewed bisect.
 
-    The button of the preview sends it with the form, so that a bisect of anything else is not ordered unseen.
+    The preview's button sends it with the form, so that only a bisect that was previewed is ordered.
     """
     return " ".join(
         values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "min_difference")
@@ -287,7 +288,7 @@ def _make_preview_key(values: Mapping[str, str]) -> str:
 
 
 def _show_objections(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
-    """Show the form once more with what was filled in, and what is wrong with it."""
+    """Show the form once more, with the filled-in values and their errors."""
     return render_template("bisects.html", **_build_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
@@ -297,7 +298,7 @@ def _list_culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
 
 
 def _list_measurements(measured_run_ids: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
-    """Yield the measurements: first the runs that were already stored, then those of the search, in its order.
+    """Yield the measurements: first the runs that were already stored, then those of the search, in their order.
 
     Parameters
     ----------
@@ -343,15 +344,15 @@ def _compute_level(observations: Iterable[Observation], commit: str) -> Number |
 def _choose_side(
     value: Number | None, good_level: Number | None, bad_level: Number | None, min_difference: float | None
 ) -> MeasuredSide:
-    """Return which level a value is nearer to: that of the good commit is before the change, that of the bad one after.
+    """Return BEFORE if a value is nearer to the level of the good commit, AFTER if nearer to that of the bad commit.
 
     If only one of them has a level, the value is on its side.
 
     Parameters
     ----------
     min_difference
-        The smallest relevant difference of an exact metric: a value that differs from both levels by as much is on
-        neither side. None for a noisy metric.
+        The smallest relevant difference of an exact metric: a value that differs from both levels by at least this
+        much is on neither side. None for a noisy metric.
     """
     if value is None:
         return MeasuredSide.FAILED
@@ -360,7 +361,7 @@ def _choose_side(
     if good_level is None:
         return MeasuredSide.AFTER
     distance_to_good, distance_to_bad = abs(value - good_level), abs(value - bad_level)
-    # By default, `min_difference` is 0 and any difference is relevant.
+    # At the default `min_difference` of 0, any difference is relevant.
     if min_difference is not None and 0 < min(distance_to_good, distance_to_bad) >= min_difference:
         return MeasuredSide.BETWEEN
     return MeasuredSide.BEFORE if distance_to_good <= distance_to_bad else MeasuredSide.AFTER
@@ -393,7 +394,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
 
 
 def _describe_measurement(row: Measurement, unit: str) -> str:
-    """Return what the picture says of a measurement on hover: when and where it was made, and its value."""
+    """Return the text of a measurement on hover: its number, its commit and its value."""
     value_text = row.failure or "could not be measured"
     if row.value is not None:
         value_text = numbers.format_quantity(row.value, unit)

@@ -1,4 +1,4 @@
-"""Any two revisions, runs, environments or hosts side by side: one table over all cases and metrics."""
+"""Compares any two revisions, runs, environments or hosts: one table of all cases and metrics."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ _FIRST_METRICS = list_shown_metrics(MetricView.COMPARISON)
 _MAX_CASES = 100
 _MAX_SUGGESTIONS = 8
 _MAX_REFS = 200
-"""Tags and branches that the boxes complete."""
+"""Largest number of tags and branches with which the input boxes are completed."""
 _MAX_COMMANDS = 5
 _ID_OF_NO_RUN = UUID(int=0)
 
 
 _MAX_CACHED_METRICS = 50_000
-"""Metrics of all kept comparisons: of two commits with a thousand cases, all metrics can be 20,000."""
+"""Largest number of metrics in all cached comparisons. One comparison of a thousand cases can have 20,000."""
 _MAX_CACHED_SECONDS = 300.0
-"""Retention leaves out samples of old runs, and nothing says so."""
+"""A cached comparison expires, because retention can delete samples of old runs without a new version."""
 
 
 class SettingDifference(View):
-    """How the environments of some pairs of runs differ."""
+    """The difference between two environments, which some pairs of runs share."""
 
     environment_base: str
     environment_head: str
@@ -65,7 +65,7 @@ class SettingDifference(View):
 
 
 class Comparison(NamedTuple):
-    """What was compared, in the order in which it is shown."""
+    """The result of a comparison, in the order in which it is shown."""
 
     rows: Sequence[ComparedMetric]
     settings: Sequence[SettingDifference]
@@ -83,7 +83,7 @@ _comparisons: VersionedCache[Comparison] = VersionedCache(
 
 @dataclass(frozen=True, slots=True)
 class ComparisonQuery:
-    """What the address requests."""
+    """The comparison that the address requests."""
 
     base: str
     head: str
@@ -97,7 +97,7 @@ class ComparisonQuery:
 
     @classmethod
     def from_query(cls) -> ComparisonQuery:
-        """Read the query; values that mean nothing are left out."""
+        """Read the query, ignoring invalid values."""
         text = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject", "host", "workload")}
         sort: Sort = "size"
         if request.args.get("sort") == "case":
@@ -130,7 +130,7 @@ def between(base: str, head: str) -> ResponseReturnValue:
 @page(bp, "/compare")
 def show() -> Page:
     """Show a comparison; without two sides, the newest runs to choose from."""
-    # The sides, their comparison, and what the form completes.
+    # The sides, their comparison, and the completions of the form.
     query = ComparisonQuery.from_query()
     with get_database().reading() as session:
         sides = {
@@ -166,7 +166,7 @@ def show() -> Page:
             "author": forms.find_likely_author(),
             "compared": page_cases,
             "place": paging,
-            # Made once: making them for each row takes a third of the time of the page.
+            # Built once: url_for in each row would take a third of the page's time.
             "run_address": url_for("run.show", run_id=_ID_OF_NO_RUN).removesuffix(str(_ID_OF_NO_RUN)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": counts,
@@ -189,7 +189,7 @@ def show() -> Page:
 
 
 def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
-    """Return the commands that measure both commits again, interleaved; empty if not two commits are compared."""
+    """Return the commands that measure both commits again, interleaved; empty unless two commits are compared."""
     base, head = sides
     if {base.kind, head.kind} != {"revision"} or head.subject is None:
         return ""
@@ -199,7 +199,7 @@ def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> st
 
 
 def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:
-    """Return a comparison. That of two commits is kept, because people sort it, and turn its pages."""
+    """Return a comparison. A comparison of two commits is cached, because people sort it and turn its pages."""
     version = compared_runs.read_version(session, sides)
     if version is None:  # The sides are not two commits.
         return _compare_sides(session, query, *sides)
@@ -212,7 +212,7 @@ def _compare_sides(
 ) -> Comparison:
     """Return the comparison of the stored runs of two sides."""
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
-    # Whoever chooses a run or a host as a side has chosen its host: the other side may have another one.
+    # If a side is a run or a host, the reader has chosen its host: the sides may have different hosts.
     has_chosen_host = base.kind in {"run", "host"} or head.kind in {"run", "host"}
     matched = match_runs(*sides, by_host=not has_chosen_host)
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}

@@ -1,4 +1,4 @@
-"""What a page fault is, and what each metric counts: for those who read a comment or a chart for the first time."""
+"""Defines page faults and every metric, for people who read a comment or a chart for the first time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ bp = make_page_blueprint("definitions")
 
 @page(bp, "/definitions")
 def show() -> Page:
-    """Define page faults and all metrics. Everybody may read it, also without a token: it tells nothing measured."""
+    """Define page faults and all metrics. No token is needed, because the page contains no measurements."""
     metrics = list(CATALOGUE.values())
     return Page(
         "definitions.html",

@@ -46,7 +46,7 @@ def show(drift_id: str) -> Page:
         drift = drifts.find_drift(session, drift_id)
         event = events.find_event_of_drift(session, drift_id)
         if drift is None and event is not None:
-            # Later runs have moved the level or its place: the event says what has become of the drift.
+            # Later runs have moved the drift, so that its id has changed: the event has the present drift.
             abort(redirect(url_for("event.show", event_id=event.id)))
         if drift is None:
             abort(404, "There is no such drift. If there was one, later runs no longer show it.")
@@ -87,7 +87,7 @@ def show(drift_id: str) -> Page:
 
 
 def _build_public_page(drift: Drift, event: EventSummary | None, line: Sparkline | None, doubt: str) -> Page:
-    """Show a drift without what only concerns the hosts: commands, profiles, jobs."""
+    """Show a drift without what concerns only the hosts: commands, profiles and jobs."""
     return Page(
         "drift.html",
         {"drift": drift, "event": event, "line": line, "doubt": doubt, "companions": _sort_companions(drift)},
@@ -101,6 +101,6 @@ def _sort_companions(drift: Drift) -> list[Companion]:
 
 
 def _list_open_searches(session: Session, drift_id: str) -> list[Job]:
-    """Return the open jobs that search for the commit of a drift."""
+    """Return the open bisects of a drift."""
     open_searches = jobs.list_page(session, JobFilter(kind="bisect", open=True), _MAX_JOBS).items
     return [job for job in open_searches if getattr(job.question, "drift", None) == drift_id]

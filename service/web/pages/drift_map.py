@@ -1,4 +1,4 @@
-"""The drift map: everything that moved, in one picture; on the first page, for each subject, and as an SVG file."""
+"""The drift map: all drifts in one picture, on the first page, on pages of its own, and as an SVG file."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from service.web.rendering.page_formats import Page, Table, page
 bp = make_page_blueprint("drift_map")
 
 _MAX_COLUMNS = 60
-"""Columns of a map: a phone cannot show more that can be told apart."""
+"""Largest number of columns that can be told apart on a phone."""
 _MAX_IMPORTANT_EVENTS = 3
 _MAX_SECONDS = 30.0
-"""How long a drawn map is kept: new commits and prices change it, but not the version by which it is cached."""
+"""How long a drawn map is cached: new commits and prices change the map, but not the version in its cache key."""
 _drawn_maps: VersionedCache[DrawnMap | None] = VersionedCache(100, lambda _: 1, _MAX_SECONDS)
 _STATIC_FOLDER = Path(__file__).resolve().parents[1] / "static"
 
 
 @dataclass(frozen=True, slots=True)
 class MapSize:
-    """How much of a map is drawn: rows and bars, cells with a link, and called-out changes of settings."""
+    """The largest numbers of rows, bars, linked cells, and callouts about changes of settings in a map."""
 
     rows: int
     bars: int
@@ -62,18 +62,18 @@ class MapCell(View):
     subject: str
     workload: str
     case: str
-    """Empty for all cases that have no row of their own."""
+    """The case; empty for the row that combines all cases without a row of their own."""
     column: int
     since: str
-    """When the column begins, in UTC; of a commit, when it was committed."""
+    """The start of the column's period in UTC, or the time of its commit."""
     commit: str | None
-    """None if the column is a period."""
+    """The commit of the column; None if the column is a period."""
     drifts: int
     worse: float | None
-    """The largest regression, as the factor between both levels; None if there is none."""
+    """The factor between the levels before and after the largest regression; None if there is none."""
     better: float | None
     certain: bool
-    """Whether the largest change is a fact."""
+    """Whether the largest change is certain."""
     event_id: str
     """The event of the largest change."""
 
@@ -109,13 +109,13 @@ def drawing(subject: str | None) -> ResponseReturnValue:
         return unchanged_response
     source = render_template("drift_map.svg", map=read_drawn_map(subject, FULL_SIZE), style=read_style())
     response = Response(source, mimetype="image/svg+xml")
-    # A browser reads the style in pieces, so that no hash of it would fit. Nothing else may run or be loaded.
+    # The inline style cannot be allowed by its hash, because browsers read it in pieces. Nothing else may be loaded.
     response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     return not_modified.make_cacheable(response, etag)
 
 
 def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
-    """Return the map of a subject, or of all; None if nothing moved.
+    """Return the map of a subject, or of all subjects; None if nothing moved.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
     linked_cells = choose_linked_cells(arranged_map, size.links)
     important_events = drift_map.list_important_events(session, subject_id, _MAX_IMPORTANT_EVENTS)
     config_events = _redact_settings(drift_map.list_config_events(session, subject_id))
-    # An event whose drifts are not in the map has no column to which its callout could point.
+    # An event without drifts in the map gets no callout: there is no column to which it could point.
     named_events = NamedEvents(
         events=drift_map.read_map_events(session, list_linked_events(arranged_map, linked_cells)),
         important_events=[event for event in important_events if event.id in arranged_map.leading],
@@ -167,7 +167,7 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> MapCon
 
 
 def _find_subject(session: Session, name: str | None) -> int | None:
-    """Return the id of a subject; None for all subjects. Refuse a name that no subject has."""
+    """Return the id of a subject; None for all subjects. Answer 404 if there is no subject with the name."""
     if name is None:
         return None
     row = shared_rows.find_subject(session, name)
@@ -177,7 +177,7 @@ def _find_subject(session: Session, name: str | None) -> int | None:
 
 
 def _redact_settings(events: Sequence[MapEvent]) -> list[MapEvent]:
-    """Return events with the values of their settings as the caller may see them."""
+    """Return events without the values of their settings if the caller may not see them."""
     return [event.with_settings(tuple(redact_for_caller(list(event.settings)))) for event in events]
 
 
@@ -192,7 +192,7 @@ def _list_cells(subject: str | None) -> list[MapCell]:
 
 
 def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
-    """Return a cell of the map as programs read it: with levels as factors, and its column as a date."""
+    """Return a cell in the form for programs: levels as factors, and the column as a date."""
     columns = layout_of_map.columns
     return MapCell(
         subject=row.subject,
@@ -211,8 +211,8 @@ def _build_cell(layout_of_map: DriftMap, row: Row, cell: Cell) -> MapCell:
 
 @cache
 def read_style() -> str:
-    """Return the CSS of a map that is served as an SVG file: its rules, and the variables of app.css that they use."""
-    # The variables stand before the first section of app.css, "Ground"; drift_map.css begins with a comment.
+    """Return the CSS of a map in an SVG file: the rules of the map, and the variables of app.css that they use."""
+    # In app.css, the variables precede the first section, "Ground". drift_map.css begins with a comment.
     rules = (_STATIC_FOLDER / "drift_map.css").read_text(encoding="utf-8")
     colours = (_STATIC_FOLDER / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
     used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))

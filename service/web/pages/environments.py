@@ -1,4 +1,4 @@
-"""Environments: every setting that can move a count, and how two of them differ."""
+"""Environments: all settings that can move a count, and the differences between two environments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ bp = make_page_blueprint("environments")
 
 @page(bp, "/environments")
 def index() -> Page:
-    """List all environments, the last seen first."""
+    """List all environments, the most recently seen first."""
     with get_database().reading() as session:
         environment_list = environments.list_environments(session)
     return Page(

@@ -1,4 +1,4 @@
-"""Answers errors of the pages: with a page to people, with a problem document to programs."""
+"""Answers errors of the pages: people get an error page, programs a problem document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TITLES: dict[int, str] = {
     HTTPStatus.UNPROCESSABLE_ENTITY: "A value is not valid",
     HTTPStatus.SERVICE_UNAVAILABLE: "Try again in a moment",
 }
-"""What people read instead of the name of a status in HTTP."""
+"""The heading of the error page for each HTTP status, instead of the status's own name."""
 _CRASH_MESSAGE = "The service failed, or cannot read its database. See its log for details."
 
 
@@ -40,7 +40,7 @@ def make_page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
 
 
 def handle_unknown_addresses(app: Flask) -> None:
-    """Answer the addresses of an application that have no page."""
+    """Give an application an answer to requests for addresses that have no page."""
     app.register_error_handler(404, _render_not_found)
 
 
@@ -64,7 +64,7 @@ def _render_not_found(error: HTTPException) -> ResponseReturnValue:
 
 
 def _render_problem(error: ProblemError) -> ResponseReturnValue:
-    """Answer a problem with a page, or with its document for programs."""
+    """Answer a problem with a page, or with its problem document for programs."""
     if _wants_document():
         return answer_problem(error)
     page = render_template("problem.html", name=_TITLES.get(error.status, error.status.phrase), description=str(error))
@@ -80,5 +80,5 @@ def _render_crash(error: Exception) -> ResponseReturnValue:
 
 
 def _wants_document() -> bool:
-    """Return whether the request comes from a program, which reads documents and not pages."""
+    """Return whether the request prefers JSON or CSV, which means that it comes from a program."""
     return (request.endpoint or "").endswith(("_json", "_csv")) or read_requested_format() != "html"

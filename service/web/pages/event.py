@@ -1,4 +1,4 @@
-"""Events: the list, and the page of one with its drifts, its decisions and the form to decide. No JavaScript."""
+"""The list of events, and the page of an event with its drifts, its decisions and the form to decide. No JavaScript."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ _ACTION_WORDS = {
     TriageAction.SILENCE: "silenced",
 }
 _DEFAULT_SILENCE = timedelta(days=7)
-"""How long series are silenced where the form does not say."""
+"""How long series are silenced if the form names no date."""
 _MAX_COMPLETIONS = 30
-"""Commits that the field of the fixing commit is completed from."""
+"""Largest number of commits with which the field of the fixing commit is completed."""
 
 
 class UnknownCommitError(Exception):
-    """A text does not name one known commit."""
+    """A text does not identify exactly one known commit."""
 
 
 @page(bp, "/events")
 def index() -> Page:
-    """List the events that the filters in the address select; without any, all open ones."""
+    """List the events that the filters in the address select; without filters, all open events."""
     return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
 
 
@@ -86,7 +86,7 @@ def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
 
 @bp.post("/events/triage")
 def triage() -> ResponseReturnValue:
-    """Decide once about the events that were selected in a list, and show the list again."""
+    """Apply one decision to all events that were selected in a list, and show the list again."""
     form, event_ids = forms.read_form(), request.form.getlist("event")
     path, query = _parse_list_address(form.get("list", "/"))
     try:
@@ -115,7 +115,7 @@ def triage() -> ResponseReturnValue:
 
 
 def _parse_list_address(address: str) -> tuple[str, dict[str, str]]:
-    """Return the path and the query of the list that a form was sent from: the first page if it is not valid."""
+    """Return the path and the query of the list from which a form was sent; those of the first page if invalid."""
     parts = urlsplit(address)
     names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
     query = {name: value for name, value in parse_qsl(parts.query) if name in {*names, "offset"}}
@@ -123,7 +123,7 @@ def _parse_list_address(address: str) -> tuple[str, dict[str, str]]:
 
 
 def _build_triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str, Any]:
-    """Return the fields of a request; those that belong to another action are ignored, as the form shows all."""
+    """Return the fields of the request. The form has the fields of all actions; those of other actions are left out."""
     action = form.get("action", "")
     fields: dict[str, Any] = {"events": event_ids, "action": action, "author": form["author"]}
     if reason := form.get("reason"):
@@ -135,14 +135,14 @@ def _build_triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str
         try:
             fields["until"] = datetime.combine(datetime.fromisoformat(day).date(), time(), UTC)
         except ValueError:
-            fields["until"] = day  # The model of the request refuses it, and says why.
+            fields["until"] = day  # Left as it is: the model of the request refuses it with an explanation.
     elif action == TriageAction.SILENCE:
         fields["until"] = datetime.now(UTC) + _DEFAULT_SILENCE
     return fields
 
 
 def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
-    """Return in words what was done to how many events, and what was refused."""
+    """Return the outcome of a decision in words: how many events changed, and why others did not."""
     number = len(receipt.done)
     text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
     if receipt.silences:
@@ -169,10 +169,10 @@ def show(event_id: str) -> Page:
 
 @bp.post("/events/<event_id>/decide")
 def decide(event_id: str) -> ResponseReturnValue:
-    """Decide about an event, by the form of its page."""
+    """Carry out the decision in the form of an event's page."""
     form = forms.read_form()
     if form.get("action") != Action.FIX:
-        form.pop("commit", None)  # The form always has this field, but only a fix names a commit.
+        form.pop("commit", None)  # The form always has this field, but it is meant only for fixes.
     try:
         decision = DecisionRequest.model_validate(form | _complete_commit(event_id, form))
         with get_database().writing() as session:
@@ -203,7 +203,7 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
     Raises
     ------
     UnknownCommitError
-        If it does not name one known commit; a full hash may be of a commit that is not measured yet.
+        If the text does not identify exactly one known commit. A full hash is accepted even if it is not known yet.
     """
     text = form.get("commit", "")
     if not text or re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
@@ -221,7 +221,7 @@ def _show_problem(event_id: str, form: dict[str, str], problem: str, status: HTT
 
 
 def _build_context(event_id: str) -> dict[str, Any]:
-    """Return what the template of an event shows."""
+    """Return the context of an event's template."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         if event is None:
@@ -263,7 +263,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
 
 
 def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
-    """Return the drift that the headline leads with; None if none is detected any more."""
+    """Return the drift that the headline begins with; None if no drift of the event is still detected."""
     first = choose_leading_event_drift(event.drifts)
     return drifts.find_drift(session, first.drift_id) if first is not None and first.drift_id is not None else None
 

@@ -1,4 +1,4 @@
-"""The evidence for a change: the profiles of both sides, and the buttons that order what is missing."""
+"""The evidence for a change: the profiles of both sides, and the buttons that order missing profiles and trials."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def make_context(view: Any, **further: Any) -> dict[str, Any]:
 
 
 def find_drift_profiles(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
-    """Return what the page of a drift shows of the profiles of its sides.
+    """Return the context about the profiles of both sides on the page of a drift.
 
     Parameters
     ----------
     before, after
-        The runs of its sides, where they are stored.
+        The reports of the runs on both sides; None if they are not stored.
     """
     sides = [
         ProfileFilter(subject=drift.subject, case=drift.case, revision=revision, host=drift.host)
@@ -81,7 +81,7 @@ def find_drift_profiles(drift: Drift, before: Report | None, after: Report | Non
 
 
 def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
+    """Return the profiles of the first case that is profiled on both sides, and links to those of other cases."""
     profiled_pairs: list[tuple[Pair, UUID, UUID]] = []
     profiled_cases = profiles.list_profiled_cases(
         session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])}
@@ -100,7 +100,7 @@ def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[st
             )
             for run in (pair.base[0], pair.head[0])
         ]
-        # Both sides have the same profile if they are one commit in one environment.
+        # The ids are equal if both sides are the same commit in the same environment.
         if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
             profiled_pairs.append((pair, ids[0], ids[1]))
     view = profile.read_pair(session, profiled_pairs[0][1], profiled_pairs[0][2]) if profiled_pairs else None
@@ -144,12 +144,13 @@ def order_remedy(profile_id: UUID) -> ResponseReturnValue:
 
 
 def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
-    """Return whether this caller may order jobs, and whether anything would start them.
+    """Return whether this caller may order jobs and a backend is available that would start them.
 
     Parameters
     ----------
     question
-        What would be ordered; None if that is not known, and only the service's machine is sure to start it.
+        The job's question; None if it is not known yet. Then the local backend has to be available, because it is the
+        only one that can start any job.
     """
     if not guard.find_caller().may(Scope.ORDER):
         return False
@@ -166,12 +167,12 @@ def _place_order(order: JobOrder) -> ResponseReturnValue:
 
 
 def _build_question(session: Session, drift: Drift) -> ProfileQuestion | None:
-    """Return what to profile of a drift; None if only another configuration would show it."""
+    """Return the question that orders profiles of a drift; None if only another configuration would show it."""
     return drift_profiling.build_profile_question(session, drift) if can_be_profiled(drift) else None
 
 
 def _find_open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
-    """Return the open job that makes the profiles."""
+    """Return the open job that records the profiles; None if there is none."""
     if question is None:
         return None
     open_jobs = jobs.list_page(session, JobFilter(kind="profile", open=True, subject=question.subject), _MAX_JOBS).items

@@ -1,4 +1,4 @@
-"""Hosts: when each was last heard of, whether it counts right, and whether it is as it was declared."""
+"""Hosts: when each last reported, whether its canary counts right, and which declared settings differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of events, which the first page and ``/events`` share: one query, one row, filters in the address."""
+"""The list of events with its filters and rows, which the first page and ``/events`` share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from service.web.rendering.page_formats import MAX_OFFSET
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
 FIRST_VISIT_SINCE = "7d"
-"""The filter by time for a reader without an earlier visit."""
+"""The filter by time for a reader who has no earlier visit."""
 STATES = ("open", *(state.value for state in State), ALL)
 _SINCE_WORDS = {
     VISIT: "your last visit",
@@ -54,14 +54,15 @@ _PARAMETERS = (
 _FOLDED_ROWS = 100
 _MAX_SERIES = 1_000_000
 _MAX_SHORT_TEXT, _MAX_NAME, _MAX_AUTHOR = 40, 200, 100
-"""Characters that are used of a time or a parameter's name, of the name of a subject, host or case, and of a person."""
+"""Number of characters to which a value is cut: a time or the name of a parameter; the name of a subject, host or case;
+the name of a person."""
 
 Member = TypeVar("Member", bound=StrEnum)
 
 
 @dataclass(frozen=True, slots=True)
 class InboxQuery:
-    """What a reader wants to see, as the address says it; an empty text stands for all."""
+    """The filters, the order and the page of a list, as texts from its address; an empty text stands for all."""
 
     path: str
     state: str
@@ -82,11 +83,11 @@ class InboxQuery:
     offset: int = 0
 
     def build_address(self, **changes: object) -> str:
-        """Return the address of this list with some parameters changed, which starts at its first page.
+        """Return the address of the first page of this list, with some parameters changed.
 
         Parameters that are empty or have their default value are left out.
         """
-        # Another selection has other pages, so `offset` is not kept. `since` has the value of `date`.
+        # A new selection starts at its first page, so `offset` is not kept. `since` contains the value of `date`.
         query = {name: getattr(self, name) for name in _PARAMETERS if name not in {"date", "offset"}} | changes
         defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
         arguments = {name: value for name, value in query.items() if value and value != defaults.get(name)}
@@ -94,12 +95,12 @@ class InboxQuery:
 
     @property
     def filtered(self) -> bool:
-        """Whether any filter but the time is set."""
+        """Whether any filter other than the time is set."""
         return any((self.direction, self.subject, self.host, self.cause, self.has_further_filters))
 
     @property
     def has_further_filters(self) -> bool:
-        """Whether a filter is set that the form folds."""
+        """Whether a filter in the folded part of the form is set."""
         return any((self.committed, self.assignee, self.certainty, self.case, self.metric, self.series))
 
     def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
@@ -128,7 +129,7 @@ class InboxQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedEvent:
-    """An event as the list shows it, with its leading drift; None if none of its drifts is still found."""
+    """An event as the list shows it, with its leading drift, which is None if none of its drifts is still detected."""
 
     event: EventSummary
     drift: Drift | None
@@ -138,28 +139,28 @@ class ListedEvent:
 
     @property
     def headline(self) -> tuple[str, str]:
-        """What the headline says of the leading drift, and of the others."""
+        """The two parts of the headline: about the leading drift, and about the others."""
         return split_headline(self.event.headline, self.drift.case if self.drift else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """The list of events with all that its page shows.
+    """The list of events, and everything else that the template of the list needs.
 
     Attributes
     ----------
     since
-        From when on events are listed; None for all of them.
+        The time since which events are listed; None for all events.
     since_choice, since_words
-        The value of the filter by time in the address, and its words in a sentence.
+        The value of the filter by time in the address, and its wording in a sentence.
     counts
         The events that the filters select.
     older
-        How many more events the filters select before ``since``.
+        The number of further events before ``since`` that the filters select.
     nothing_new
         Whether nothing was found since the last visit, and all open events are listed instead.
     rows, folded_rows
-        One page of those events, and those below their floors if they are asked for.
+        One page of the selected events, and the events below their floors if the reader unfolds them.
     """
 
     query: InboxQuery
@@ -185,16 +186,16 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     path
         The address of the page without its query.
     since
-        The filter by time if the query has none.
+        The filter by time to use if the query has none.
     limit
-        The most events on one page.
+        The largest number of events on one page.
 
     Raises
     ------
     ProblemError
         If the query has an invalid value.
     """
-    # Since when; for a reader without an earlier visit, since FIRST_VISIT_SINCE.
+    # The start of the period; FIRST_VISIT_SINCE for a reader without an earlier visit.
     query, now = _read_query(args, path, since), datetime.now(UTC)
     visit = reader_visit.find_current_visit(now) if since == VISIT else None
     since_choice = query.since
@@ -203,14 +204,14 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     start = _find_start(since_choice, visit, now)
     committed_since = _parse_moment("committed", query.committed, now) if query.committed else None
     with get_database().reading() as store:
-        # The number of matching events; that of all open events if none is new.
+        # Count the matching events; if none is new, count all open events instead.
         filter_ = query.build_filter(start, committed_since)
         counts, counts_at_any_time = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(counts_at_any_time.total)
         if nothing_new:
             filter_, counts = query.build_filter(None, committed_since), counts_at_any_time
-        # The events of this page. Those below the floor are listed separately, if the reader unfolds them; only
-        # the list of snoozed events has them among the others (None selects both).
+        # The events of this page. Those below the floor are listed separately if the reader unfolds them; only the
+        # list of snoozed events contains them among the others (None selects both).
         shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
@@ -242,7 +243,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
 
 
 def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
-    """Return the filters that an address states; refuse a parameter that would change nothing."""
+    """Return the filters in an address; refuse unknown parameters and invalid values."""
     for name in args:
         if name not in _PARAMETERS:
             raise make_unprocessable(
@@ -279,7 +280,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
 
 
 def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
-    """Return the value of a filter; refuse one that does not exist."""
+    """Return the value of a filter; refuse a value that does not exist."""
     value = args.get(name, "")
     if value and value not in set(kind):
         raise make_unprocessable(name, f"must be one of {', '.join(kind)}")
@@ -287,7 +288,7 @@ def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
 
 
 def _read_metric(args: Mapping[str, str]) -> str:
-    """Return the metric of which drifts are asked for; refuse one that does not exist."""
+    """Return the metric by which to filter; refuse a metric that does not exist."""
     value = args.get("metric", "")
     if value and value not in CATALOGUE:
         raise make_unprocessable("metric", "is not a metric, such as minor-faults")
@@ -295,7 +296,7 @@ def _read_metric(args: Mapping[str, str]) -> str:
 
 
 def _read_min_series(args: Mapping[str, str]) -> str:
-    """Return the least number of series of an event, as the address states it."""
+    """Return the smallest number of series by which to filter, as a text; refuse an invalid number."""
     value = args.get("series", "")
     is_number = value.isascii() and value.isdigit() and len(value) <= len(str(_MAX_SERIES))
     if value and not (is_number and 0 < int(value) <= _MAX_SERIES):
@@ -304,7 +305,7 @@ def _read_min_series(args: Mapping[str, str]) -> str:
 
 
 def _find_start(since: str, visit: Visit | None, now: datetime) -> datetime | None:
-    """Return the time since which events are listed; None for all."""
+    """Return the time since which events are listed; None for all events."""
     if since == ALL:
         return None
     if since == VISIT:
@@ -313,7 +314,7 @@ def _find_start(since: str, visit: Visit | None, now: datetime) -> datetime | No
 
 
 def _parse_moment(name: str, text: str, now: datetime) -> datetime:
-    """Return the time that a parameter stands for; refuse one that stands for none."""
+    """Return the time that the text of a parameter names; refuse an invalid text."""
     try:
         return time_filter.parse_since(text, now)
     except ValueError as error:
@@ -321,7 +322,7 @@ def _parse_moment(name: str, text: str, now: datetime) -> datetime:
 
 
 def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
-    """Return events with what the list shows of each: its drift, its sparkline and its next step."""
+    """Return the rows of the list: each event with its leading drift, its sparkline and its next step."""
     leading_drifts = overview.map_leading_drifts(store, [event.id for event in items], limit=1)
     drift_of_event = {event_id: drifts[0] for event_id, drifts in leading_drifts.items() if drifts}
     sparkline_of_series = sparklines.read_sparklines(store, [drift.series_id for drift in drift_of_event.values()])
@@ -342,15 +343,15 @@ def build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEven
 
 
 def can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
-    """Return whether an event is certain, or runs that can make it so are expected.
+    """Return whether an event is certain, or runs that can make it certain are expected.
 
-    An event without a drift is taken to be confirmable, as nothing says the contrary.
+    The answer is True for an event without a drift, about which nothing is known.
     """
     return event.certainty is not Certainty.PROVISIONAL or drift is None or further_runs.are_expected(drift)
 
 
 def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
-    """Return what the filters offer, each as the value in the address and the text that is shown."""
+    """Return the choices of each filter, as pairs of the value in the address and the text that is shown."""
     subject_names = [entry.name for entry in subjects.list_subjects(store)]
     choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),

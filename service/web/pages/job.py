@@ -1,4 +1,4 @@
-"""Jobs: what was ordered, how far each is, and the buttons that pause, resume or cancel it. Work without JavaScript."""
+"""Jobs: the order and the progress of each, with buttons that pause, resume or cancel it. Works without JavaScript."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PROFILE_IDS = TypeAdapter(list[UUID])
 
 @page(bp, "/jobs")
 def index() -> Page:
-    """List the open jobs, those in one state, or all."""
+    """List the open jobs, the jobs in one state, or all jobs."""
     state_name = request.args.get("state", "open")
     state = State(state_name) if state_name in set(State) else None
     offset = read_offset()
@@ -67,7 +67,7 @@ def show(job_id: int) -> Page:
 
 @bp.post("/jobs")
 def order() -> ResponseReturnValue:
-    """Order the search for the commit that brought a drift, from the button of its page."""
+    """Order a bisect of a drift, by the button on its page."""
     form = forms.read_form()
     try:
         job_order = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
@@ -79,7 +79,7 @@ def order() -> ResponseReturnValue:
 
 @bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):action>")
 def change(job_id: int, action: str) -> ResponseReturnValue:
-    """Pause, resume or cancel a job, from the buttons of its page."""
+    """Pause, resume or cancel a job, by the buttons on its page."""
     form = forms.read_form()
     try:
         decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
@@ -98,7 +98,7 @@ def _show_problem(job_id: int, problem: str, status: HTTPStatus) -> ResponseRetu
 
 
 def _build_context(job_id: int) -> dict[str, Any]:
-    """Return what the template of a job shows."""
+    """Return the context of a job's template."""
     with get_database().reading() as session:
         row = jobs.find_job(session, job_id)
         if row is None:
@@ -119,7 +119,7 @@ def _build_context(job_id: int) -> dict[str, Any]:
 
 
 def _list_profiles(job: Job) -> list[UUID]:
-    """Return the profiles that a job made. The result is what its runner says: it may be anything."""
+    """Return the ids of the profiles that a job recorded; invalid ids in the runner's result are left out."""
     ids = (job.result or {}).get("profiles")
     try:
         return _PROFILE_IDS.validate_python(ids or [])

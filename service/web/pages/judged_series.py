@@ -1,4 +1,4 @@
-"""The judged series, each with its level and its trend, by case."""
+"""The judged series by case, each with its level and its trend."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CaseTable:
 
 @page(bp, "/series")
 def index() -> Page:
-    """List the judged series, those that were measured last first."""
+    """List the judged series, the most recently measured first."""
     offset = read_offset()
     with get_database().reading() as session:
         series, total = overview.list_judged(session, _SERIES_PER_PAGE, offset)

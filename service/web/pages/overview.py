@@ -1,4 +1,4 @@
-"""The first page: what moved since the reader looked last, what is being measured, and what could not be measured."""
+"""The first page: what moved since the reader's last visit, what is being measured, and what could not be measured."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ bp = make_page_blueprint("overview")
 EVENTS_PER_PAGE = 25
 """Events on one page."""
 _MAX_LISTED_DRIFTS = 60
-"""Open drifts in the JSON and CSV formats."""
+"""Number of open drifts in the JSON and CSV formats."""
 _MAX_SERIES = 40
-"""Judged series in the JSON format."""
+"""Number of judged series in the JSON format."""
 _MAX_FAILURES = 50
 _MAX_SHOWN_FAILURES = 10
 _MAX_JOBS = 10
 _ACTIVE_TIME = timedelta(minutes=10)
-"""How long after its newest run a host still counts as measuring."""
+"""How long after the start of its newest run a host counts as measuring."""
 
 
 @page(bp, "/", formats_rule="/overview")
@@ -46,7 +46,7 @@ def show() -> Page:
 
 def build_page(event_list: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
-    # What the page shows beside the events.
+    # The rest of the page.
     with get_database().reading() as session:
         n_judged = overview.count_judged(session)
         failures = _list_failures(session)
@@ -54,7 +54,7 @@ def build_page(event_list: Inbox, **context: object) -> Page:
         all_hosts = hosts.list_hosts(session)
         activity = overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME)
         open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS)
-    # Without a token, a reader sees nothing about hosts and jobs.
+    # Readers without a token may not see hosts and jobs.
     if guard.is_anonymous():
         all_hosts, activity, quarantined_runs = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
@@ -118,7 +118,7 @@ def _is_measured(session: Session, run: RunSummary) -> bool:
 
 
 def _group_failures_by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:
-    """Put the cases that failed at one revision together: a build that breaks, breaks for all of them."""
+    """Group failures with the same revision and message: a broken build fails for all cases at once."""
     groups: dict[tuple[str, str, str], list[RunSummary]] = {}
     for run in failures:
         message = run.failure.message if run.failure else ""

@@ -1,4 +1,4 @@
-"""Profiles: a list, one as flame graphs and tables, and two side by side."""
+"""The list of profiles, the page of one profile with flame graphs and tables, and the comparison of two profiles."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ bp = make_page_blueprint("profile")
 
 _MAX_LISTED = 100
 _MAX_COMPARABLE = 10
-"""Profiles of the same case to which the page of one links."""
+"""Largest number of further profiles of the same case to which the page of a profile links."""
 
 
 @page(bp, "/profiles")
 def index() -> Page:
-    """List profiles, the newest first: all, or those of a commit, case or host."""
+    """List profiles, the newest first: all, or only those of a commit, case or host."""
     query = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     offset = read_offset()
     with get_database().reading() as session:
@@ -63,7 +63,7 @@ def list_scripts() -> list[str]:
 def find_pair(
     session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
 ) -> ProfileView | None:
-    """Return the newest profiles of two sides as a page shows them; None if a side has none, or both have the same."""
+    """Return a view of the newest profiles of two sides; None if a side has no profile, or both have the same."""
     ids = [
         profiles.find_newest(session, side, environment)
         for side, environment in zip((before, after), environments, strict=True)
@@ -74,7 +74,7 @@ def find_pair(
 
 
 def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
-    """Return one profile as the page shows it; answer 404 if it is not stored."""
+    """Return the view of a single profile; answer 404 if it is not stored."""
     summary = profiles.read_summary(session, profile_id)
     if summary is None:
         abort(
@@ -84,7 +84,7 @@ def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
 
 
 def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileView:
-    """Return two profiles as the page shows them; answer 404 if an id is not valid."""
+    """Return the view of two profiles; answer 404 if an id is not valid, or a profile is not stored."""
     try:
         return read_pair(session, UUID(before), after)
     except ValueError:
@@ -92,7 +92,7 @@ def _read_compared_view(session: Session, before: str, after: UUID) -> ProfileVi
 
 
 def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
-    """Return two profiles as a page shows them."""
+    """Return the view of two profiles; answer 404 if one of them is not stored."""
     documents = [profiles.find_zipped_profile(session, profile_id) for profile_id in (before, after)]
     if documents[0] is None or documents[1] is None:
         abort(404, "One of the two profiles is not stored.")
@@ -105,7 +105,7 @@ def _build_cached_view(before: bytes, after: bytes) -> ProfileView:
 
 
 def _list_profiles_of_case(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
-    """Return the newest profiles of a profile's case on its host: what it can be compared with, and perhaps itself."""
+    """Return the newest profiles of a profile's case on its host, with which it can be compared. May contain itself."""
     of_case = ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host)
     return profiles.list_page(session, of_case, _MAX_COMPARABLE, 0)
 
@@ -120,7 +120,7 @@ def _build_table(profile_list: ProfileList) -> Table:
 
 
 def _build_site_table(view: ProfileView) -> Table:
-    """Return as a table for CSV the places that fault most, or, of two profiles, those whose faults changed most."""
+    """Return the places with the most faults, or for two profiles with the largest changes, as a table for CSV."""
     if view.before is not None:
         rows = (
             (*place.function_key, place.line_before, place.line_after, *change, change.growth)

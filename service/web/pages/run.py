@@ -1,4 +1,4 @@
-"""A run: every number with its unit and definition, and everything that is needed to check it."""
+"""The list of runs, and the page of a run: all values with their units and definitions, and how to check them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ bp = make_page_blueprint("run")
 
 _MAX_LISTED = 100
 _MAX_SAMPLES = 25
-"""Samples that the page shows; the pyperf file holds all."""
+"""Largest number of samples on the page; the pyperf file contains all of them."""
 _STATUS_WORDS = {
     Status.NOT_SUPPORTED: "not supported",
     Status.NOT_COUNTED: "not counted",
@@ -53,7 +53,7 @@ class Figure:
 
 @page(bp, "/runs")
 def index() -> Page:
-    """List runs, the newest first: all, or those of a commit, case, host or outcome."""
+    """List runs, the newest first: all, or only those of a commit, case, host or outcome."""
     names = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     outcome = request.args.get("outcome", "")
     filter_ = RunFilter(
@@ -65,7 +65,7 @@ def index() -> Page:
     with get_database().reading() as session:
         revision, subject = names["revision"], names["subject"] or None
         commits = named_commits.find_commits(session, revision, subject) if revision else []
-        if len(commits) == 1:  # a tag, a date or a part of a hash
+        if len(commits) == 1:  # The text is a tag, a date or a part of a hash.
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
         unmeasured = None
@@ -112,7 +112,7 @@ def show(run_id: UUID) -> Page:
 
 
 def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
-    """Return the id of the series that each metric of a run is filed in."""
+    """Return the id of each metric's series, by metric, for a run."""
     of_case = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
     summaries = series.list_page(session, of_case).items
     return {summary.metric: summary.id for summary in summaries if summary.definition == report.case.definition}
@@ -124,7 +124,7 @@ def _build_figure(report: Report, name: str) -> Figure:
 
 
 def _describe_readings(readings: Iterable[Reading]) -> Iterable[str]:
-    """Yield in words why readings have no exact value."""
+    """Yield the reasons, in words, why readings have no exact value."""
     for reading in readings:
         word = _STATUS_WORDS.get(reading.status)
         if word is None:

@@ -1,4 +1,4 @@
-"""One box: a commit, a case, a host, an environment or a setting."""
+"""The search box, which finds commits, cases, hosts, environments and settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDPOINT_OF_KIND = {
 
 @page(bp, "/search")
 def show() -> Page:
-    """Show what is found."""
+    """Show the results of a search."""
     text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
     with get_database().reading() as session:
         results = [

@@ -1,4 +1,4 @@
-"""A series: its trend, why each drift in it was flagged, and every point."""
+"""The page of a series: its trend, the reason for each of its drifts, and all its points."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ bp = make_page_blueprint("series")
 
 _FIRST_ROWS = 100
 _PUBLISHED_ROWS = 20
-"""Rows on a page of a published site, whose chart contains the other points."""
+"""Rows of the table on a page of a published site. The chart still contains all points."""
 _REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 100
 _COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
-"""The metrics that one click shows below a series, in this order."""
+"""The metrics that can be shown below a series with one click, in this order."""
 
 
 @page(bp, "/series/<int:series_id>")
@@ -79,7 +79,7 @@ def drawing(series_id: int) -> ResponseReturnValue:
 
 
 def _map_doubts(series: SeriesDetail) -> dict[str, str]:
-    """Return what ends the doubt about each drift that is not confirmed, by the drift's id."""
+    """Return a sentence for each drift in doubt that says what will end the doubt, by the drift's id."""
     with get_database().reading() as session:
         further_runs = FurtherRuns(session, datetime.now(UTC))
         return {
@@ -88,7 +88,7 @@ def _map_doubts(series: SeriesDetail) -> dict[str, str]:
 
 
 def _explain_variation(series: SeriesDetail) -> str:
-    """Return why the runs of the newest level of a judged count differ although there is no drift."""
+    """Return why the runs at the newest level of a judged count differ without a drift; empty if there is no reason."""
     if not series.judged or metric(series.metric).kind is not Kind.COUNT:
         return ""
     path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
@@ -98,10 +98,10 @@ def _explain_variation(series: SeriesDetail) -> str:
 
 
 def _find_likely_changes(series: SeriesDetail) -> tuple[list[Nomination], str]:
-    """Return the likely changes that no pairs have proven or refuted, and how many pairs would prove a rise.
+    """Return the likely changes that no pairs have proven or refuted, and a sentence on how many pairs prove a rise.
 
-    Changes that are drifts already are left out. The second value is a sentence; it is empty if the power of a
-    comparison cannot be estimated.
+    Changes that are already drifts are left out. The sentence is empty if the power of a comparison cannot be
+    estimated.
     """
     if not series.judged:
         return [], ""
@@ -118,13 +118,13 @@ def _list_siblings(series: SeriesDetail) -> list[Sibling]:
 
 
 def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
-    """Return a sort key that puts the other metrics of the case itself first."""
+    """Return a sort key that puts the other metrics of the same case and host first."""
     is_elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
     return is_elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:
-    """Return the metrics of the same runs that tell what a change of this one does: faults, system time, speed."""
+    """Return the metrics of the same runs that show the cost of a change: faults, system time, speed."""
     siblings_by_metric = {
         sibling.metric: sibling
         for sibling in siblings
@@ -134,7 +134,7 @@ def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> lis
 
 
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
-    """Return the ids of this metric in the whole process and in the region of interest; empty unless both exist."""
+    """Return the ids of the series of this metric for the whole process and for the region; empty unless both exist."""
     siblings_of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
     by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in siblings_of_case}}
     metric = series.metric.removeprefix(_REGION_PREFIX)

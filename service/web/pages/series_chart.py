@@ -1,4 +1,4 @@
-"""The series that an address names, and its chart as the address wants it: zoomed, overlaid, by time."""
+"""Reads the series that an address names, and builds its chart with the address's zoom, overlays and kind of axis."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from service.web.row_ids import MAX_ROW_ID
 
 PLOTS = Plots()
 _MAX_OTHER_SERIES = 4
-"""Series that may be laid over one: more cannot be told apart."""
+"""Largest number of overlaid series that can be told apart."""
 
 
 def find_series(series_id: int) -> SeriesDetail:
-    """Return a series as its caller may see it, or answer 404."""
+    """Return a series, redacted for the caller; answer 404 if it does not exist."""
     series = _read_series(series_id)
     if series is None:
         abort(404, "There is no such series. It may belong to another Faultwatch service.")
@@ -33,7 +33,7 @@ def find_series(series_id: int) -> SeriesDetail:
 
 
 def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
-    """Return the series to lay over this one, of the same subject: commits of another have no place on its axis."""
+    """Return the series to overlay on this one; only of the same subject, whose commits are on the same axis."""
     ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
     overlaid = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
     return [other for other in overlaid if other is not None and other.subject == series.subject]
@@ -45,7 +45,7 @@ def is_axis_by_time() -> bool:
 
 
 def read_window() -> Window | None:
-    """Return the part that is zoomed to; None for all, or if the address names no part."""
+    """Return the zoomed part of the axis; None for the whole axis, which is shown unless the address names a part."""
     start, end = request.args.get("from", type=float), request.args.get("to", type=float)
     if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or start >= end:
         return None
@@ -54,10 +54,10 @@ def read_window() -> Window | None:
 
 def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
     """Lay out the chart of a series."""
-    if is_published():  # A published site has no pages of runs, and no server that returns the points of a zoom.
+    if is_published():  # A published site has no pages of runs, and no server that returns the points for a zoom.
         return {**build_chart(series, lambda _: "", None, overlaid, PLOTS.get_plot), "thinned": False}
     no_run = UUID(int=0)
-    before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
+    before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # url_for is slow: called only once
     with get_database().reading() as session:
         states = event_drifts.map_states_by_drift(session, [drift.id for drift in series.drifts])
     standings = {

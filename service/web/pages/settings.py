@@ -1,4 +1,4 @@
-"""Settings: the values in use, and where each comes from. Secrets are never shown."""
+"""Settings: the values in use, and the source of each value. Secrets are never shown."""
 
 from __future__ import annotations
 

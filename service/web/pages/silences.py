@@ -28,7 +28,7 @@ _MAX_DAYS = 365
 
 @page(bp, "/silences")
 def index() -> Page:
-    """List silences, active and over."""
+    """List active and past silences."""
     with get_database().reading() as session:
         silence_list = silences.list_page(session, None, _MAX_LISTED, 0)
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
@@ -41,7 +41,7 @@ def index() -> Page:
 
 
 def _group_silences(silences: Iterable[triage.Silence]) -> list[list[triage.Silence]]:
-    """Put the silences together that were made at once and last as long: one decision about many series is one row."""
+    """Group silences with the same start and end, so that one decision about many series becomes one row."""
 
     def get_occasion(silence: triage.Silence) -> tuple[object, ...]:
         return silence.created_at, silence.author, silence.reason, silence.until, silence.ended_at, silence.ended_by
@@ -51,7 +51,7 @@ def _group_silences(silences: Iterable[triage.Silence]) -> list[list[triage.Sile
 
 @bp.post("/series/<int:series_id>/silence")
 def add(series_id: int) -> ResponseReturnValue:
-    """Silence one series for some days."""
+    """Silence one series for the number of days in the form."""
     form, now = forms.read_form(), datetime.now(UTC)
     days = request.form.get("days", 0, int)
     if not 0 < days <= _MAX_DAYS:
@@ -78,7 +78,7 @@ def add(series_id: int) -> ResponseReturnValue:
 
 @bp.post("/silences/end")
 def end() -> ResponseReturnValue:
-    """End all silences of one row before their time."""
+    """End all silences of one row early."""
     author, now = forms.read_form()["author"], datetime.now(UTC)
     if not author:
         abort(422, "Enter your name: it is recorded as the person who ended the silence.")

@@ -1,4 +1,4 @@
-"""Subjects: what happens to drifts that several commits could have caused."""
+"""Subjects and their settings: the response to drifts that several commits could have caused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: who may reach the service until when. Admins make and revoke them; a secret is shown once, never stored."""
+"""Tokens, with which callers access the service. Admins create and revoke them; secrets are shown once, never stored."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def index() -> Page:
 
 @bp.post("/tokens")
 def make() -> ResponseReturnValue:
-    """Make a token from the form, and show it: this once."""
+    """Create the token that the form describes, and show its secret once."""
     form: dict[str, Any] = {name: request.form.get(name, "") for name in ("name", *_LIMITS)}
     form["scopes"] = request.form.getlist("scope")
     days = request.form.get("days", _DEFAULT_DAYS, int)
@@ -109,7 +109,7 @@ def _list_entries() -> list[TokenEntry]:
 
 
 def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None = None) -> dict[str, Any]:
-    """Return what the template of the tokens shows."""
+    """Return the context of the template of the tokens."""
     return {
         "tokens": entries,
         "shown": token,

@@ -1,4 +1,4 @@
-"""Commits that were not measured: the nearest measured ones, and the button that measures one. No JavaScript."""
+"""Unmeasured commits: their nearest measured neighbours, and the button that orders a measurement. No JavaScript."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ bp = make_page_blueprint("unmeasured")
 
 
 def find_unmeasured_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
-    """Return the measured neighbours of a side of a comparison; None if it was measured, or is no commit."""
+    """Return the unmeasured commit of a comparison's side with its neighbours; None if measured, or not a commit."""
     if side.kind != "revision" or side.subject is None:
         return None
     return unmeasured_commit.find_unmeasured_commit(

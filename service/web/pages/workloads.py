@@ -1,4 +1,4 @@
-"""Workloads and their cases, of which any run is stored; of one case its charts, drifts and events."""
+"""The workloads and cases that have stored runs, and the page of a case with its charts, drifts and events."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ bp = make_page_blueprint("workloads")
 _MAX_DRIFTS = 50
 _MAX_EVENTS = 10
 _MAX_CHARTS = 8
-"""Charts of one host."""
+"""Largest number of charts for each host."""
 _COMPANIONS = frozenset(list_shown_metrics(MetricView.COMPARISON))
-"""Metrics that have a chart although they are not judged."""
+"""Metrics that get a chart even if they are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostSeries:
-    """The series of a case of one subject on one host, and those of them that the page draws."""
+    """The series of a case of one subject on one host, and the selection that gets charts."""
 
     subject: str
     host: str
@@ -121,7 +121,7 @@ def _group_series_by_host(summaries: list[SeriesSummary]) -> list[HostSeries]:
 
 
 def _choose_charted(summaries: list[SeriesSummary]) -> list[SeriesSummary]:
-    """Return the series of one host that say most: those that are judged, and what a change of them costs."""
+    """Return the series of one host to draw: the judged ones, and the metrics that show the cost of a change."""
     charted_series = [
         summary
         for summary in summaries

@@ -1,1 +1,1 @@
-"""What the pages share: formats, tables, forms, caching."""
+"""Code that the pages share: formats, tables, forms, caching."""

@@ -1,4 +1,4 @@
-"""One sentence and a bar about many changes: how many got worse, better, stayed the same; and the largest of them."""
+"""Summarises many changes in a sentence and a bar: how many are worse, better or the same; and names the largest."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 N_LARGEST = 3
-"""Changes that are named."""
+"""Number of the largest changes that are named."""
 
 
 class Segment(NamedTuple):
-    """A part of the bar: its kind, its words, and where it lies, in percent."""
+    """A part of the bar: its kind, its text, and its position and width in percent."""
 
     kind: str
     text: str
@@ -21,7 +21,7 @@ class Segment(NamedTuple):
 
 
 class LargeChange(NamedTuple):
-    """One of the largest changes: its size, where it is, and its series."""
+    """One of the largest changes: its size, its case, and its series."""
 
     worse: bool
     size: str
@@ -31,7 +31,7 @@ class LargeChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeCounts:
-    """How many of some things, such as cases, changed, and how."""
+    """The numbers of changed and unchanged things, such as cases, by the direction of the change."""
 
     worse: int
     better: int
@@ -42,7 +42,7 @@ class ChangeCounts:
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The number of all things, changed or not."""
         return self.worse + self.better + self.same + self.undecided
 
     @property
@@ -58,7 +58,7 @@ class ChangeCounts:
 
     @property
     def segments(self) -> list[Segment]:
-        """The parts of the bar, those left out that are empty."""
+        """The parts of the bar that are not empty."""
         counts = {"worse": self.worse, "better": self.better, "undecided": self.undecided, "same": self.same}
         widths = [100 * count / max(1, self.total) for count in counts.values()]
         starts = [0.0, *accumulate(widths)][:-1]

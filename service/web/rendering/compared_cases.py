@@ -1,4 +1,4 @@
-"""The cases of a comparison: one line each, with the metric that matters most, the others folded below it."""
+"""The cases of a comparison, each as one line with the metric that matters most; other metrics are folded below it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = Literal["worse", "better", "undecided", "same"]
 
 
 class OtherMetric(NamedTuple):
-    """Another metric of a case, in one line."""
+    """A metric of a case other than the leading one, in one line."""
 
     title: str
     levels: str
@@ -54,7 +54,7 @@ class ComparedCase(NamedTuple):
         return build_row(self.leading)
 
     def list_others(self) -> list[OtherMetric]:
-        """Return the other metrics, each in a line: nothing is judged again for them."""
+        """Return the other metrics, each in one line."""
         leading = self.leading
         return [_describe_other(metric) for metric in self.metrics if metric is not leading]
 
@@ -69,7 +69,7 @@ def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
 
 
 def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
-    """Return how many cases changed, and the largest changes of what counts."""
+    """Return how many cases changed, and the largest changes of metrics that count towards the result."""
     results = [case.result for case in cases]
     changed = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
     largest_changes = sorted(changed, key=rank_change)[:N_LARGEST]
@@ -101,7 +101,7 @@ def _describe_change(row: ComparedMetric) -> str:
     percent = compute_percent_change(change, row.base.level)
     if not change:
         return "0"
-    # The difference of two percentages is in points: the percentage behind it is relative to base.
+    # A difference of two percentages is in points, because the percentage that follows it is relative to base.
     text = format_difference(change, "points" if row.metric.unit == "%" else row.metric.unit)
     return f"{text} ({format_percent(percent)})" if percent is not None else text
 

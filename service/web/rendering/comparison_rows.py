@@ -37,12 +37,12 @@ class ComparisonRow(View):
 
 
 def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
-    """Return rows in the order that a reader chose: by the size of the change, by case or by metric."""
+    """Return rows sorted by the size of the change, by case or by metric."""
     return sorted(rows, key=_SORT_KEYS[sort])
 
 
 def build_row(compared_metric: ComparedMetric) -> ComparisonRow:
-    """Return a row in full."""
+    """Return the full row of a compared metric."""
     base, head = compared_metric.pair.base[0], compared_metric.pair.head[0]
     return ComparisonRow(
         subject=head.subject,
@@ -84,9 +84,9 @@ def _build_cells(compared_metric: ComparedMetric) -> tuple[object, ...]:
 
 
 def rank_change(compared_metric: ComparedMetric) -> tuple[Any, ...]:
-    """Return a sort key: by verdict, then what counts towards it first, then the largest change first.
+    """Return a sort key: by verdict, then metrics that count towards the result first, then the largest change first.
 
-    A change from zero to anything is the largest.
+    A change from zero ranks as the largest of all.
     """
     return (
         _VERDICT_ORDER[compared_metric.decision.verdict],

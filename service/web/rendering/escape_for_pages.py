@@ -1,7 +1,7 @@
-"""Escapes characters in pages that nobody sees, but that move the text around them: writes their code points.
+"""Replaces invisible characters in pages with their code points.
 
-Titles, names and logs are untrusted, and escaping leaves such characters as they are: a direction override in the title
-of a commit would turn the rest of its line around.
+Titles, names and logs are untrusted, and HTML escaping does not affect such characters: a direction override in the
+title of a commit would reverse the rest of its line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def register(app: Flask) -> None:
 
 
 def escape_invisible_characters(source: str) -> str:
-    """Return the source of a page with such characters as ``[U+202E]``: text in HTML, attributes and JSON."""
+    """Return the source of a page with invisible characters written as ``[U+202E]``, also in attributes and JSON."""
     return _INVISIBLE_CHARACTER.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
 
 

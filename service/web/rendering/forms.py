@@ -1,4 +1,4 @@
-"""What the forms of the pages share: the author, and what is wrong with the input."""
+"""Code that the forms of the pages share: the author, and error messages about the input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.web.access import guard
 
 _AUTHOR_KEY = "author"
 _MAX_AUTHOR_CHARACTERS = 100
-"""Of the author, in the cookie that remembers it."""
+"""Characters of the author's name that the cookie keeps."""
 _LABELS = {
     "author": "Your name",
     "good": "The last good commit",
@@ -20,7 +20,7 @@ _LABELS = {
     "action": "A decision",
     "until": "The end",
 }
-"""Names of fields where the form calls them otherwise."""
+"""Labels of fields that have other names in the form than in the model."""
 _ERROR_PHRASES = {
     "missing": "is missing",
     "string_too_short": "is missing",
@@ -34,7 +34,7 @@ _ERROR_PHRASES = {
     "greater_than_equal": "must be {ge:g} or more",
     "less_than_equal": "must be {le:g} or less",
 }
-"""What is wrong, by the type of error."""
+"""Messages by the type of pydantic's error."""
 
 
 def find_likely_author() -> str:
@@ -43,7 +43,7 @@ def find_likely_author() -> str:
 
 
 def read_form() -> dict[str, str]:
-    """Return the filled-in fields of a form with its author; the browser remembers the author."""
+    """Return the filled-in fields of the request's form; store its author in the browser's cookie."""
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
     form[_AUTHOR_KEY] = guard.find_caller().name if guard.requires_tokens() else form.get(_AUTHOR_KEY, "")
     if form[_AUTHOR_KEY] and not guard.requires_tokens():

@@ -1,4 +1,4 @@
-"""The order in which metrics are shown: the catalogue's, then the metrics of workloads, by name."""
+"""The order in which metrics are shown: first the catalogue's, in its order, then those of workloads, by name."""
 
 from __future__ import annotations
 

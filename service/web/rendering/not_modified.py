@@ -1,6 +1,7 @@
-"""Pages that a browser has already: it asks whether its copy is still current, and is answered at once.
+"""Conditional requests: tells a browser quickly whether its copy of a page is still current.
 
-What a page shows depends on what is stored, on the caller, and on the time of day where it shows what happened lately.
+The content of a page depends on the stored data, on the caller, and on the time, for example where it shows recent
+events.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from service.web.app_resources import get_database
 from service.web.rendering import reader_visit
 
 _IRRELEVANT_KEYS = frozenset({reader_visit.SEEN_AT, "_permanent"})
-"""What the cookie holds and no page shows."""
+"""Keys of the cookie on which no page depends."""
 _TAG_DIGITS = 24
-"""Hexadecimal digits of an entity tag: 96 bits, which two versions of a page never share by chance."""
+"""Hexadecimal digits of an entity tag: 96 bits, enough that two versions of a page never collide by chance."""
 _MAX_AGE_SECONDS = 30
-"""For how long a page that depends on the time may be out of date."""
+"""The longest time for which a page that depends on the time may be out of date."""
 
 
 def find_current_etag() -> str | None:
@@ -36,20 +37,20 @@ def find_current_etag() -> str | None:
         request.headers.get("Accept", ""),
         stored_version,
         reader,
-        int(time.time() / _MAX_AGE_SECONDS),  # changes every so many seconds
+        int(time.time() / _MAX_AGE_SECONDS),  # gives each period of this length another tag
     )
     return hashlib.sha256(repr(version).encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def answer_unchanged(etag: str | None) -> Response | None:
-    """Return 304 for a browser that has the page with this tag; None for all others."""
+    """Return 304 if the browser's copy has this tag; otherwise None."""
     if etag is None or not request.if_none_match.contains_weak(etag):
         return None
     return make_cacheable(Response(status=304), etag)
 
 
 def make_cacheable(response: Response, etag: str | None) -> Response:
-    """Let the browser store a page, and ask each time whether it is still current."""
+    """Let the browser store a page, but revalidate it before each use."""
     response.headers["Cache-Control"] = "private, no-cache"
     response.vary.update(("Accept", "Cookie"))
     if etag is not None:

@@ -1,7 +1,7 @@
-"""The formats of a page: the same address answers people with HTML, and programs with JSON or CSV.
+"""The formats of a page: the same view serves HTML to people, and JSON or CSV to programs.
 
-``/hosts.json`` and ``/hosts.csv`` lie beside ``/hosts``; a program that asks ``/hosts`` itself by its ``Accept`` header
-gets the same.
+``/hosts.json`` and ``/hosts.csv`` accompany ``/hosts``. A program can also request ``/hosts`` itself, and choose the
+format with its ``Accept`` header.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _JSON_WRITER: TypeAdapter[Any] = TypeAdapter(Any)
 _MEDIA_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
 MAX_OFFSET = 2**31
-"""The most entries of a list that a page can skip: no list is as long, and the database can store the number."""
+"""The largest accepted offset: no list is as long, and the database can still represent the number."""
 
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
 Record = TypeVar("Record")
@@ -46,7 +46,7 @@ class Table:
         Parameters
         ----------
         columns
-            The field of the same name, or a name and what computes the cell.
+            The columns: each is the name of a field, or a name and the function that computes the cell.
         """
         named_columns = [column if isinstance(column, tuple) else (column, attrgetter(column)) for column in columns]
         rows = ([cell(record) for _, cell in named_columns] for record in records)
@@ -55,16 +55,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page answers, in each format.
+    """The answer of a page, in each format.
 
     Attributes
     ----------
     template, context
-        The HTML document.
+        The template of the HTML document, and its context.
     document
-        Makes the JSON document.
+        Returns the content of the JSON document.
     table
-        Makes the main table of the page, as CSV.
+        Returns the main table of the page, for CSV.
     """
 
     template: str
@@ -79,16 +79,16 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
     Parameters
     ----------
     bp, rule
-        Blueprint and rule of the page.
+        The blueprint and the rule of the page.
     formats_rule
-        Rule that `.json` and `.csv` are added to, where they cannot be added to the page's own.
+        The rule to which `.json` and `.csv` are appended, if they cannot be appended to ``rule``.
     """
 
     def decorate(view: PageView) -> PageView:
-        """Add the rules of a view to the blueprint; the view itself stays as it is."""
+        """Add the rules of a view to the blueprint, and return the view unchanged."""
 
         def answer(extension: str = "html", **variables: Any) -> Response:
-            """Return the page in the format of the address, or, without an extension, in the one that is preferred."""
+            """Return the page in the format of the address's extension, or else in the format that Accept prefers."""
             output_format = extension if extension != "html" else read_requested_format()
             etag = not_modified.find_current_etag()
             unchanged = not_modified.answer_unchanged(etag)
@@ -115,27 +115,27 @@ def read_requested_format() -> str:
 
 
 def list_format_addresses() -> dict[str, str]:
-    """Return the addresses of the page that is shown as ``json`` and ``csv``, with its query."""
+    """Return the addresses of the current page, with its query, in the formats ``json`` and ``csv``."""
     if request.endpoint is None or f"{request.endpoint}_json" not in current_app.view_functions:
         return {}
-    path = request.path if request.path != "/" else "/overview"  # ".json" cannot be added to a path that is only "/"
+    path = request.path if request.path != "/" else "/overview"  # "/.json" would be no valid address
     query = request.query_string.decode("ascii", "replace")
     return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
 
 
 def read_offset() -> int:
-    """Return how many entries of a list the requested page skips; 0 if the address does not say."""
+    """Return how many entries of a list the requested page skips; 0 by default."""
     return min(max(request.args.get("offset", 0, int), 0), MAX_OFFSET)
 
 
 def build_current_address(**changes: object) -> str:
-    """Return the address of the page that is shown, with some parameters of its query changed."""
+    """Return the address of the current page, with some parameters of its query changed."""
     query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
     return f"{request.path}?{urlencode(query)}"
 
 
 def write_csv(table: Table) -> str:
-    """Write a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula begins with an apostrophe."""
+    """Return a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula is prefixed by an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(table.columns)

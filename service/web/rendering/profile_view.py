@@ -1,4 +1,4 @@
-"""What pages show of a profile, alone or beside the profile before a change."""
+"""The view of a profile that pages show, optionally compared with the profile before a change."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from service.text.commands import CURRENT_FOLDER, list_parameter_options
 _MAX_PLACES = 12
 _MAX_STACKS = 15
 _MAX_FRAMES = 7
-"""Frames of a stack that a table shows, from the innermost on."""
+"""Number of frames of a stack that a table shows, counted from the innermost."""
 _TITLES = {"by_memory": "Kind of memory", "by_touch": "Page state before the fault", "by_access": "Kind of access"}
 UNITS = {StackKind.FAULTS: "faults", StackKind.ON_CPU: "ns", StackKind.OFF_CPU: "ns"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """One table of an anatomy: a number for each kind, before and after, and their sums."""
+    """One table of an anatomy: the number of faults of each kind, before and after, and the sums."""
 
     title: str
     rows: Sequence[tuple[str, WeightChange]]
@@ -45,34 +45,35 @@ class StackRow:
     """A stack in a table."""
 
     frames: Sequence[str]
-    """Names of functions, the innermost first; the outermost ones are left out."""
+    """Names of the functions, the innermost first. Of deep stacks, the outermost functions are left out."""
     n_left_out: int
     place: Frame | None
-    """Where the subject's own code was."""
+    """The innermost frame of the subject's own code; None if the stack has none."""
     change: WeightChange
     link: str
-    """Fragment of an address that shows this stack in the flame graph."""
+    """The fragment of the address that selects this stack in the flame graph."""
 
 
 @dataclass(frozen=True)
 class ProfileView:
-    """A profile as a page shows it, with the profile before it where there is one."""
+    """A profile as a page shows it, optionally compared with an earlier profile."""
 
     after: ProfileWithoutStacks
     before: ProfileWithoutStacks | None
     diagnosis: Diagnosis
     places: Sequence[tuple[FunctionLine, WeightChange]] = ()
-    """The subject's functions and lines by how much more or less they fault; empty without a profile before."""
+    """The subject's functions and lines with the change of their faults, the largest first; empty without an earlier
+    profile."""
     stacks: Sequence[StackRow] = ()
 
     @property
     def kinds(self) -> list[StackKind]:
-        """The stack profiles that can be drawn."""
+        """The kinds of stacks that can be drawn."""
         return [stacks.kind for stacks in self.after.kinds if stacks.stacks]
 
     @property
     def empty_kinds(self) -> list[StackKind]:
-        """The stack profiles that were recorded and are empty."""
+        """The kinds of stacks that were recorded but are empty."""
         return [stacks.kind for stacks in self.after.kinds if not stacks.stacks]
 
     @cached_property
@@ -88,7 +89,7 @@ class ProfileView:
 
     @cached_property
     def calls(self) -> list[tuple[str, WeightChange, WeightChange]]:
-        """System calls, how often each was made, and the bytes it mapped or freed."""
+        """Each system call with the number of its calls, and the bytes that it mapped or freed."""
         calls_before = self.before.census.calls if self.before and self.before.census else {}
         calls_after = self.after.census.calls if self.after.census else {}
         rows = []
@@ -105,12 +106,12 @@ class ProfileView:
 
 
 def build_single_view(summary: ProfileWithoutStacks) -> ProfileView:
-    """Return one profile as a page shows it, without its stacks."""
+    """Return the view of a single profile."""
     return ProfileView(summary, None, summary.diagnosis)
 
 
 def build_compared_view(before: Profile, after: Profile) -> ProfileView:
-    """Return two profiles as a page shows them."""
+    """Return the view of two profiles."""
     return ProfileView(
         summarise_profile(after),
         summarise_profile(before),
@@ -124,7 +125,7 @@ def build_compared_view(before: Profile, after: Profile) -> ProfileView:
 
 
 def build_try_command(commit: str, case: Case, remedy: Remedy) -> str:
-    """Return the command that measures a case without and with a remedy."""
+    """Return the command that measures a case with and without a remedy."""
     words = ["faultwatch", "try", case.workload, "--repo", CURRENT_FOLDER, "--revision", commit[:12]]
     words += list_parameter_options(case.parameters)
     for name, text in sorted(remedy.settings.items()):
@@ -133,7 +134,7 @@ def build_try_command(commit: str, case: Case, remedy: Remedy) -> str:
 
 
 def build_stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
-    """Return the fragment that selects a stack: FNV-1a over its functions, as in flame/tree.js."""
+    """Return the fragment that selects a stack: an FNV-1a hash of its functions, as flame/tree.js computes it."""
     key = _OFFSET
     for frame in frames:
         module_name = frame.module.rpartition("/")[2]
@@ -142,7 +143,7 @@ def build_stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
 
 
 _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
-"""The constants of the FNV-1a hash of 32 bits."""
+"""The constants of the 32-bit FNV-1a hash."""
 
 
 def _hash_text(text: str) -> int:
@@ -154,12 +155,12 @@ def _hash_text(text: str) -> int:
 
 
 def _get_change_sort_key(stack: StackChange) -> tuple[int, int]:
-    """Return a sort key: what changed most first, whether it grew or shrank."""
+    """Return a sort key: the largest change first, whether it grew or shrank."""
     return -abs(stack.change.growth), -stack.change.growth
 
 
 def _build_row(stack: StackChange) -> StackRow:
-    """Return how one stack changed, with the link to it in the flame graph."""
+    """Return the row of a stack: its change, and the link to it in the flame graph."""
     functions = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
         functions[:_MAX_FRAMES],
@@ -171,7 +172,7 @@ def _build_row(stack: StackChange) -> StackRow:
 
 
 def _count_by_kind(anatomy: Anatomy | None, table: str) -> dict[str, int]:
-    """Return one table of an anatomy, such as ``by_memory``, by the name of each kind; empty without an anatomy."""
+    """Return the numbers of one table of an anatomy, such as ``by_memory``, by kind; empty without an anatomy."""
     if anatomy is None:
         return {}
     return {str(kind): n_faults for kind, n_faults in getattr(anatomy, table).items()}

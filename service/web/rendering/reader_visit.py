@@ -1,4 +1,4 @@
-"""The present visit of the reader of this request: stored with the token, else in the signed cookie."""
+"""The present visit of the reader of this request, stored with the token, or without a token in the signed cookie."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from service.web.access import guard
 from service.web.app_resources import get_database
 
 SINCE, SEEN_AT = "inbox-since", "inbox-seen"
-"""Names in the cookie. No page depends on the second one, which changes while a visit lasts."""
+"""Keys in the cookie. No page depends on SEEN_AT, which changes during a visit."""
 
 
 def find_current_visit(now: datetime) -> Visit:
-    """Return the visit that this request belongs to, and store it if it changed.
+    """Return the visit to which this request belongs, and store it if it changed.
 
-    A page that brings itself up to date is no visit: nobody may be looking.
+    A page that reloads itself does not extend the visit, because perhaps nobody is looking.
     """
     token = guard.find_caller().token_id if guard.requires_tokens() else None
     with get_database().reading() as store:
@@ -40,7 +40,7 @@ def find_current_visit(now: datetime) -> Visit:
 
 
 def _read_cookie() -> Visit | None:
-    """Return the visit that the reader's cookie contains; None if it contains none."""
+    """Return the visit in the reader's cookie; None if there is none."""
     seen_at, since = session.get(SEEN_AT), session.get(SINCE)
     if not seen_at:
         return None

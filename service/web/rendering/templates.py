@@ -1,4 +1,4 @@
-"""What every template can use: filters that write numbers, times and names, and addresses of the page that is shown."""
+"""The filters and functions of all templates: formats of numbers, times and names; addresses of the current page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def register(app: Flask) -> None:
 
 
 def _may_see(endpoint: str) -> bool:
-    """Return whether a link to a page leads an anonymous caller there and not to the sign-in form."""
+    """Return whether the caller may open a page without being sent to the sign-in form."""
     return not guard.is_anonymous() or may_read_anonymously(endpoint, "GET")
 
 
@@ -63,12 +63,12 @@ def _get_reader_name() -> str | None:
 
 
 def _make_breakable(name: str) -> Markup:
-    """Let the name of a case or a setting wrap where its parts meet, not within a part or a number."""
+    """Return the name of a case or a setting with line-break opportunities between its parts, not within them."""
     return Markup(re.sub(r"(?=\[)|(?<=[_:/])|(?<=[,.])(?<!\d[,.](?=\d))", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
 
 
 def _build_time_element(moment: datetime) -> Markup:
-    """Return an element with a time in UTC; the browser puts it into the reader's zone."""
+    """Return an element with a time in UTC, which a script in the browser converts to the reader's time zone."""
     exact_time = moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
     text = _format_utc(moment)
     return Markup(f'<time datetime="{exact_time}Z" title="{text}">{text}</time>')  # noqa: S704 - digits alone
