@@ -1,6 +1,6 @@
-"""The brain of Faultwatch: stores what was measured, decides what is a drift, and reports it."""
+"""The service of Faultwatch: stores measurements, detects drifts, and reports them."""
 
 import os
 
-# Searches multiply many small matrices: threads only get in each other's way. Read when numpy is first imported.
+# Searches multiply many small matrices, which threads only slow down. Set before numpy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

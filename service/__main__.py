@@ -27,10 +27,10 @@ from service.parent_process import stop_with_parent
 _ERROR_STATUS = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
 _DISK_ERRORS = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
-"""Errors of the kernel where files cannot be written; any other one is a bug."""
+"""Error numbers that mean that a file cannot be written. Any other OSError is a bug."""
 _FREE = "Free some space, or make its folder writable for this user."
 _MAX_PID = 2**22
-"""The largest number of a process that Linux gives."""
+"""The largest process id on Linux."""
 _INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
 
 
@@ -65,7 +65,7 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
     """Serve the API and the pages."""
     if parent is not None:
         stop_with_parent(parent)
-    # Imports make many objects and no garbage: looking for some takes a seventh of their time.
+    # Imports create many objects but no garbage: searching for it would take a seventh of the import time.
     gc.disable()
     from service.forges.registry import read_config  # noqa: PLC0415
 
@@ -90,13 +90,13 @@ add_quiet_option(cli)
 
 
 def main() -> None:
-    """Run the command; an error that a person can act on is one line, without a traceback, and exit code 2."""
+    """Run the command. Print errors that a person can act on without a traceback, and exit with code 2."""
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli.main(prog_name="faultwatch-service", standalone_mode=False)
-        sys.stdout.flush()  # here a full disk is noticed
+        sys.stdout.flush()  # reports a full disk here, where it is handled
         sys.exit(status if isinstance(status, int) else 0)
-    except click.exceptions.NoArgsIsHelpError as error:  # There is nothing wrong to be named.
+    except click.exceptions.NoArgsIsHelpError as error:  # Without arguments, only the help is printed.
         click.echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
     except click.UsageError as error:
@@ -112,7 +112,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in {"service", "runner"}:
             raise
-        # Faultwatch was installed without the packages of the service, or an update of the clone needs a new one.
+        # Faultwatch was installed without the service's dependencies, or an update of the clone has added one.
         click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
         sys.exit(_ERROR_STATUS)
     except BrokenPipeError:  # The reader closed the pipe; nothing is wrong.
@@ -126,7 +126,7 @@ def main() -> None:
                 f"faultwatch-service: The file cannot be written: {file_name} ({error.strerror}). {_FREE}", err=True
             )
             sys.exit(_ERROR_STATUS)
-        # Python's own exit code, 1, has a meaning: see docs/reference/commands.md.
+        # Python's default exit code for exceptions, 1, has a different meaning: see docs/reference/commands.md.
         traceback.print_exception(error)
         click.echo("faultwatch-service: this is a bug in Faultwatch", err=True)
         click.echo("  → please report it, with the lines above", err=True)
@@ -134,7 +134,7 @@ def main() -> None:
 
 
 def _discard_output() -> None:
-    """Write the rest of the output to nowhere: at its end, Python would try once more to write it."""
+    """Redirect standard output to /dev/null, because Python flushes the rest of it at exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

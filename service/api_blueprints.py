@@ -54,9 +54,9 @@ def register_api(app: APIFlask) -> None:
 
 
 def _make_conditional(response: Response) -> Response:
-    """Add a hash of the answer as its ETag; answer 304 where the caller has the same one (RFC 9110, 13).
+    """Add a hash of the answer as its ETag; answer 304 if the caller has the same one (RFC 9110, section 13).
 
-    The answer is computed for each request all the same: only its transfer is saved. A cache has to ask each time.
+    The answer is still computed for each request: only the transfer is saved. Caches must revalidate each time.
     """
     if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
         response.headers.setdefault("Cache-Control", "private, no-cache")

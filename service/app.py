@@ -54,7 +54,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     config = config or read_config()
     database = Database(config.database_url)
     upgrade_database(database, accepts_newer=accepts_newer)
-    judging_schedule.judge_or_defer_series(database)  # judge what a stopped service left unjudged
+    judging_schedule.judge_or_defer_series(database)  # judge series that were left unjudged at the last stop
 
     # The application.
     app = APIFlask(
@@ -70,7 +70,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
     )
     app.json = JsonProvider(app)
-    # What every request passes: compression, settings, limits, access.
+    # Steps that apply to every request: compression, settings, limits, access.
     compression.register(app)
     app_resources.register(app, database, config)
     row_ids.register(app)
@@ -88,7 +88,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app.register_blueprint(prometheus_metrics.bp)
     app.register_blueprint(token_sign_in.bp)
     provider_sign_in.register(app, config.provider)
-    # What every response passes last.
+    # The last step of every response.
     app.after_request(_add_security_headers)
     escape_for_pages.register(app)
     settings_changes.record_changes(database, config)
@@ -100,5 +100,5 @@ def _add_security_headers(response: Response) -> Response:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     if response.status_code == HTTPStatus.NOT_MODIFIED:
-        response.close()  # the file that is not sent was opened nevertheless
+        response.close()  # closes a file that was opened but is not sent
     return response

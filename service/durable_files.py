@@ -1,11 +1,11 @@
-"""Makes names of files survive a power cut."""
+"""Makes renames and new files survive a power cut."""
 
 import os
 from pathlib import Path
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder have reached the storage."""
+    """Wait until the entries of a folder are on storage (fsync)."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

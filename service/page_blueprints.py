@@ -59,7 +59,7 @@ _MAIN_PAGES = {
     "hosts.index": "Hosts",
     "environments.index": "Environments",
 }
-"""The links in the head of each page."""
+"""The navigation links at the top of each page."""
 
 
 def register_pages(app: Flask) -> None:
@@ -73,5 +73,5 @@ def register_pages(app: Flask) -> None:
 
 
 def _build_watcher(series_id: int | None = None, jobs: bool = False) -> Markup:
-    """Return the element by which a page follows what is measured: in one series or in all, and the jobs if asked."""
+    """Return the element with which a page polls for news about one series or all, and optionally about jobs."""
     return Markup(page_polling.build_watcher(page_polling.read_current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours

@@ -1,4 +1,4 @@
-"""Ends this process with the one that started it, even while it starts: an embedded service outlives no command."""
+"""Ends this process when its parent ends, even during the start: an embedded service must not outlive its command."""
 
 import os
 import select
@@ -7,7 +7,7 @@ import threading
 
 
 def stop_with_parent(parent_pid: int) -> None:
-    """Stop this process when another one ends, or at once if that one has ended."""
+    """Stop this process when the process ``parent_pid`` ends, or at once if it has already ended."""
     try:
         handle = os.pidfd_open(parent_pid)
     except ProcessLookupError:

@@ -31,15 +31,15 @@ from service.web import app_resources
 
 THREADS = 8
 _MAX_WAITING_CONNECTIONS = 128
-"""Connections that the kernel accepts while all workers are busy or start."""
+"""Connections that the kernel queues while all workers are busy or starting."""
 _SYSTEMD_SOCKET = 3
-"""The first descriptor that systemd passes (sd_listen_fds(3)); the service's unit has one socket."""
+"""The first file descriptor that systemd passes (sd_listen_fds(3)). The service's unit has only one socket."""
 STOP_SECONDS = 5
-"""How long requests under way may delay a stop."""
+"""How long requests in progress may delay a stop."""
 _TASK_STOP_SECONDS = 0.5
-"""The same of background tasks. What is cut off is done again after the next start, as after a kill."""
+"""How long background tasks may delay a stop. Interrupted work is repeated after the next start, as after a kill."""
 _PAUSE_SECONDS = 0.5
-"""After which a worker tries again to reach a database that is away."""
+"""After which a worker tries again to reach an unavailable database."""
 log = logging.getLogger(__name__)
 
 
@@ -49,13 +49,13 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     Parameters
     ----------
     config
-        Names the database and the port; port 0 takes any free one.
+        The settings, which name the database and the port; port 0 means any free port.
     host
         Address to listen on.
     port_file
         File to write the port to, once the service listens.
     """
-    notifications.load_notification_settings(config.home, config.notifications.file)  # report errors in the file now
+    notifications.load_notification_settings(config.home, config.notifications.file)  # only to report its errors now
     if port_file is not None:
         _refuse_unwritable(port_file)
     listener = listen(host, config.port)
@@ -70,7 +70,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
         if port_file is not None:
             _write_atomically(port_file, f"{port}\n")
 
-    background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
+    background: list[BackgroundScheduler] = []  # the scheduler of this worker process, once make_app was called
 
     def make_app() -> Flask:
         """Make the application of a worker process, and start its background tasks."""
@@ -80,12 +80,13 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
         background.append(
             tasks.start(app, database, config, f"http://{_quote_host(_find_local_address(address))}:{port}")
         )
-        # The objects made so far stay alive. Collecting garbage while a batch of runs is parsed would take as long as
-        # the parsing.
+        # The existing objects stay alive, so the garbage collector ignores them from now on, and runs rarely: during
+        # the parsing of a batch of runs, it would take as long as the parsing.
         gc.freeze()
         gc.set_threshold(100_000, 20, 100)
-        # After each question to the database a page waits until the thread that judges gives the interpreter up. With
-        # Python's 5 ms, pages take four times as long meanwhile; with this, twice as long, and judging as long as ever.
+        # After each database query, a page waits until the judging thread releases the GIL. With Python's default
+        # interval of 5 ms, pages take four times as long while series are judged; with this value, twice as long.
+        # Judging is not slowed down.
         sys.setswitchinterval(0.0005)
         return app
 
@@ -93,22 +94,22 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
         for scheduler in background:
             scheduler.stop(_TASK_STOP_SECONDS)
 
-    # The application is created in the worker: a database connection must not cross a fork.
+    # The application is created in the worker, because a database connection must not be shared across a fork.
     _Server(make_app, listener, config.workers, when_ready, worker_exit).run()
 
 
 def _make_app_when_database_answers(config: Config) -> Flask:
-    """Make an application; while its database cannot be reached, wait and try again.
+    """Return an application; while its database cannot be reached, wait and try again.
 
     gunicorn ends the whole service if a new worker fails, so a restart of the database must not make a worker fail.
     """
     is_reported = False
     while True:
         try:
-            # Another machine may have upgraded the database. This one keeps serving, also with new workers.
+            # Another machine may have upgraded the database. This service keeps serving, even with new workers.
             return create_app(config, accepts_newer=True)
         except (ServiceError, SQLAlchemyError) as error:
-            # The upgrade wraps an error of the database in a ServiceError: its cause tells what happened.
+            # The upgrade wraps a database error in a ServiceError, whose cause is the original error.
             database_error: BaseException = error
             if isinstance(error, ServiceError) and error.__cause__ is not None:
                 database_error = error.__cause__
@@ -121,16 +122,16 @@ def _make_app_when_database_answers(config: Config) -> Flask:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Listen on the port before anything is written; or return the socket that systemd passes."""
+    """Return the socket that systemd passes, or listen on the port, so that a used port is reported first."""
     if os.environ.get("LISTEN_PID") == str(os.getpid()):
-        # Else gunicorn would use the socket as well.
+        # Otherwise gunicorn would use the socket as well.
         del os.environ["LISTEN_PID"]
         return socket.socket(fileno=_SYSTEMD_SOCKET)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_MAX_WAITING_CONNECTIONS)
     except OSError as error:
-        # An error of the name resolution has a negative number, which is not one of the kernel's.
+        # Errors of name resolution have negative numbers, which strerror does not know.
         reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
         raise ServiceError(
             "The service cannot listen",
@@ -143,9 +144,9 @@ def listen(host: str, port: int) -> socket.socket:
 def list_trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
     """Return the host names to accept; None for all.
 
-    On loopback, where no token is needed, these are the configured ones: a foreign web page could point its own name at
-    the service and have the user's browser read everything. If others can reach the service, its names are not known
-    and it requires tokens, which no foreign page has.
+    On loopback, where no token is needed, only configured names are accepted. Otherwise a foreign web page could point
+    its own name at the service (DNS rebinding), and let the user's browser read everything. If others can reach the
+    service, its names are not known, but it requires tokens, which no foreign page has.
     """
     try:
         is_public = not ipaddress.ip_address(host).is_loopback
@@ -155,8 +156,8 @@ def list_trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]
-    # gunicorn's quick stop (Ctrl-C) takes a lock in the signal handler and hangs where the interrupted code holds it.
-    # The graceful stop takes no lock.
+    # gunicorn's quick stop (Ctrl-C) acquires a lock in the signal handler, and deadlocks if the interrupted code holds
+    # it. The graceful stop acquires no lock.
     handle_quit = ThreadWorker.handle_exit
 
 
@@ -192,7 +193,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
 
 def _refuse_unwritable(file: Path) -> None:
-    """Refuse a file of the port before the service starts: later, nobody reads the message."""
+    """Refuse an unwritable port file before the service starts, while somebody still reads the message."""
     part = _name_part(file)
     try:
         if file.is_dir():
@@ -208,14 +209,14 @@ def _refuse_unwritable(file: Path) -> None:
 
 
 def _write_atomically(path: Path, text: str) -> None:
-    """Write a file that others never see incomplete."""
+    """Write a file atomically: no reader sees a part of it."""
     part = _name_part(path)
     part.write_text(text)
     part.replace(path)
 
 
 def _name_part(path: Path) -> Path:
-    """Return the name of a file that is not complete."""
+    """Return the temporary name of a file that is being written."""
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
@@ -226,5 +227,5 @@ def _find_local_address(address: str) -> str:
 
 def _quote_host(address: str) -> str:
     if address == "::1":
-        return "localhost"  # Flask cannot trust an IPv6 address by name
+        return "localhost"  # Flask's trusted hosts cannot contain IPv6 addresses.
     return f"[{address}]" if ":" in address else address

@@ -1,1 +1,1 @@
-"""Forges, where pull requests live: one interface for GitHub, GitLab and Forgejo, and the work that is due for them."""
+"""Forges, the servers of pull requests: one interface for GitHub, GitLab and Forgejo, and a worker that calls them."""

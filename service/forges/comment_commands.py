@@ -28,9 +28,9 @@ class Command:
 
     verb: Verb
     text: str = ""
-    """What follows the verb: the reason to accept, the case to bisect or to profile."""
+    """The text after the verb: the reason for accepting, or the case to bisect or profile."""
     problem: str = ""
-    """Why it cannot be run as written."""
+    """Why the command cannot be run as written; empty if it can."""
 
 
 HELP = """\
@@ -47,12 +47,12 @@ Only people with write access to this repository can run them.
 
 
 def parse_commands(comment: str) -> tuple[Command, ...]:
-    """Return the first few commands of a comment: lines that start with ``/faultwatch``, outside of code and quotes."""
+    """Return the first few commands of a comment: lines that start with ``/faultwatch``, outside code and quotes."""
     commands: list[Command] = []
-    fence = ""  # that opened the block of code which the line is in; empty outside of code
+    fence = ""  # the fence that opened the code block around the current line; empty outside code
     for line in comment.splitlines():
         fence_match = _CODE_FENCE.match(line.lstrip(" "))
-        # As in CommonMark, a block ends at a fence of the same characters that is at least as long.
+        # As in CommonMark, a code block ends at a fence of the same characters that is at least as long.
         if fence_match and (not fence or fence_match[1].startswith(fence)):
             fence = "" if fence else fence_match[1]
         elif not fence and (match := _COMMAND_LINE.fullmatch(line.rstrip())):
@@ -61,7 +61,7 @@ def parse_commands(comment: str) -> tuple[Command, ...]:
 
 
 def _parse_command(words: str) -> Command:
-    """Return the command in one line; an unknown or incomplete one asks for help."""
+    """Return the command in a line; if it is unknown or incomplete, with the problem."""
     parts = words.split(maxsplit=1)
     word = parts[0] if parts else ""
     text = parts[1][:_MAX_COMMAND_CHARACTERS] if len(parts) > 1 else ""

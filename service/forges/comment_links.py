@@ -1,4 +1,4 @@
-"""Where a comment leads: the comparison, the log, the two commits at the forge, and who may be asked for more."""
+"""The links of a comment: to the comparison, the log and the two commits, and the commands that it may offer."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from service.rules.gate.verdict import CaseOutcome, GateOutcome
 from service.text.markdown import format_code
 
 _COMMIT_PATHS = {ForgeKind.GITLAB: "/-/commit/"}
-"""Where a forge shows a commit; the others do at ``/commit/``."""
+"""The path of a commit's page, below the repository, on forges that do not use ``/commit/``."""
 _SHORT_HASH = 10
 _MAX_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Ways to more details: addresses, empty if there is none, and what a reader of the comment can ask for."""
+    """Addresses of further details, each empty if there is none, and the commands that a comment may offer."""
 
     compare: str = ""
     log: str = ""
     definitions: str = ""
-    """Where this service says what a page fault is."""
+    """The address of this service's page about page faults."""
     commits: str = ""
-    """What the hash of a commit is appended to, to see it at the forge."""
+    """The prefix of a commit's address on the forge, to which its hash is appended."""
     bisect: bool = False
-    """Whether to offer the command by which a case is bisected."""
+    """Whether to offer the command that bisects a case."""
     accept: bool = False
-    """Whether a service reads comments, so that one of them can accept the change."""
+    """Whether a service reads comments, so that a comment can accept the change."""
     merge: bool = False
-    """Whether nothing can accept the change but the merge itself, because a job alone watches the pull request."""
+    """Whether only a merge can accept the change, because the gate is a CI job without a service."""
 
 
 def build_links(
@@ -46,9 +46,9 @@ def build_links(
     accept
         Whether the service reads comments.
     merge
-        Whether a job alone watches the pull request.
+        Whether the gate is a CI job without a service, so that only a merge can accept the change.
     log_url
-        The address of the log, if the report does not know it.
+        The address of the log; empty for the address in the report.
     """
     query = urlencode({"base": report.base, "head": report.head})
     log = log_url or report.log_url
@@ -58,7 +58,7 @@ def build_links(
 
 
 def format_last_line(outcome: GateOutcome, links: Links) -> str:
-    """Return the last line of the comment: where to read more, the two commits, the host and its settings."""
+    """Return the last line of the comment: links to details, the two commits, the host and its settings."""
     definitions = links.definitions if has_counts(outcome) else ""
     addresses = (("Compare", links.compare), ("Log", links.log), ("What a page fault is", definitions))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
@@ -68,12 +68,15 @@ def format_last_line(outcome: GateOutcome, links: Links) -> str:
 
 
 def has_counts(outcome: GateOutcome) -> bool:
-    """Return whether the comment shows faults, so that a reader may ask what one is."""
+    """Return whether the comment shows counts of page faults, which it then has to explain."""
     return any(row.is_count for row in outcome.metrics)
 
 
 def _find_commits(report: GateReport, log: str) -> str:
-    """Return where the forge shows commits: the log of a job is at the forge, below its repository."""
+    """Return the address prefix of commits on the forge, derived from the address of the log; empty if impossible.
+
+    The log of a CI job has an address below that of the repository.
+    """
     server, separator, _ = log.partition(f"/{report.repository}/")
     return f"{server}/{report.repository}{_COMMIT_PATHS.get(report.forge, '/commit/')}" if separator else ""
 
@@ -84,7 +87,7 @@ def _format_commit(commit: str, links: Links) -> str:
 
 
 def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
-    """Return the host, and its settings in a few words, of the first case that was measured; and how many others."""
+    """Return the host and the environment of the first measured case, each with the number of others, as phrases."""
     measured_heads = [case.case.head for case in cases if case.comparison is not None]
     if not measured_heads:
         return []

@@ -1,4 +1,4 @@
-"""What a reader of a gate's comment can do next: accept the change, measure it again, profile it, bisect it."""
+"""The next steps that the comment of a gate offers: to accept, measure again, profile or bisect the change."""
 
 from __future__ import annotations
 
@@ -13,39 +13,35 @@ _MAX_COMMAND_CHARACTERS = 1_000
 
 
 def offer_acceptance(outcome: GateOutcome, links: Links) -> str:
-    """Return how the change is accepted; empty if nobody has to, somebody has, or nobody reads comments."""
+    """Return how to accept the change; empty if this is unnecessary or done, or no service reads comments."""
     if not outcome.needs_acceptance or outcome.accepted is not None:
         return ""
     if links.merge:
-        return (
-            "If this is intended, merge it although the check fails: later heads are compared with what is merged.\n\n"
-        )
+        return "If this is intended, merge it despite the failed check: later heads are compared with the result.\n\n"
     if not links.accept:
         return ""
     return f"To accept it, comment {format_code('/faultwatch accept REASON')} (needs write access).\n\n"
 
 
 def suggest_commands(outcome: GateOutcome) -> str:
-    """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
+    """Return commands that measure the first changed cases (or the first case) again, and profile worse cases."""
     if outcome.report.merge:
-        return ""  # Nobody else has that commit: the gate of the branches makes it again.
+        return ""  # The merge commit exists only in the CI job, so nobody else could measure it.
     changed_cases = {row.case for row in outcome.list_changed_metrics()}
     worse_cases = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed_cases] or list(outcome.cases[:1])
-    measure_block = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
+    measure_block = _build_code_block("To measure again, in a clone", [case.command for case in cases])
     profile_block = _build_code_block(
         "To see where the faults come from", [case.profile_command for case in cases if case.name in worse_cases]
     )
     if not measure_block and not profile_block:
         return ""
-    title = (
-        "Commands that measure again, and that show where the faults come from" if profile_block else "Measure again"
-    )
+    title = "Commands to measure again and to see where the faults come from" if profile_block else "Measure again"
     return f"<details><summary>{title}</summary>\n\n{measure_block}{profile_block}</details>\n\n"
 
 
 def offer_bisect(outcome: GateOutcome, links: Links) -> str:
-    """Return the offer to find the commit of the first regression that fails the gate."""
+    """Return the offer to bisect the first regression that fails the gate; empty if there is none to offer."""
     cases_over_budget = [
         row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over_budget or row.crept is not None
     ]
@@ -56,9 +52,9 @@ def offer_bisect(outcome: GateOutcome, links: Links) -> str:
 
 
 def explain_faults(outcome: GateOutcome, links: Links) -> str:
-    """Return what a page fault is, folded, for those who read such a comment for the first time.
+    """Return a folded explanation of page faults, for first-time readers.
 
-    Empty where the last line links it: only a comment that no service wrote has no address to link.
+    It is empty if the last line links to the explanation, as it does in the comments of a service with an address.
     """
     if links.definitions or not has_counts(outcome):
         return ""
@@ -73,7 +69,7 @@ def explain_faults(outcome: GateOutcome, links: Links) -> str:
 
 
 def _build_code_block(title: str, commands: Iterable[str]) -> str:
-    """Return commands as a block of code below a title; empty if none fits."""
+    """Return commands as a code block below a title; empty if all are too long or not printable."""
     short_commands = [
         command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()
     ]

@@ -29,7 +29,7 @@ from service.text.markdown import format_block, format_code
 from service.text.numbers import format_quantity, format_range
 
 MAX_COMMENT_BYTES = 65_536
-"""GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
+"""GitHub's limit for a comment. It is in characters, but applied to bytes here: a text never has fewer of these."""
 _MAX_SETTINGS = 10
 _MAX_SETTING_CHARACTERS = 60
 _MAX_FAILURES = 3
@@ -90,7 +90,7 @@ def build_comment(outcome: GateOutcome, links: Links, final_line: str = "", max_
 
 
 def build_summary(outcome: GateOutcome, links: Links, max_bytes: int) -> str:
-    """Return the comment without the verdict, for check runs, whose title has it."""
+    """Return the comment without the verdict, for check runs, which have the verdict in their title."""
     verdict = f"**{describe_gate_verdict(outcome, format_code)}**"
     return (
         build_comment(outcome, links, max_bytes=max_bytes).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
@@ -98,19 +98,19 @@ def build_summary(outcome: GateOutcome, links: Links, max_bytes: int) -> str:
 
 
 def _describe_caveat(outcome: GateOutcome) -> str:
-    """Return what the workload file says its numbers cannot say; empty if it says nothing."""
+    """Return the caveat about the numbers in the workload file; empty if there is none."""
     caveat = outcome.report.caveat
     return f"⚠ Workload caveat: {format_code(caveat, _MAX_CAVEAT_CHARACTERS)}\n\n" if caveat else ""
 
 
 def _describe_judge(outcome: GateOutcome) -> str:
-    """Return the paragraph about what head changes of how it is judged; empty if it changes nothing."""
+    """Return the paragraph about head's changes to how it is judged; empty if there are none."""
     sentence = describe_judge(outcome, format_code)
     return f"{'⚠ ' if outcome.changes_to_accept else ''}{sentence}\n\n" if sentence else ""
 
 
 def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
-    """Return for each case which metrics changed beyond doubt although they are not judged."""
+    """Return one paragraph for each case with metrics that clearly changed, but are not judged."""
     all_paragraphs = []
     for case in cases:
         metrics = case.comparison.metrics if case.comparison is not None else ()
@@ -126,7 +126,7 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
 
 
 def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
-    """Return the table of metrics; those that nobody has to look at are folded."""
+    """Return the table of metrics, in which rows that need no attention are folded."""
     visible_rows = [_build_row(row) for row in rows if not row.settled]
     folded_rows = [_build_row(row) for row in rows if row.settled]
     if not folded_rows:
@@ -136,7 +136,7 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
         f"{len(folded_rows)} more row{'s' if len(folded_rows) != 1 else ''}: unchanged, or not judged"
     )
     section_bytes = _count_bytes(section_start) + _count_bytes(section_end)
-    # What is visible comes first, but leaves the room to say how many others there are.
+    # The visible rows come first, but leave room for the line that counts the folded rows.
     table = _fit_into_limit(
         visible_rows, max_bytes - section_bytes - _count_bytes(_describe_left_out(len(folded_rows)))
     )
@@ -145,7 +145,7 @@ def _build_table(rows: Sequence[MetricOutcome], max_bytes: int) -> str:
 
 
 def _fit_into_limit(lines: Sequence[str], max_bytes: int) -> str:
-    """Return a table of the rows that fit, and the number of those that do not."""
+    """Return a table with the rows that fit, and a line with the number of rows that do not."""
     remaining_bytes = max_bytes - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines)))
     remaining_bytes -= _LINE_BREAK_BYTES
     n_lines = 0
@@ -183,7 +183,7 @@ def _format_level(verdict: MetricVerdict, side: Side) -> str:
 
 
 def _format_change(verdict: MetricVerdict) -> str:
-    """Return the change, and the bounds of what it truly is where a noisy metric is judged."""
+    """Return the change; for a judged noisy metric, with its confidence interval."""
     text = format_change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
         return text
@@ -191,7 +191,7 @@ def _format_change(verdict: MetricVerdict) -> str:
 
 
 def _format_noise(verdict: MetricVerdict) -> str:
-    """Return how far the samples of each side lie apart, or how many samples of an exact count disagree."""
+    """Return the range of each side's samples, or how many samples of an exact count disagree."""
     sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
     if verdict.changed_pairs is not None:
         return "intermittent"
@@ -212,7 +212,7 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 
 
 def _format_verdict(row: MetricOutcome) -> str:
-    """Return the verdict on a metric in words, in bold where somebody has to look at it."""
+    """Return the verdict on a metric in words, in bold if it needs attention."""
     has_crept = row.crept is not None
     words = metric_verdict_text.describe_verdict(
         row.metric_verdict, crept=has_crept, since=describe_baseline_change(row)
@@ -238,7 +238,7 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
 
 
 def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
-    """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
+    """Return each reason for missing values once, with the metrics and cases that it affects."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:
         if metric_verdict_text.lacks_side(row.metric_verdict):
@@ -254,7 +254,7 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
 
 
 def _describe_same_bytes(outcome: GateOutcome) -> str:
-    """Return for how many cases base and head have the same bytes; the first line says so where all of them have."""
+    """Return in how many cases base and head have the same bytes; empty if all have, as the verdict says that."""
     comparisons = [case.comparison for case in outcome.cases if case.comparison is not None]
     n_same = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in comparisons)
     if not n_same or outcome.same_bytes:
@@ -264,7 +264,7 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
-    """Return for how many cases a stored run served as base."""
+    """Return a sentence about the cases for which a stored run serves as base."""
     n_stored = sum(case.case.base_stored for case in cases)
     if not n_stored:
         return ""
@@ -273,7 +273,7 @@ def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
 
 
 def _describe_environments(cases: Iterable[CaseOutcome]) -> str:
-    """Return a table of the settings in which the environments of base and head differ. There should be none."""
+    """Return a table of the settings that differ between base and head; empty without differences, as is normal."""
     differences: list[tuple[str, str, str]] = []
     for case in cases:
         base, head = case.case.base.environment.settings, case.case.head.environment.settings

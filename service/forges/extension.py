@@ -1,6 +1,7 @@
-"""Sets up the worker of a Flask application that publishes on forges.
+"""Gives a Flask application the worker that publishes on forges.
 
-Only such an application imports the clients of the forges: it takes a fifth of the time that a service takes to start.
+The clients of the forges are imported only if a forge is configured: their import takes a fifth of the start time of a
+service.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _EXTENSION = "faultwatch.forges"
 
 
 def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler) -> None:
-    """Give an application its worker if the settings name a forge; a forge that can start jobs tells the scheduler."""
+    """Give an application its worker if a forge is configured, and the scheduler the forges that can start jobs."""
     forges = {kind: FORGES[kind].connect(settings, scheduler) for kind, settings in config.forges.items()}
     if not forges:
         return

@@ -1,4 +1,4 @@
-"""The interface of a forge: what the service needs of GitHub, GitLab and Forgejo, and no more."""
+"""The interface of a forge: everything that the service needs from GitHub, GitLab and Forgejo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.schemas.triage import BisectPolicy
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What to publish, and where."""
+    """The outcome of a gate, and the pull request on which to publish it."""
 
     repository: str
     """Its name on the forge."""
@@ -24,27 +24,27 @@ class Publication:
     outcome: GateOutcome
     links: Links
     comment_id: int | None
-    """The last known state of the comment."""
+    """The id of the comment; None if none has been posted yet."""
     key: str
-    """Identifies this version of the outcome, so that a later attempt finds the parts that were published."""
+    """Identifies this version of the outcome, so that a later attempt finds the parts that are already published."""
     attempted: bool
-    """Whether an earlier attempt may have published some of it."""
+    """Whether an earlier attempt may have published parts of it."""
     bisect_policies: tuple[BisectPolicy, ...] = (BisectPolicy.OFF,)
     """The policies of the subjects that the gate measured: they decide whether the comment offers a bisect."""
 
     def add_insights(self, insights: tuple[Insight, ...]) -> Publication:
-        """Return the same publication with what profiles show."""
+        """Return a copy of the publication with insights from profiles."""
         return replace(self, outcome=replace(self.outcome, insights=insights))
 
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What the service does for commands."""
+    """The functions with which the service carries out commands."""
 
     accept: Callable[[str, str], bool]
-    """Takes the head and the reason; returns False if the service does not know the head."""
+    """Accepts the change of a head, for a reason; returns False if the service does not know the head."""
     order_job: Callable[[Command, str], tuple[bool, str]]
-    """Takes a command that needs a host, and the head; returns whether a job was ordered, and the reply."""
+    """Orders the job of a command about a head; returns whether it was ordered, and the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Refusal:
     Attributes
     ----------
     status
-        HTTP status; None without an answer.
+        The HTTP status; None if there was no answer.
     headers
-        Headers of the answer, their names in lower case.
+        The headers of the answer, with lower-case names.
     """
 
     status: int | None
@@ -71,7 +71,7 @@ class Delivery:
     Attributes
     ----------
     id
-        Of the delivery; the same if it is sent again.
+        The id of the delivery; the same if it is sent again.
     is_relevant
         Whether the service acts on such events.
     """
@@ -82,20 +82,20 @@ class Delivery:
 
 
 Header = Callable[[str], str]
-"""Returns a header of a request; an empty text where it has none of that name."""
+"""Returns a header of a request by its name; an empty text if the request has no such header."""
 
 
 class Forge(Protocol):
-    """A forge. Every method that calls it raises what :meth:`find_refusal` explains."""
+    """A forge. Every method that calls it raises exceptions that :meth:`find_refusal` explains."""
 
     @property
     def address(self) -> str:
-        """Where people reach this service, for links; empty if they cannot."""
+        """The public address of this service, for links; empty if it has none."""
 
     def publish(self, publication: Publication) -> int | None:
-        """Write the one comment of a pull request, or edit it, and set the status of the head.
+        """Create or edit the single comment of a pull request, and set the status of the head.
 
-        The comment is only updated for the newest head. Publishing twice has the effect of publishing once.
+        The comment is only updated for the newest head. Publishing is idempotent.
 
         Returns
         -------
@@ -103,13 +103,13 @@ class Forge(Protocol):
         """
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery that a request to the webhook is; None if the forge has not sent it."""
+        """Return the delivery in a request to the webhook; None if the forge did not send the request."""
 
     def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
-        """Return what to do for a webhook; nothing where it is irrelevant or not as documented."""
+        """Return the actions for a webhook; none if it is irrelevant or malformed."""
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Carry out an action that needs the forge's API, such as the answer to a command."""
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why a call failed; None for an exception that is not a response of the forge."""
+        """Return why a call failed; None for an exception that does not come from a call to the forge."""

@@ -1,4 +1,4 @@
-"""What a forge's package provides: everything that the service needs of the forge before it calls it."""
+"""The entry of a forge in the registry: everything that the service needs before it connects to the forge."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForgePackage:
-    """A forge, as the registry has it.
+    """A forge in the registry.
 
     Attributes
     ----------
     settings
-        The class of its settings; their variables turn it on.
+        The class of its settings, whose environment variables turn the forge on.
     role
-        What the service is where the forge is turned on, such as ``GitHub App``; for the answer where it is not.
+        What the service is to the forge, such as ``GitHub App``. The answer 404 without this forge names it.
     refusal_clause
-        Why a delivery is refused that the forge cannot have sent, as the end of a sentence.
+        Why a delivery without a valid signature or secret is refused, as the end of a sentence.
     connect
-        Returns the forge that some settings name, without a call, and has the scheduler start jobs there if it can.
-        It imports the forge's client, which takes a fifth of the time that a service takes to start.
+        Returns the forge for some settings without calling it, and registers it with the scheduler if it can start
+        jobs. It imports the forge's client, which takes a fifth of the start time of a service.
     max_webhook_bytes
-        Size of the largest event that is taken. GitHub sends no larger one.
+        The size of the largest event that is accepted. GitHub sends no larger events.
     """
 
     settings: type[ForgeSettings]
@@ -41,10 +41,10 @@ class ForgePackage:
 
     @property
     def kind(self) -> ForgeKind:
-        """Which forge it is."""
+        """The kind of the forge."""
         return self.settings.kind
 
     @property
     def webhook(self) -> str:
-        """Path at which the service takes the forge's webhooks."""
+        """The path at which the service receives the forge's webhooks."""
         return f"/{self.kind}/webhook"

@@ -1,7 +1,7 @@
-"""Lists what somebody has to look at in the outcome of a gate.
+"""Lists the findings of a gate: everything in its outcome that needs attention.
 
-The check run annotates the lines of the workload file from this list, and the runner writes it in the formats of other
-CI systems, so that all of them say the same.
+The annotations of the check run and the runner's reports in the formats of other CI systems are made from this list, so
+that all of them say the same.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from service.text.markdown import make_plain
 _MAX_TEXT_CHARACTERS = 1_000
 _MAX_PATH_CHARACTERS = 1_000
 _FAILING_STATES = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
-"""States of a case that was not measured that fail the gate."""
+"""States of an unmeasured case that make the gate fail."""
 
 
 def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
-    """Return what somebody has to look at. One of them is a failure if, and only if, the gate fails."""
+    """Return the findings of a gate. There is a failure among them if, and only if, the gate fails."""
     if not outcome.cases:
         level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
         return (
@@ -49,7 +49,7 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
 
 
 def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
-    """Yield what head changes of how it is measured and judged."""
+    """Yield findings about head's changes to how it is measured and judged."""
     if outcome.report.changes:
         level: Literal["failure", "notice"] = (
             "failure" if outcome.changes_to_accept and not outcome.accepted else "notice"
@@ -75,7 +75,7 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
-    """Return the finding that a case was not measured."""
+    """Return the finding about a case that was not measured."""
     failure = case.first_failure[1] if case.first_failure else None
     is_failing = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
@@ -91,7 +91,7 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
 
 
 def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
-    """Yield the finding about one metric, if somebody has to look at it."""
+    """Yield the finding about one metric, if it needs attention."""
     verdict = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
     if verdict.over_budget or row.crept is not None:
@@ -107,8 +107,8 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
         return
     formatted_change = describe_baseline_change(row) if rule is FindingRule.STEP_BY_STEP else format_change(verdict)
     change_clause = "" if verdict.change is None else f"{formatted_change}, budget {verdict.budget}. "
-    # A budget that is exceeded is annotated at the line that faults more, if that is known; everything else at the line
-    # of the workload file that sets the budget.
+    # An exceeded budget is annotated at the source line that causes more faults, if that is known; everything else at
+    # the line of the workload file that sets the budget.
     explanation_clause = ""
     file, line = case.case.file, case.case.lines.get(verdict.metric, 1)
     if case.case.explanation and verdict.over_budget:
@@ -127,7 +127,7 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
 
 
 def _find_source_line(case: CaseOutcome) -> tuple[str, int] | None:
-    """Return the line of the repository that does more than before; None if it is unknown or lies elsewhere."""
+    """Return the source line of the repository that causes more faults; None if it is unknown or outside it."""
     leading_part = case.case.explanation.leading_part if case.case.explanation else None
     if leading_part is None or not leading_part.source_line:
         return None

@@ -15,10 +15,10 @@ from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, Metr
 from service.text.numbers import format_difference, format_percent
 
 _MAX_NAMED_CHANGES = 8
-"""How many changes of the workload file are named."""
+"""Number of changes of the workload file that are named; further changes are counted."""
 _MAX_GROUPED_DIGITS = 20
 Escape = Callable[[str], str]
-"""Escapes text from a repository."""
+"""Escapes untrusted text from a repository."""
 _STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
 _CONTINUATION_OF_STATE: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
@@ -28,12 +28,12 @@ _CONTINUATION_OF_STATE: Mapping[GateState, str] = {
     GateState.UNMEASURED: ", so there is nothing to compare",
     GateState.NOTHING: ", so nothing was compared",
 }
-"""How the sentence about a case that was not measured goes on."""
+"""The end of the sentence about a case that was not measured."""
 _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to completion"}
 
 
 def describe_gate_verdict(outcome: GateOutcome, escape: Escape) -> str:
-    """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
+    """Return the verdict in words: a warning if the pull request changes how it is judged, then the outcome."""
     warning = ""
     if outcome.changes_to_accept and outcome.accepted is None:
         warning = "This pull request changes how it is judged, and nobody has accepted that. "
@@ -42,7 +42,7 @@ def describe_gate_verdict(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def describe_explanations(outcome: GateOutcome, escape: Escape) -> list[tuple[str, str]]:
-    """Return why cases got worse, as names and sentences, the largest relative growth first."""
+    """Return why cases got worse, as pairs of a case and a sentence, the largest relative growth first."""
     entries = []
     for case in outcome.cases:
         explanation = case.case.explanation
@@ -53,13 +53,13 @@ def describe_explanations(outcome: GateOutcome, escape: Escape) -> list[tuple[st
 
 
 def _measure_growth(explanation: Explanation) -> float:
-    """Return by what share of its faults before a case has grown; 0 if the explanation has no numbers."""
+    """Return the relative growth of a case's faults; 0 if the explanation has no numbers."""
     difference = explanation.difference
     return (difference.after - difference.before) / max(1, difference.before) if difference else 0.0
 
 
 def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
-    """Return what head changes of how it is measured and judged, and who judged; empty if that is as usual."""
+    """Return sentences on head's changes to how it is judged, and on the file that judged it; empty if as usual."""
     report = outcome.report
     parts = []
     if report.changes:
@@ -84,7 +84,7 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
-    """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
+    """Return a change of a key in words, such as "budget of minor-faults 10 → 2,000" or "matrix loses n=9"."""
     table, _, key = change.key.partition(".")
     if table == "file":
         return f"the workload file of the target branch cannot be read ({escape(' '.join(change.before))})"
@@ -99,7 +99,7 @@ def _describe_judging_change(change: JudgeChange, escape: Escape) -> str:
         subject = f"{metric_table} of {escape(name)}"
     else:
         subject = escape(key if table in {"workload", "metrics"} else f"[{table}] {key}")
-    missing_value = "0" if metric_table == "budget" else "none"  # A metric without a budget may not get worse at all.
+    missing_value = "0" if metric_table == "budget" else "none"  # A metric without a budget has a budget of 0.
     before = " ".join(map(_group_digits, change.before)) or missing_value
     after = " ".join(map(_group_digits, change.after)) or missing_value
     return f"{subject} {escape(before)} → {escape(after)}"
@@ -131,7 +131,7 @@ def _describe_state(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
-    """Return what got worse beyond doubt without being judged, unless a change that is judged says so already."""
+    """Return a sentence on unjudged metrics that clearly got worse; empty if a judged change already shows it."""
     cases_already_named = {row.case for row in outcome.list_changed_metrics()}
     rows = [
         row
@@ -148,7 +148,7 @@ def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
-    """Return in a sentence that nothing has changed, and in which metrics."""
+    """Return the sentence that names the metrics in which nothing has changed."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
@@ -158,7 +158,7 @@ def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
-    """Return which case was not measured, and which side of it failed."""
+    """Return a sentence on the unmeasured cases: which side failed, and at what."""
     # NOTHING is the state of a gate whose cases are all unmeasured, not that of a case.
     case_state = GateState.UNMEASURED if outcome.state is GateState.NOTHING else outcome.state
     cases = [case for case in outcome.cases if case.state is case_state]
@@ -177,7 +177,7 @@ def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def describe_failures(case: CaseOutcome) -> str:
-    """Return which sides of a case failed, and at what, as a clause; empty if both sides were measured."""
+    """Return a clause on the sides of a case that failed, and at what; empty if both sides were measured."""
     if not case.failures:
         return ""
     # A case that is skipped on both sides did not fail at any stage: it "was not measured".
@@ -193,7 +193,7 @@ def describe_failures(case: CaseOutcome) -> str:
 
 
 def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
-    """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
+    """Return a sentence on the change of the faults if that is decided, and on the metrics that are undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     if any(outcome.list_changed_metrics()):
         opening = _describe_changes(outcome, escape)
@@ -206,7 +206,7 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
-    """Return what is missing or needs more runs: what is missing first."""
+    """Return a clause on metrics without values, or if there are none, on metrics that need more runs."""
     missing_rows = [row for row in rows if row.metric_verdict.rule == "absent"]
     rows_without_head_samples = [row for row in rows if row.lacks_head_samples]
     described_rows = missing_rows or rows_without_head_samples or rows
@@ -234,19 +234,19 @@ def describe_rows(rows: Sequence[MetricOutcome], escape: Escape) -> tuple[str, s
 
 
 def _choose_verb(titles: str, singular: str, plural: str) -> str:
-    """Return the form of a verb after titles of metrics: only those of faults, and several together, are plural."""
+    """Return the form of a verb after titles of metrics: titles of faults and lists of titles are plural."""
     return plural if titles.endswith("faults") or " and " in titles else singular
 
 
 def _describe_side_without_value(verdict: MetricVerdict) -> str:
-    """Return which side has no sample of the metric, as a subject and a verb; the metric follows in the sentence."""
+    """Return the side without samples of the metric, as a subject and a verb before the metric's name."""
     if not verdict.base.n and not verdict.head.n:
         return "base and head lack"
     return "base lacks" if not verdict.base.n else "head lacks"
 
 
 def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
-    """Return the change that matters most, and the number of the others."""
+    """Return a sentence on the change that matters most, with the number of other changes."""
     rows = list(outcome.list_changed_metrics())
     verdict = rows[0].metric_verdict
     opening = "Better"
@@ -257,21 +257,21 @@ def _describe_changes(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _list_judged_titles(outcome: GateOutcome, escape: Escape) -> list[str]:
-    """Return what was judged: the fault counts together, and each other metric."""
+    """Return the titles of the judged metrics; the fault counts share one title."""
     rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
     names = ("faults" if metric(verdict.metric).exact else format_metric_name(verdict, escape) for verdict in rows)
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
 def _list_names(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence: at most three; of more, two and the number of the others."""
+    """Return up to three names as a list in a sentence; of more names, two and the number of the others."""
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def describe_baseline_change(row: MetricOutcome) -> str:
-    """Return the change since the baseline; an empty text where the row has none."""
+    """Return the change since the baseline in words; empty if the row has no baseline."""
     if row.baseline is None or row.metric_verdict.head.level is None:
         return ""
     total = row.metric_verdict.head.level - row.baseline.level
@@ -281,14 +281,14 @@ def describe_baseline_change(row: MetricOutcome) -> str:
 
 
 def _describe_row(row: MetricOutcome, case: CaseOutcome, escape: Escape) -> str:
-    """Return by how much a metric changed, how much time that takes, and where."""
+    """Return the change of a metric in words: its size, its price in CPU time, and its case."""
     time = describe_time_change(case, row)
     change = f"{format_change(row.metric_verdict)}, {time}," if time else format_change(row.metric_verdict)
     return f"{change} in {escape(row.case)} ({format_metric_name(row.metric_verdict, escape)})"
 
 
 def _describe_acceptance(outcome: GateOutcome, escape: Escape) -> str:
-    """Return who accepted the change and why, or that somebody must; empty if neither applies."""
+    """Return a sentence on who accepted the change and why, or that somebody must accept it; empty if neither."""
     if outcome.accepted is None:
         return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:

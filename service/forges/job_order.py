@@ -21,7 +21,7 @@ _MAX_NAMED = 10
 def order_job(
     jobs: JobScheduler, comment: CommandComment, command: Command, head: str, address: str
 ) -> tuple[bool, str]:
-    """Order a job about a head; return whether that succeeded, and the reply."""
+    """Order the job that a command requests about a head; return whether this succeeded, and the reply."""
     with jobs.database.reading() as session:
         gate = store.find_gate(session, comment.repository, comment.number, head)
         report = store.read_report(gate) if gate and gate.document else None
@@ -42,14 +42,14 @@ def order_job(
 
 
 def build_question(command: Command, report: GateReport) -> Question | str:
-    """Return the question of the job, or why there is none. Everything except the case comes from the gate's report."""
+    """Return the question of the job, or the reason why there is none. Only the case comes from the command itself."""
     cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
     outcome = cases.get(command.text)
     if outcome is None:
         names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
         return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
-    # The runner replaces secret values in its reports: the job cannot set such variables.
+    # The runner redacts secret values in its reports, so the job cannot set these variables.
     variables = {
         name.removeprefix(_VARIABLE_PREFIX): value
         for name, value in head.environment.settings.items()
@@ -69,9 +69,9 @@ def build_question(command: Command, report: GateReport) -> Question | str:
 
 
 def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
-    """Return the first metric over its budget, otherwise one that changed, otherwise minor faults.
+    """Return the first metric over its budget, otherwise the first that changed, otherwise minor faults.
 
-    Of several, one that counts for the verdict of the gate comes before one that is only shown.
+    Metrics that count for the verdict of the gate come before those that are only shown.
     """
     metrics = outcome.comparison.metrics if outcome.comparison else ()
     changed_verdicts = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]

@@ -1,7 +1,7 @@
 """Renders the result of a job as a reply in a thread on GitHub.
 
-The result comes from a runner and may hold untrusted text: all of it is escaped, except for commit hashes, which GitHub
-links.
+The result comes from a runner and may contain untrusted text. All of it is escaped, except for commit hashes, which
+GitHub turns into links.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.text.numbers import format_difference, format_quantity
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
 _MAX_CULPRITS = 8
-"""Culprits that are listed."""
+"""Largest number of culprits that are listed."""
 _STATE_VERBS = {State.DONE: "is done", State.FAILED: "has failed", State.CANCELLED: "was cancelled"}
 _PROOF_SENTENCES = {
     ProofState.STANDS: "Proven",
@@ -60,9 +60,9 @@ def _describe_result(job: Job) -> list[str]:
 
 
 def _describe_culprit(culprit: Culprit, metric_name: str) -> str:
-    """Return what a culprit does to the metric, and whether that is proven."""
+    """Return sentences on a culprit: its effect on the metric, and whether that is proven."""
     unit = metric(metric_name).unit
-    # Each level is written so that it differs from the other one.
+    # Each level is written with enough digits to differ from the other one.
     before = format_quantity(culprit.before, unit, culprit.after)
     after = format_quantity(culprit.after, unit, culprit.before)
     is_proven = culprit.proof is not None and culprit.proof.state is ProofState.STANDS

@@ -1,6 +1,6 @@
-"""A forge at which the service is a user: it writes notes on pull requests, and sets the statuses of commits.
+"""A forge on which the service acts as a user: it writes notes on pull requests, and sets statuses of commits.
 
-Each such forge adds a client, which calls its API, and what its webhooks mean.
+Each such forge adds a client, which calls its API, and handlers of its webhook events.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class PullRequest:
 
 
 class NoteClient(Protocol):
-    """The calls of a forge's API. Each raises what :meth:`find_refusal` explains."""
+    """The calls of a forge's API. Each raises exceptions that :meth:`find_refusal` explains."""
 
     @property
     def user_id(self) -> int:
         """Id of the user whose token the service has."""
 
     def find_head_commit(self, pull: PullRequest) -> str:
-        """Return the commit that is to be merged."""
+        """Return the current head commit of a pull request."""
 
     def list_notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the notes that users wrote, the oldest first."""
@@ -62,7 +62,7 @@ class NoteClient(Protocol):
         """Change the text of a note."""
 
     def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
-        """Return whether the newest status of the service passed, and its description; None if it has set none."""
+        """Return whether the service's newest status passed, and its description; None if there is none."""
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit."""
@@ -71,28 +71,28 @@ class NoteClient(Protocol):
         """Return whether a user may push to the repository."""
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why a call failed; None for another exception."""
+        """Return why a call failed; None for an exception that does not come from a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteForge(ABC):
-    """A forge, as the user whose token the service has."""
+    """A forge, called as the user whose token the service has."""
 
     client: NoteClient
     settings: TokenForge
 
     kind: ClassVar[ForgeKind]
     events: ClassVar[EventHandlers]
-    """What its webhooks mean, by the name of the event."""
+    """The handlers of its webhooks, by the name of the event."""
     max_note_bytes: ClassVar[int]
 
     @abstractmethod
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery that a request to the webhook is; None if the forge has not sent it."""
+        """Return the delivery in a request to the webhook; None if the forge did not send the request."""
 
     @property
     def address(self) -> str:
-        """Where people reach this service."""
+        """The public address of this service."""
         return self.settings.address
 
     def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
@@ -104,7 +104,7 @@ class NoteForge(ABC):
         return self.client.find_refusal(error)
 
     def publish(self, publication: Publication) -> int | None:
-        """Set the status of a head and, while the pull request has no newer one, write or edit its note.
+        """Set the status of a head and, unless the pull request has a newer head, create or edit its note.
 
         Returns the note's id, or None if there is no note.
         """
@@ -116,13 +116,13 @@ class NoteForge(ABC):
         return note_id
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
-        """Answer the commands of a note, or take an acceptance, of somebody who may push."""
+        """Answer the commands of a note, or record an acceptance by label, if the user may push."""
         if not isinstance(action, CommandComment | AcceptHead):
             return
         pull = PullRequest(split_name(action.repository)[1], action.number)
         if not self.client.may_write(pull.repository, action.author):
             return
-        if isinstance(action, AcceptHead):  # the note about the gate says who accepted it
+        if isinstance(action, AcceptHead):  # No reply is needed: the note about the gate says who accepted it.
             handlers.accept(action.head, LABEL_REASON)
             return
         marker = pull_request_note.build_reply_marker(action.comment_id)
@@ -141,7 +141,7 @@ class NoteForge(ABC):
             except Exception as error:
                 if not self._is_deleted(error):
                     raise
-                note = None  # deleted between the two calls
+                note = None  # It was deleted between the two calls.
         return note.id if note is not None else self.client.create_note(pull, body)
 
     def _find_posted(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
@@ -155,15 +155,15 @@ class NoteForge(ABC):
         return pull_request_note.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
 
     def _set_status(self, repository: str, head: str, status: Status) -> None:
-        """Set the status of a commit, unless it is so already."""
+        """Set the status of a commit, unless it already has this status."""
         try:
             if self.client.find_newest_status(repository, head) != (status.passed, status.description):
                 self.client.create_status(repository, head, status)
         except Exception as error:
-            if not self._is_deleted(error):  # a commit that a force-push removed can no longer have a status
+            if not self._is_deleted(error):  # A commit that a force-push removed cannot get a status.
                 raise
 
     def _is_deleted(self, error: Exception) -> bool:
-        """Return whether a call failed because the note or the commit does not exist any more."""
+        """Return whether a call failed because the note or the commit no longer exists."""
         refusal = self.client.find_refusal(error)
         return refusal is not None and refusal.status in _GONE_STATUSES

@@ -1,6 +1,6 @@
-"""The one comment of a pull request on forges without an App: found by its id, else by marker and author.
+"""The single comment of a pull request on forges without an App, which is found by its id, or marker and author.
 
-GitLab and Forgejo know comments by their author alone, the user whose token the service has.
+On GitLab and Forgejo, the author is the user whose token the service has.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from service.forges.gate_verdict_text import describe_gate_verdict
 from service.text.markdown import break_quick_actions, format_code, make_plain
 
 CONTEXT = "Faultwatch"
-"""Name of the commit status."""
+"""The name of the commit status."""
 MAX_DESCRIPTION_CHARACTERS = 140
-"""The largest length of a status description: what both forges show in full."""
+"""The largest length of a status description that both forges show in full."""
 _MAX_REASON_CHARACTERS = 500
 _GITHUB_ONLY_REPLY = "This command works on GitHub only. Start the job of your CI system again, or use the dashboard."
 
@@ -39,7 +39,7 @@ class Status:
     passed: bool
     description: str
     address: str
-    """Where its details are; empty if there are none."""
+    """The address of its details; empty if there are none."""
 
 
 def build_body(publication: Publication, name: str, max_bytes: int) -> str:
@@ -48,7 +48,7 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
     Parameters
     ----------
     name
-        The repository, with its forge.
+        The name of the repository, with its forge.
     max_bytes
         The largest size of the text, in bytes.
     """
@@ -60,7 +60,7 @@ def build_body(publication: Publication, name: str, max_bytes: int) -> str:
 
 
 def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
-    """Return the first comment with a marker that the service wrote: anybody can copy the marker."""
+    """Return the first comment that has a marker and was written by the service: anybody can copy the marker."""
     return next((note for note in notes if note.author == author and marker in note.body), None)
 
 
@@ -76,7 +76,7 @@ def build_reply_marker(comment_id: int) -> str:
 
 
 def run_and_reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
-    """Run commands of somebody who may, and return the reply."""
+    """Run commands whose author has been checked, and return the reply."""
     return "\n\n".join(_run_command(command, head, handlers) for command in commands)
 
 

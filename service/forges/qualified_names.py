@@ -1,4 +1,4 @@
-"""Names of repositories and events, with their forge: ``gitlab:group/parser``; of GitHub without it.
+"""Names of repositories and events with a prefix for their forge: ``gitlab:group/parser``; GitHub has no prefix.
 
 The database and the actions of webhooks use these names, so that repositories of the same name on two forges differ.
 No forge allows a colon in a path.
@@ -15,12 +15,12 @@ def qualify_name(forge: ForgeKind, name: str) -> str:
 
 
 def split_name(name: str) -> tuple[ForgeKind, str]:
-    """Return the forge, and the name there.
+    """Return the forge, and the name on that forge.
 
     Raises
     ------
     ValueError
-        There is no such forge.
+        If there is no such forge.
     """
     forge, colon, name_there = name.partition(":")
     return (ForgeKind(forge), name_there) if colon else (ForgeKind.GITHUB, name)

@@ -1,4 +1,4 @@
-"""The registry of forges: to add one, add its package and its line here."""
+"""The registry of forges. To add a forge, write its package and add a line here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.forges.github.package import PACKAGE as GITHUB
 from service.forges.gitlab.package import PACKAGE as GITLAB
 
 FORGES = {package.kind: package for package in (GITHUB, GITLAB, FORGEJO)}
-"""In the order in which their settings are shown."""
+"""The packages of all forges, in the order in which their settings are shown."""
 SETTINGS = tuple(package.settings for package in FORGES.values())
 
 

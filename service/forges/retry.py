@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from service.forges.forge import Refusal
 
 MAX_ATTEMPTS = 20
-"""Attempts at one call: with the waits between them, almost two days."""
+"""The largest number of attempts at one call, which take almost two days with the waits between them."""
 _MAX_WAIT = timedelta(hours=3)
 _FIRST_WAIT = timedelta(seconds=5)
 _RATE_LIMIT_WAIT = timedelta(minutes=1)
-"""GitHub's own advice for a rate limit that comes without a time."""
+"""The wait that GitHub recommends after a rate limit that names no time."""
 _MAX_TIME_DIGITS = 11
-"""Of a time in seconds since 1970: the largest is in the year 5138, which a datetime can hold."""
+"""Digits of a time in seconds since 1970. The largest such time is in the year 5138, which a datetime can represent."""
 _PERMANENT_STATUSES = frozenset({404, 410, 422})
 """Statuses that another attempt will not change: the target is gone, or the forge rejects the request as such."""
 
@@ -27,11 +27,11 @@ class Retry:
     retry_at: datetime | None
     """When to retry; None for never."""
     pause_all: bool = False
-    """Whether the forge asks for no calls at all until then."""
+    """Whether all calls to the forge must wait until then, because of a rate limit."""
 
 
 def schedule_retry(refusal: Refusal | None, error: Exception, attempts: int, now: datetime) -> tuple[Retry, str]:
-    """Return when to retry work that raised an exception, and what happened.
+    """Return when to retry work that raised an exception, and a message about the failure.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     message
         The forge's error message.
     attempts
-        Attempts so far, this one included.
+        The number of attempts so far, including this one.
     now
-        The time.
+        The present time.
     """
     # The number of doublings is limited so that the wait does not overflow; it reaches its maximum long before.
     n_doublings = min(attempts - 1, MAX_ATTEMPTS)

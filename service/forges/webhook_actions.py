@@ -1,4 +1,4 @@
-"""The actions of the service after a webhook, the same for all forges.
+"""The actions of the service in response to webhooks, common to all forges.
 
 A repository is named as :mod:`service.forges.qualified_names` writes it.
 """
@@ -16,9 +16,9 @@ from service.forges.comment_commands import Command
 ACCEPT_LABEL = "faultwatch: accept"
 """The label that accepts the change of a pull request."""
 LABEL_REASON = "by label"
-"""The reason of an acceptance by label, which gives none."""
+"""The recorded reason for an acceptance by label, as a label states none."""
 MEASURE_LABEL = "faultwatch: measure"
-"""The label that has a pull request measured, by the workflow of the default branch."""
+"""The label that requests a measurement of the pull request by the default branch's workflow."""
 _STRICT_CONFIG = ConfigDict(strict=True)
 _Repository = Annotated[
     str,
@@ -34,7 +34,7 @@ _Login = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]+$", max_length=100)]
 
 @dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class CommandComment:
-    """Run the commands of a comment. Its author may lack the permission."""
+    """Run the commands of a comment. The author's permission has not been checked yet."""
 
     repository: _Repository
     number: _Number
@@ -54,7 +54,7 @@ class RecordHead:
 
 @dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class AcceptHead:
-    """Accept the change of a head, by label. Who set the label may lack the permission."""
+    """Accept the change of a head, by label. The permission of the user has not been checked yet."""
 
     repository: _Repository
     number: _Number
@@ -75,14 +75,14 @@ class RecordMerge:
 
 @dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class MeasureHead:
-    """Start the workflow that measures a pull request. Who asked for it may lack the permission."""
+    """Start the workflow that measures a pull request. The permission of the user has not been checked yet."""
 
     repository: _Repository
     head: _Commit
     number: _Number | None = None
-    """None if the payload does not identify the pull request; then the pull request with this head is meant."""
+    """The pull request; None if the payload does not identify it, which means the pull request with this head."""
     author: _Login | None = None
-    """Who asked for it; None if the forge has let the workflow of the pull request run."""
+    """The user who requested the measurement; None if the forge itself has approved the pull request's workflow."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
@@ -95,7 +95,7 @@ class MeasureBranch:
 
 @dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class ForgetRepositories:
-    """Publish nothing more in repositories that the App was removed from."""
+    """Stop publishing in repositories from which the App was removed."""
 
     repositories: tuple[_Repository, ...]
 
@@ -108,20 +108,20 @@ class UpdateJob:
     job_id: int
     url: Annotated[str, Field(pattern=r"^https?://[^\s\x00]*$", max_length=1000)]
     conclusion: Annotated[str, Field(max_length=50)] | None
-    """None while the workflow runs."""
+    """The conclusion of the workflow run; None while it runs."""
 
 
 RepositoryAction = CommandComment | AcceptHead | MeasureHead | MeasureBranch
-"""Actions that call the forge."""
+"""Actions that call the API of the forge."""
 WebhookAction = UpdateJob | RecordHead | RecordMerge | ForgetRepositories | RepositoryAction
 Payload = Mapping[str, Any]
 """The body of a webhook, whose text is untrusted."""
 EventHandlers = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
-"""What returns the actions for each event of a forge, by the event's name there."""
+"""Functions that yield the actions for an event of a forge, by the name of the event on that forge."""
 
 
 def decide_actions(handlers: EventHandlers, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none if the event is irrelevant or a field is missing or wrong."""
+    """Return the actions for a webhook; none if the event is irrelevant, or a field is missing or invalid."""
     handler = handlers.get(event)
     try:
         return tuple(handler(payload)) if handler else ()

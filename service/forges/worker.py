@@ -1,4 +1,4 @@
-"""Works off what is due for the forges, row by row: webhooks to act on, and gate outcomes to publish."""
+"""The worker for the forges, which handles stored webhooks and publishes gate outcomes, one row at a time."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class ForgeWorker:
     forges: Mapping[ForgeKind, Forge]
     now: Callable[[], datetime] = _get_now
     jobs: JobScheduler | None = None
-    """Takes the jobs that commands order."""
+    """The scheduler with which commands order jobs; None if the service cannot start jobs."""
     wake: Callable[[], None] = lambda: None
-    """Has :meth:`work` called at once, in the background."""
+    """Makes the background task call :meth:`work` at once."""
 
     def work(self) -> datetime | None:
-        """Do everything that is due; return when more is due."""
+        """Do everything that is due; return when more will be due, or None."""
         while self._handle_delivery() or self._publish_gate():
             pass
         with self.database.reading() as session:
@@ -80,7 +80,7 @@ class ForgeWorker:
             row = session.get_one(ForgeDelivery, delivery_id)
             row.error, row.due_at = error, retry.retry_at if retry else None
             if row.due_at is None:
-                row.payload = None  # Nobody needs it any more: it was acted on, or is given up.
+                row.payload = None  # It is no longer needed: the delivery was handled, or given up.
             self._pause_if_limited(session, kind, retry)
         return True
 
@@ -109,7 +109,7 @@ class ForgeWorker:
             row.error = error
             if retry is None:
                 row.told = wanted_version
-            if row.wanted == wanted_version:  # else the gate has changed meanwhile and stays due
+            if row.wanted == wanted_version:  # Otherwise the gate has changed in the meantime and stays due.
                 row.due_at = retry.retry_at if retry else None
             self._pause_if_limited(session, kind, retry)
         return True
@@ -139,7 +139,7 @@ class ForgeWorker:
             self._run_action(forge, action)
 
     def _run_action(self, forge: Forge, action: WebhookAction) -> None:
-        """Carry out one action that a webhook requests: in the database, or by the forge."""
+        """Carry out one action of a webhook, in the database or on the forge."""
         if isinstance(action, ForgetRepositories):
             with self.database.writing() as session:
                 store.stop_publishing(session, action.repositories)
@@ -159,7 +159,7 @@ class ForgeWorker:
             forge.run_action(action, self._build_handlers(action))
 
     def _build_handlers(self, comment: RepositoryAction) -> Handlers:
-        """Return what the service does for the commands of a comment."""
+        """Return the functions that carry out the commands of a comment."""
 
         def accept(head: str, reason: str) -> bool:
             assert isinstance(comment, CommandComment | AcceptHead)
@@ -189,7 +189,7 @@ class ForgeWorker:
             return store.find_pull_request(session, action.repository, action.head)
 
     def _accept(self, action: AcceptHead, reason: str) -> bool:
-        """Accept the change of a head, of somebody who may; return False if the head is unknown."""
+        """Accept the change of a head, by a user with permission; return False if the head is unknown."""
         with self.database.writing() as session:
             if store.find_pull_request(session, action.repository, action.head) is None:
                 return False
@@ -203,7 +203,7 @@ class ForgeWorker:
     def _try_call(
         self, kind: ForgeKind, work: Callable[[Forge], None], attempts: int
     ) -> tuple[Retry | None, str | None]:
-        """Do some work with a forge; return when to retry it and what went wrong, or (None, None) if it succeeded."""
+        """Do some work with a forge; return when to retry and what went wrong, or (None, None) after success."""
         forge = self.forges.get(kind)
         if forge is None:
             return Retry(None), f"no {kind} is configured"
@@ -222,7 +222,7 @@ class ForgeWorker:
 
     @staticmethod
     def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:
-        """Postpone all calls of a forge if it limits the rate."""
+        """Postpone all calls to a forge that has limited the rate."""
         if retry and retry.pause_all and retry.retry_at:
             store.postpone_all_of_forge(session, retry.retry_at, kind)
 

@@ -1,1 +1,1 @@
-"""Defines the models that the API answers with and the pages show."""
+"""Defines the models of the API's answers, which the pages show as well."""

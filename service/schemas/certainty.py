@@ -1,4 +1,4 @@
-"""Defines what a change can be blamed on, and how certain that is."""
+"""Defines the causes to which a change can be attributed, and how certain a change and its cause are."""
 
 from __future__ import annotations
 

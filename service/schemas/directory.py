@@ -1,4 +1,4 @@
-"""Models of hosts, environments and cases as their pages list them."""
+"""Models of hosts, environments and cases in lists."""
 
 from __future__ import annotations
 

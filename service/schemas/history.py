@@ -17,10 +17,10 @@ from service.schemas.certainty import Certainty, decide_certainty
 from service.text.cause_text import name_candidates, prefix_provisional
 
 _MAX_NAMED_SETTINGS = 2
-"""Settings that a headline names; more are counted."""
+"""Number of settings that a headline names; further settings are counted."""
 _LEADING_SETTINGS = ("memory.page_size", "kernel.release")
-"""Settings that a headline names first, because other settings follow from them: a kernel decides which processor
-features it shows."""
+"""Settings that a headline names first, because others depend on them. The kernel, for example, determines which
+processor features are visible."""
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -51,7 +51,7 @@ class Standing(StrEnum):
 
 
 class Health(View):
-    """Whether the service can work."""
+    """Whether the service and its database work."""
 
     status: Literal["ok"]
     version: str
@@ -338,9 +338,9 @@ class Drift(View):
 
     @property
     def blamed(self) -> str:
-        """The only commit that could have caused the drift, by its title; else how many there are; empty for none.
+        """The title of the only candidate, or the range of candidates if there are several; empty if there are none.
 
-        While further runs have to confirm the drift, that stands before it.
+        While further runs have to confirm the drift, the text begins with “suspected: ”.
         """
         commits = [candidate.commit for candidate in self.candidates]
         title = self.candidates[-1].title if self.candidates else ""

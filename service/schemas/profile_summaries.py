@@ -1,4 +1,4 @@
-"""Models of profiles without their stacks, as lists and the heads of pages show them."""
+"""Models of profiles without their stacks, for lists and the heads of pages."""
 
 from __future__ import annotations
 

@@ -423,7 +423,7 @@ class EventSummary(View):
 
     @property
     def last_candidate(self) -> str:
-        """The revision up to which the candidates go."""
+        """The last candidate: the oldest revision that is certainly on the new level."""
         return self.first_bad or self.revision
 
     @model_validator(mode="before")
@@ -444,7 +444,7 @@ class EventSummary(View):
         if len(culprits) == 1:
             fields = {"title": culprits[0].title, "author": culprits[0].author}
         elif certainty_ is Certainty.SINGLE:
-            fields = {}  # The stored title and author are those of the only candidate.
+            fields = {}  # Nothing to hide: the stored title and author belong to the only candidate.
             if values.get("pairs"):
                 certainty_ = Certainty.PROVEN
         return {**values, **fields, "certainty": certainty_}
@@ -485,7 +485,7 @@ class TriageAction(StrEnum):
 
     @property
     def decision(self) -> Action | None:
-        """The decision that it makes; None if it makes none."""
+        """The decision about an event that this action makes; None if it makes none."""
         return Action(self.value) if self.value in set(Action) else None
 
 

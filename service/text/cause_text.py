@@ -1,4 +1,4 @@
-"""Names the commits that could have caused a change: only a single candidate by its title."""
+"""Names the commits that could have caused a change: a single candidate by its title, several by their hashes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 SHORT_HASH_DIGITS = 10
 """Digits of a commit's hash in a sentence."""
 PROVISIONAL = "suspected: "
-"""Begins whatever is said of a cause while further runs still have to confirm the change itself."""
+"""The prefix of every text about a cause while further runs still have to confirm the change itself."""
 _MAX_COMMITS = 3
-"""Commits that a headline lists."""
+"""Largest number of commits that a headline lists."""
 
 
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
     """Return the text for the cause in a headline: the title of the only candidate, otherwise the range of commits.
 
-    While the change waits for further runs, the text begins with that, so that no list cuts it off.
+    If the change is not confirmed, the text begins with a prefix that says so: lists cut off the ends of long texts.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     all_known
         Whether all candidates are known.
     confirmed
-        Whether the change is a fact.
+        Whether the change is certain, so that it needs no further runs.
     """
     if not confirmed:
         is_single = len(commits) == 1 and all_known
@@ -46,6 +46,6 @@ def prefix_provisional(text: str) -> str:
 
 
 def name_culprits(commits: Sequence[str]) -> str:
-    """Return several commits that together caused a change, by their hashes, oldest first."""
+    """Return the hashes of several commits that together caused a change, oldest first, as a text."""
     names = [commit[:SHORT_HASH_DIGITS] for commit in commits]
     return f"{len(names)} commits: {', '.join(names[:_MAX_COMMITS])}{' …' if len(names) > _MAX_COMMITS else ''}"

@@ -1,7 +1,7 @@
-"""Writes the commands that repeat the measurements a page shows.
+"""Writes the commands that repeat the measurements on a page.
 
-The service does not know where the reader's clone is, so each command is for the folder of the clone: the repository is
-the current folder, and the workload is named as its file names it.
+The service does not know where the reader's clone is. Each command is therefore meant to be run in the folder of the
+clone, and refers to the workload by the name in its file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runner.contract.base import Parameter, format_parameter
 from runner.contract.job import BisectQuestion
 
 CURRENT_FOLDER = "."
-"""The repository: the current folder."""
+"""The path of the repository in all commands."""
 _VARIABLE_PREFIX = "variable."
 
 
@@ -51,7 +51,7 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
     Parameters
     ----------
     search
-        The request of its search, which has the hashes of the commits; None before the search has begun.
+        The request of the search, which contains the full hashes of the commits; None before the search has begun.
     """
     good, bad = question.good, question.bad
     workload = question.case.partition("[")[0]
@@ -68,7 +68,7 @@ def build_bisect_command(question: BisectQuestion, search: SearchRequest | None)
 
 
 def build_settings_command(before: Report, after: Report) -> str:
-    """Return the command that finds which of the settings that differ between two runs move the metrics."""
+    """Return the command that finds the settings that move the metrics, among those that differ between two runs."""
     words = ["faultwatch", "bisect", after.case.workload, "--repo", CURRENT_FOLDER]
     words += ["--revision", after.revision.commit[:12], "--settings", f"{before.run_id}..{after.run_id}"]
     return shlex.join([*words, *list_parameter_options(after.case.parameters)])

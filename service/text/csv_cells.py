@@ -1,4 +1,4 @@
-"""Cells of a CSV file that a spreadsheet shows and does not execute."""
+"""Escapes cells of a CSV file, so that a spreadsheet does not execute them as formulas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_cells(values: Iterable[Any]) -> list[Any]:
-    """Return cells with an apostrophe before each text that a spreadsheet would take for a formula. Numbers stay."""
+    """Return cells with an apostrophe before each text that a spreadsheet would take for a formula."""
     return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
 
 

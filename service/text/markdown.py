@@ -1,8 +1,8 @@
-"""Writes untrusted text into Markdown, so that forges show it as it is and never read it as markup or commands.
+"""Escapes untrusted text for Markdown, so that forges show it unchanged and never read it as markup or commands.
 
-Inside ``<code>`` GitHub, GitLab and Forgejo link neither mentions nor issues nor commits. Nothing escapes from there,
-because each character that Markdown could interpret is written as an entity. Characters that are invisible, or that
-change the direction of the text around them, are written as their code points.
+Inside ``<code>``, GitHub, GitLab and Forgejo do not turn mentions, issues or commits into links. Untrusted text cannot
+end this element, because each character that Markdown could interpret is written as an entity. Characters that are
+invisible, or that change the direction of the text around them, are written as their code points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def format_code(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
-    """Return a text on one line, as code in Markdown."""
+    """Return a text on one line, as inline code in Markdown."""
     escaped_text = "".join(
         char if _PLAIN_CHARACTER.match(char) else _escape_character(char)
         for char in _cut_text(escape_invisible_characters(text), max_characters)
@@ -29,7 +29,7 @@ def make_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
 
 
 def format_block(text: str, max_bytes: int) -> str:
-    """Return the end of a text, ``max_bytes`` bytes at most, as a block of code with its lines."""
+    """Return the last ``max_bytes`` bytes of a text, or fewer, as a code block with line breaks."""
     visible_text = "\n".join(
         escape_invisible_characters(line.expandtabs(4)) for line in text.strip("\n").split("\n")
     ).encode()
@@ -37,19 +37,20 @@ def format_block(text: str, max_bytes: int) -> str:
         lines = visible_text.decode()
     else:
         lines = f"…\n{visible_text[-max_bytes:].decode(errors='ignore')}"
-    # The fence is longer than any in the text, and at least three characters long.
+    # The fence is longer than any fence in the text, and at least three characters long.
     longest_fence = max((len(fence) for fence in _FENCE.findall(lines)), default=2)
     fence = "`" * (longest_fence + 1)
     return f"{fence}text\n{lines}\n{fence}"
 
 
 def break_quick_actions(text: str) -> str:
-    """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
+    """Return a text in which no line is a quick action of GitLab: a command that begins with a slash.
 
-    Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
-    GitLab. With a space before the slash, it is no command in any of them. Fences inside of a log get one too.
+    In a code block, such a line is only text, but versions of GitLab disagree on which lines belong to a code block.
+    With a space before the slash, the line is a command in no version. Fences inside a log get a space as well.
 
-    Forgejo has no such commands, but bots on it may read them. The service's user has rights that a log must not use.
+    Forgejo has no quick actions, but bots may read them there. A log must never act with the rights of the service's
+    user.
     """
     return re.sub(r"(?m)^(?=/)", " ", text)
 

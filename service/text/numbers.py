@@ -1,4 +1,4 @@
-"""Writes numbers: the formatter of the contract, which the runner's terminal uses as well."""
+"""Formats numbers: re-exports the formatter of the contract, which the runner's terminal uses as well."""
 
 from runner.contract.number_text import (
     Number,

@@ -1,7 +1,7 @@
 """Writes all samples as flat rows, in formats that other programs read.
 
-The rows fit a column store such as Parquet: every row has the same columns, each of one type, and nothing is nested.
-Counts beyond 2^53 stay exact in CSV and JSON lines; a reader has to accept integers of any size in `value`.
+The rows are suitable for a column store such as Parquet: every row has the same columns, each of one type, and nothing
+is nested. Counts beyond 2^53 stay exact in CSV and JSON lines; a reader must accept integers of any size in `value`.
 """
 
 from __future__ import annotations

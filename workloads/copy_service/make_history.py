@@ -15,15 +15,20 @@ from pathlib import Path
 
 PATCHES = tuple(sorted((Path(__file__).parent / "history").glob("*.patch")))
 CONFIG_CHANGE = 12
-"""After how many commits the demo switches the allocator. The tag ``config-change`` marks the place."""
+"""Number of commits after which the demo switches the allocator. The tag ``config-change`` marks this commit."""
 
 _STAMP = "faultwatch-history"
 
 
 def make_history(directory: Path) -> None:
-    """Make the repository, or leave it alone where it is there already.
+    """Make the repository, unless it already exists.
 
-    A repository that an older version of this made is replaced. Anything else that is in the way is an error.
+    A repository that an older version of this script made is replaced.
+
+    Raises
+    ------
+    FileExistsError
+        If the directory contains anything else.
     """
     wanted = _fingerprint()
     stamp = directory / ".git" / _STAMP
@@ -33,7 +38,7 @@ def make_history(directory: Path) -> None:
         raise FileExistsError(f"{directory} is not a history that this script made: name another directory")
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as temporary:
-        # Made aside and moved into place whole, so that an interruption leaves nothing half-written.
+        # Made in a temporary directory and then renamed, so that an interruption leaves nothing half-written.
         made = Path(temporary) / "made"
         _apply(made)
         (made / ".git" / _STAMP).write_text(wanted)
@@ -61,7 +66,7 @@ def _am(directory: Path, patches: tuple[Path, ...]) -> None:
 
 
 def _git(directory: Path, *arguments: str) -> None:
-    # The user's own settings (signing, hooks, line ends, hash function) would change the commits.
+    # The user's own git settings (signing, hooks, line endings, hash function) would change the commits.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     fixed = {
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -1,4 +1,4 @@
-"""Copies a block of memory into a buffer, as a pyperf benchmark: a fresh mapping each time, or one that is kept."""
+"""A pyperf benchmark that copies a block of memory into a buffer: a fresh mapping for each copy, or a reused one."""
 
 import mmap
 
@@ -6,7 +6,7 @@ import pyperf
 
 
 def copy_fresh(loops, block):
-    """Map a buffer for each copy: each of its pages faults each time."""
+    """Map a new buffer for each copy: every page faults in every copy."""
     start = pyperf.perf_counter()
     for _ in range(loops):
         with mmap.mmap(-1, len(block)) as buffer:
@@ -15,7 +15,7 @@ def copy_fresh(loops, block):
 
 
 def copy_reused(loops, block):
-    """Map one buffer for all copies of a value: its pages fault in the first."""
+    """Map one buffer for all copies of a value: its pages fault only in the first copy."""
     with mmap.mmap(-1, len(block)) as buffer:
         start = pyperf.perf_counter()
         for _ in range(loops):
@@ -24,7 +24,7 @@ def copy_reused(loops, block):
 
 
 def pass_on(command, arguments):
-    """Tell the worker processes what is to be measured."""
+    """Pass the arguments that select the measurement on to pyperf's worker processes."""
     command += ["--buffer", arguments.buffer, "--mib", str(arguments.mib)]
 
 

@@ -1,1 +1,1 @@
-"""Forgejo and Gitea: comments on pull requests, commit statuses, webhooks, by the token of a user."""
+"""Forgejo and Gitea: comments on pull requests, commit statuses and webhooks, with the token of a user."""

@@ -1,4 +1,4 @@
-"""Calls the API of Forgejo, as each server describes it (``/swagger.v1.json``); Gitea's is the same."""
+"""Calls the API of Forgejo, which each server describes at ``/swagger.v1.json``; Gitea's API is the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS = 10
 _WRITER_ROLES = frozenset({"owner", "admin", "write"})
 _PASSED_OF_STATE = {"success": True, "failure": False}
 _ENTRIES_PER_PAGE = 50
-"""Entries of a page: the most that a server gives by default."""
+"""Entries on a page: the default limit of a server."""
 _MAX_ERROR_CHARACTERS = 300
 
 
@@ -37,7 +37,7 @@ class Client:
     def __init__(self, settings: TokenForge) -> None:
         self._base = f"{settings.url}/api/v1"
         self._session = requests.Session()
-        self._session.trust_env = False  # a .netrc would replace the token
+        self._session.trust_env = False  # Otherwise, credentials in ~/.netrc would replace the token.
         self._session.headers.update({"Authorization": f"token {settings.token}", "Accept": "application/json"})
 
     @cached_property
@@ -46,7 +46,7 @@ class Client:
         return int(self._call_api("GET", "/user")["id"])
 
     def find_head_commit(self, pull: PullRequest) -> str:
-        """Return the commit that is to be merged."""
+        """Return the current head commit of a pull request."""
         return str(self._call_api("GET", f"{_build_path(pull.repository)}/pulls/{pull.number}")["head"]["sha"])
 
     def list_notes(self, pull: PullRequest) -> Iterator[Note]:
@@ -66,9 +66,9 @@ class Client:
         self._call_api("PATCH", f"{_build_path(pull.repository)}/issues/comments/{note_id}", {"body": body})
 
     def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
-        """Return whether the newest status of the service passed, and its description; None if it has set none.
+        """Return whether the service's newest status passed, and its description; None if there is none.
 
-        Forgejo stores each status that it is sent.
+        Forgejo keeps all statuses of a commit.
         """
         statuses = self._list_pages(_build_statuses_path(repository, commit))
         service_statuses = (status for status in statuses if status["context"] == CONTEXT)
@@ -93,43 +93,44 @@ class Client:
         try:
             answer = self._call_api("GET", f"{_build_path(repository)}/collaborators/{quote(user, safe='')}/permission")
         except ForgejoError as error:
-            if error.status in {404, 410}:  # There is no such user any more, or none who may see the repository.
+            if error.status in {404, 410}:  # The user no longer exists, or may not see the repository.
                 return False
             raise
         return answer["permission"] in _WRITER_ROLES
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why a call failed; None for another exception."""
+        """Return why a call failed; None for an exception that does not come from a call."""
         if isinstance(error, ForgejoError):
             return Refusal(error.status, str(error), error.headers)
         return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
 
     def _call_api(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """Call the API; return what it answers.
+        """Call the API; return the content of the answer.
 
         Raises
         ------
         ForgejoError
-            It answers with an error.
+            If the answer is an error.
         requests.RequestException
-            It does not answer.
+            If there is no answer.
         """
         return self._send_request(method, f"{self._base}{path}", content).json()
 
     def _list_pages(self, path: str) -> Iterator[Any]:
-        """Return all entries of a list, page by page: an answer links to the next one."""
+        """Yield all entries of a list, page by page: each answer links to the next page."""
         url: str | None = f"{self._base}{path}?limit={_ENTRIES_PER_PAGE}"
         while url:
             response = self._send_request("GET", url, None)
             yield from response.json()
             next_url = response.links.get("next", {}).get("url")
-            # A server may know itself by another address, to which the token must not go.
+            # The link may contain another address of the server, to which the token must not be sent: only its query
+            # is used.
             url = f"{self._base}{path}?{next_url.partition('?')[2]}" if next_url else None
 
     def _send_request(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
         """Send a request to Forgejo; raise ForgejoError if it is refused.
 
-        Redirections count as refusals: they could lead the token to another server.
+        Redirects count as refusals, because they could send the token to another server.
         """
         response = self._session.request(method, address, json=content, timeout=_TIMEOUT_SECONDS, allow_redirects=False)
         if not 200 <= response.status_code < 300:

@@ -18,22 +18,22 @@ _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 @dataclass(frozen=True, slots=True)
 class ForgejoForge(NoteForge):
-    """Forgejo, as the user whose token the service has."""
+    """Forgejo, called as the user whose token the service has."""
 
     kind = ForgeKind.FORGEJO
     events = webhook_events.EVENTS
     max_note_bytes = 65_535
-    """What the smallest text column of its databases takes."""
+    """The size of the smallest text column among the databases that Forgejo supports."""
 
     @classmethod
     def from_settings(cls, settings: TokenForge) -> ForgejoForge:
-        """Return the Forgejo of some settings; nothing is called yet."""
+        """Return the Forgejo that some settings name, without calling it."""
         return cls(Client(settings), settings)
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery, if its body is signed (Forgejo, "Webhooks": HMAC-SHA256 in hexadecimal digits).
+        """Return the delivery if its signature is valid (Forgejo, "Webhooks": HMAC-SHA256 in hexadecimal digits).
 
-        Forgejo sends its own headers and Gitea's; Gitea only the latter.
+        Forgejo sends both its own headers and Gitea's; Gitea sends only Gitea's.
         """
 
         def find_header(name: str) -> str:

@@ -1,7 +1,7 @@
-"""Decides what the service does for a webhook of Forgejo or Gitea.
+"""Translates webhooks of Forgejo or Gitea into actions of the service.
 
-Forgejo has signed the payload, but most of its text is untrusted. A label accepts nothing here: the event does not say
-which label was added, so that a user who changes another one would accept a head that was pushed since.
+Forgejo has signed the payload, but most of its text is untrusted. Unlike on GitHub, a label accepts nothing: the event
+does not say which label was added, so a user who adds an unrelated label would accept a head that was pushed later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from service.forges.webhook_actions import CommandComment, Payload, RecordHead, 
 
 
 def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
-    """Record the head of a pull request, and its merge."""
+    """Yield the actions that record the head of a pull request, and its merge."""
     pull, repository = payload["pull_request"], _read_repository(payload)
     yield RecordHead(repository, pull["number"], pull["head"]["sha"])
     if payload["action"] == "closed" and pull["merged"]:

@@ -17,27 +17,27 @@ from service.forges.retry import schedule_retry
 from service.jobs.scheduler import RemoteCallFailed
 
 _WORKFLOW_OF_KIND = {"remedy": "profile"}
-"""Kinds of jobs that run by the workflow of another kind: a workflow reads from the job what to do."""
+"""Kinds of jobs that share the workflow of another kind: the workflow reads from the job what to do."""
 _MAX_ERROR_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ActionsStarter:
-    """Starts the workflow named after the kind of a job.
+    """Starts the GitHub Actions workflow that belongs to the kind of a job.
 
     Attributes
     ----------
     client
         Calls GitHub.
     address
-        Where runners and people reach this service.
+        The address at which runners and people reach this service.
     """
 
     client: Client
     address: str
 
     def explain_objection(self, order: JobOrder) -> str:
-        """Return why the job cannot be started; an empty text where it can."""
+        """Return why the job cannot be started; an empty text if it can."""
         return "" if order.github else "the order does not say in which GitHub repository to run the job (github)"
 
     def has_room(self) -> bool:
@@ -45,11 +45,11 @@ class ActionsStarter:
         return True
 
     def is_waiting(self, job_id: int) -> bool:
-        """Return False: only GitHub knows what waits there."""
+        """Return False: only GitHub knows which jobs wait there."""
         return False
 
     def start(self, job: Job) -> str:
-        """Start the workflow. The address of its log is unknown until its runner claims the job."""
+        """Start the workflow; return an empty log address, because it is unknown until the runner claims the job."""
         question = job.question
         inputs = {
             "job": str(job.id),
@@ -67,14 +67,14 @@ class ActionsStarter:
         return ""
 
     def post_result(self, job: Job, attempts: int) -> None:
-        """Reply in the thread where the job was requested, once."""
+        """Reply once in the thread where the job was requested."""
         _, _, number = job.thread.partition("#")
         marker = f"<!-- faultwatch job {job.id} -->"
 
         def reply(repository: Repository) -> str:
-            """Reply unless an earlier attempt did; return an empty text, as no problem can remain."""
+            """Reply unless an earlier attempt did; return an empty text, because there is no problem to report."""
             pull = repository.get_pull(int(number))
-            # The first attempt cannot have been posted. Anybody can copy the marker, but people are no bots.
+            # Only later attempts look for an earlier reply. Anybody can copy the marker, so only bots' comments count.
             is_posted = attempts > 1 and any(
                 marker in (comment.body or "") and comment.user.type == "Bot" for comment in pull.get_issue_comments()
             )
@@ -85,7 +85,7 @@ class ActionsStarter:
         self._call_github(job, attempts, reply)
 
     def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
-        """Call GitHub about a job's repository; an error says when to try again."""
+        """Call GitHub about a job's repository; translate a failure into an error that says when to try again."""
         try:
             return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
         except CALL_ERRORS as error:

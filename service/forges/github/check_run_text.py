@@ -16,9 +16,9 @@ from service.text.markdown import make_plain
 
 NAME = "Faultwatch"
 MAX_SUMMARY_BYTES = 65_535
-"""GitHub's limit of a summary in characters, applied to bytes here, which are never fewer."""
+"""GitHub's limit for a summary. It is in characters, but applied to bytes here: a text never has fewer of these."""
 ANNOTATIONS_PER_REQUEST = 50
-"""The largest number of annotations in one request."""
+"""GitHub's limit for the annotations in one request."""
 _MAX_TITLE_CHARACTERS = 250
 
 Conclusion = Literal["success", "failure", "neutral"]
@@ -34,7 +34,7 @@ class Check:
     annotations: tuple[dict[str, Any], ...]
 
     def split_annotations(self) -> list[tuple[dict[str, Any], ...]]:
-        """Return the annotations of each request; at least one batch, which may be empty."""
+        """Return the annotations in batches, one for each request; at least one batch, which may be empty."""
         starts = range(0, max(1, len(self.annotations)), ANNOTATIONS_PER_REQUEST)
         return [self.annotations[start : start + ANNOTATIONS_PER_REQUEST] for start in starts]
 
@@ -56,7 +56,7 @@ def _choose_conclusion(outcome: GateOutcome) -> Conclusion:
 
 
 def _list_annotations(outcome: GateOutcome) -> Iterator[dict[str, Any]]:
-    """Annotate the budgets that are exceeded, at the lines of the workload file that set them."""
+    """Yield an annotation for each exceeded budget, at the line of its finding."""
     for finding in list_findings(outcome):
         if finding.file and finding.rule in {FindingRule.OVER_BUDGET, FindingRule.STEP_BY_STEP}:
             yield {

@@ -1,4 +1,4 @@
-"""Calls GitHub as the App: with one short-lived token for each repository, limited to the permissions it needs."""
+"""Calls GitHub as the App, with a short-lived token for each repository that has only the necessary permissions."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from service.forges.forge import Refusal
 from service.forges.github.settings import GithubSettings
 
 PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}
-"""Permissions of the usual token: for check runs, comments and starting workflows."""
+"""Permissions of the usual token: to write check runs and comments, and to start workflows."""
 REGISTRATION_PERMISSIONS = {"administration": "write"}
-"""Permissions of the token that registers runners of Actions."""
+"""Permissions of the token that registers self-hosted runners of GitHub Actions."""
 _TIMEOUT_SECONDS = 10
 _SECONDS_BETWEEN_WRITES = 0.25
 """Pause before each write, so that many comments at once do not exceed GitHub's limits."""
 
 CALL_ERRORS = (GithubException, requests.RequestException)
-"""What a call raises where GitHub refuses it, or does not answer."""
+"""The exceptions of a call that GitHub refuses or does not answer."""
 
 
 def find_refusal(error: Exception) -> Refusal | None:
-    """Return why a call failed; None for another exception."""
+    """Return why a call failed; None for an exception that does not come from a call."""
     if isinstance(error, GithubException):
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
         return Refusal(error.status, str(error.message or error), headers)
@@ -50,7 +50,7 @@ class Client:
         return self._settings.app_id
 
     def call_with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
-        """Do some work with a repository; repeat it with a new token where GitHub rejects the current one."""
+        """Do some work with a repository; repeat it with a new token if GitHub rejects the current one."""
         try:
             return work(self._get_repository(name))
         except BadCredentialsException:
@@ -58,7 +58,7 @@ class Client:
             return work(self._get_repository(name))
 
     def request_runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
-        """Return a ``token`` to register or remove a runner of a repository, and when it ``expires_at``."""
+        """Return the ``token`` to register or remove a runner of a repository, and its expiry, ``expires_at``."""
         repository = self._connect_repository(name, REGISTRATION_PERMISSIONS)
         _, answer = repository.requester.requestJsonAndCheck(
             "POST", f"{repository.url}/actions/runners/{purpose}-token"
@@ -73,7 +73,7 @@ class Client:
     def _connect_repository(self, name: str, permissions: dict[str, str]) -> Repository:
         """Return a repository, with a token of the App's installation there.
 
-        No failed call is repeated here: the worker tries again later.
+        Failed calls are not repeated here, because the worker tries again later.
         """
         owner, _, short_name = name.partition("/")
         app = GithubIntegration(

@@ -29,14 +29,14 @@ _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class GithubForge:
-    """GitHub, as the App that the service is."""
+    """GitHub, called as the App that is the service's identity there."""
 
     client: client.Client
     settings: GithubSettings
 
     @property
     def address(self) -> str:
-        """Where people reach this service."""
+        """The public address of this service."""
         return self.settings.address
 
     def publish(self, publication: Publication) -> int | None:
@@ -47,7 +47,7 @@ class GithubForge:
         )
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery, if its body is signed (GitHub Docs, "Validating webhook deliveries")."""
+        """Return the delivery if its signature is valid (GitHub Docs, "Validating webhook deliveries")."""
         if not is_signed(self.settings.secret, body, header("X-Hub-Signature-256"), "sha256="):
             return None
         event, number = header("X-GitHub-Event"), header("X-GitHub-Delivery")
@@ -58,10 +58,10 @@ class GithubForge:
         return webhook_events.list_actions(event, payload)
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
-        """Run the commands of a comment, accept a head by label, or start a workflow, for somebody who may write."""
+        """Run the commands of a comment, accept a head by label, or start a workflow, if the user has write access."""
 
         def work(repository: Repository) -> None:
-            """Carry out the action; do nothing for somebody who may not write."""
+            """Carry out the action; ignore it if the user has no write access."""
             if isinstance(action, CommandComment):
                 run_commands(repository, action, handlers, self.settings.workflow)
             elif isinstance(action, AcceptHead):

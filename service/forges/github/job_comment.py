@@ -1,8 +1,8 @@
-"""Writes the comment of a gate with the token of a job of GitHub Actions, where no service and no App do.
+"""Writes the comment of a gate with the token of a GitHub Actions job, for projects without a service and its App.
 
-A job of a pull request from a fork may not write. There, a second workflow runs when the first one has ended, with code
-of the repository alone, and reads the report of the first one. That report comes from a stranger: it is data, is shown
-as text, and is believed only about the head that GitHub names.
+A job for a pull request from a fork has no write access. Therefore, a second workflow runs after the first one. It
+executes only code of the repository itself, and reads the report of the first workflow. That report is untrusted: it is
+only displayed as text, and it is rejected unless it is about the head that GitHub names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from service.forges.github.pull_request_comment import find_marked_comment, writ
 from service.rules.gate.verdict import judge_gate
 
 JOB_AUTHOR = "github-actions[bot]"
-"""Who writes with the token of a job."""
+"""The user whose name GitHub gives to comments that are written with the token of a job."""
 _TIMEOUT_SECONDS = 30
 _FORBIDDEN_STATUSES = frozenset({401, 403})
 
@@ -63,7 +63,7 @@ class _Event(_Payload):
 
 
 class ReportedHead(NamedTuple):
-    """What the event that started a job says about the pull request.
+    """The head of a pull request, according to the event that started a job.
 
     Attributes
     ----------
@@ -72,9 +72,9 @@ class ReportedHead(NamedTuple):
     number
         The number of the pull request; None if the event does not name it.
     label
-        ``owner:branch`` of the head, by which the pull request is found then.
+        ``owner:branch`` of the head, by which the pull request is found if the event does not name it.
     log_url
-        The address of the workflow run that measured; empty for the own one.
+        The address of the workflow run that measured the head; empty if it is the run of this job.
     """
 
     commit: str
@@ -93,7 +93,7 @@ def read_event(payload: Mapping[str, Any]) -> ReportedHead | None:
     Raises
     ------
     JobCommentError
-        The payload is not one of GitHub.
+        If the payload lacks a field that GitHub always sends.
     """
     try:
         event = _Event.model_validate(payload)
@@ -109,22 +109,23 @@ def read_event(payload: Mapping[str, Any]) -> ReportedHead | None:
 
 
 def connect_repository(token: str, api: str, name: Project) -> Repository:
-    """Return a repository, with the token of a job."""
+    """Return a repository that is accessed with the token of a job."""
     github = Github(auth=Auth.Token(token), base_url=api, timeout=_TIMEOUT_SECONDS, retry=None, lazy=True)
     return github.get_repo(name)
 
 
 def write_job_comment(repository: Repository, name: Project, reported_head: ReportedHead, report: GateReport) -> str:
-    """Write the comment of a gate on its pull request, or edit the one of an earlier job; return its address.
+    """Create the comment of a gate on its pull request, or edit that of an earlier job; return its address.
 
     Returns
     -------
-    The address of the comment; empty if the head is no longer that of an open pull request, so nobody needs it.
+    The address of the comment; empty without a comment, because the commit is no longer the head of an open pull
+    request.
 
     Raises
     ------
     JobCommentError
-        The report is about another head, or GitHub refuses.
+        If the report is about another head, or GitHub refuses the comment.
     """
     if report.head != reported_head.commit:
         raise JobCommentError(
@@ -134,7 +135,7 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
         pull = _find_pull_request(repository, reported_head)
         if pull is None or pull.head.sha != reported_head.commit:
             return ""
-        # No service reads the comments, so that only the merge can accept the change.
+        # No service reads comments, so only a merge can accept the change.
         links = build_links("", report, accept=False, merge=True, log_url=reported_head.log_url)
         marker = comment_text.build_marker(name, pull.number)
         body = comment_text.build_comment(judge_gate(report), links, marker)
@@ -147,7 +148,7 @@ def write_job_comment(repository: Repository, name: Project, reported_head: Repo
 
 
 def _find_pull_request(repository: Repository, reported_head: ReportedHead) -> PullRequest | None:
-    """Return the pull request that an event is about; None if none is open any more."""
+    """Return the open pull request that an event is about; None if it is no longer open."""
     if reported_head.number is not None:
         return repository.get_pull(reported_head.number)
     candidates = repository.get_pulls(state="open", head=reported_head.label)

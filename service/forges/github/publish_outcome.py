@@ -1,6 +1,6 @@
 """Publishes the outcome of a gate on GitHub: the comment and the check run.
 
-Publishing twice has the effect of publishing once: what an earlier attempt posted is found and updated.
+Publishing is idempotent: a comment or check run of an earlier attempt is found and updated.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from service.forges.github.pull_request_comment import publish_comment
 def publish(repository: Repository, publication: Publication, app_id: int) -> int | None:
     """Create or update the comment and the check run; return the comment's id.
 
-    The head may have moved on meanwhile. The check run belongs to its commit. The comment belongs to the pull request,
-    and is only updated for the newest head.
+    The pull request may have a newer head. The check run belongs to its commit, and is published nevertheless. The
+    comment belongs to the pull request, and is only updated for the newest head.
     """
     pull = repository.get_pull(publication.number)
     is_newest_head = pull.head.sha == publication.outcome.head
@@ -32,7 +32,7 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:
-    """Create the check run, or complete it where an earlier attempt was interrupted."""
+    """Create the check run, or complete that of an interrupted attempt."""
     check = check_run_text.render_check_run(publication.outcome, publication.links)
     batches = check.split_annotations()
     try:
@@ -47,7 +47,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
-        # The first batch was sent with the check run. An earlier attempt may have sent more: GitHub counts annotations.
+        # The first batch was sent with the check run. GitHub's count shows how many more an earlier attempt sent.
         n_annotations = run.output.annotations_count or 0
         n_sent_batches = max(1, ceil(n_annotations / check_run_text.ANNOTATIONS_PER_REQUEST))
         for batch in batches[n_sent_batches:]:

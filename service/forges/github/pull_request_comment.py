@@ -1,4 +1,4 @@
-"""Creates or updates the one comment on a pull request of GitHub: found by its id, else by its marker and author."""
+"""Creates or updates the single comment on a GitHub pull request, which is found by its id, or marker and author."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def publish_comment(pull: PullRequest, publication: Publication, app_id: int) ->
     try:
         return write_comment(pull, comment, body).id
     except GithubException as error:
-        if error.status in _GONE_STATUSES and comment is not None:  # deleted between the two calls
+        if error.status in _GONE_STATUSES and comment is not None:  # It was deleted between the two calls.
             return pull.create_issue_comment(body).id
         if error.status == 403 and "locked" in str(error.message or "").lower():
-            return publication.comment_id  # the conversation is locked; the check run has the outcome
+            return publication.comment_id  # The conversation is locked. The check run still shows the outcome.
         raise
 
 
 def write_comment(pull: PullRequest, comment: IssueComment | None, body: str) -> IssueComment:
-    """Create a comment, or edit the one that is there if it says something else; return it."""
+    """Create the comment, or edit the existing one if its text differs; return it."""
     if comment is None:
         return pull.create_issue_comment(body)
     if comment.body != body:
@@ -43,13 +43,13 @@ def write_comment(pull: PullRequest, comment: IssueComment | None, body: str) ->
 
 
 def find_marked_comment(pull: PullRequest, marker: str, is_own: Callable[[IssueComment], bool]) -> IssueComment | None:
-    """Return the own comment with a marker: anybody can copy the marker, but not the author."""
+    """Return the service's own comment with a marker. Anybody can copy the marker, so the author is checked too."""
     marked = (candidate for candidate in pull.get_issue_comments() if marker in (candidate.body or ""))
     return next((candidate for candidate in marked if is_own(candidate)), None)
 
 
 def _find_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
-    """Return the App's comment: the one with the known id, else the one with the marker."""
+    """Return the App's comment, by its known id or else by its marker; None if there is none."""
     if publication.comment_id is not None:
         try:
             return pull.get_issue_comment(publication.comment_id)

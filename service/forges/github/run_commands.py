@@ -1,4 +1,4 @@
-"""Runs the commands of a comment, and answers them once: with a reaction and a reply."""
+"""Runs the commands of a comment, and answers once with a reaction and a reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITER_ROLES = frozenset({"admin", "maintain", "write"})
 
 
 def run_commands(repository: Repository, comment: CommandComment, handlers: Handlers, workflow: str) -> None:
-    """Run the commands of a comment whose author may write to the repository; react with -1 to anybody else's."""
+    """Run the commands of a comment if its author has write access; otherwise react with -1."""
     pull = repository.get_pull(comment.number)
     original = pull.get_issue_comment(comment.comment_id)
     if not may_write(repository, comment.author):
@@ -26,7 +26,7 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
         return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
     if any(marker in (answer.body or "") and answer.user.type == "Bot" for answer in pull.get_issue_comments()):
-        return  # an earlier attempt replied, which is the last step
+        return  # An earlier attempt has already replied, which is the last step.
     results = [_run_command(repository, pull, command, handlers, workflow) for command in comment.commands]
     _add_reaction(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
     pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
@@ -41,7 +41,7 @@ def _run_command(
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
         acceptance_reply = f"Accepted for {head[:10]}: {format_code(command.text, _MAX_REASON_CHARACTERS)}"
-        # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
+        # An unmeasured head may have been pushed after the comment was written: its author has not seen it.
         unmeasured_reply = (
             f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
         )
@@ -66,7 +66,7 @@ def _add_reaction(original: IssueComment, content: str) -> None:
 
 
 def may_write(repository: Repository, login: str) -> bool:
-    """Return whether somebody may write to a repository: not everybody who may set a label, such as the role triage."""
+    """Return whether a user has write access to a repository. The right to set labels (role triage) is not enough."""
     try:
         return repository.get_collaborator_permission(login) in _WRITER_ROLES
     except GithubException as error:

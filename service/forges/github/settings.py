@@ -21,7 +21,7 @@ class GithubSettings(ForgeSettings):
     app_id: Annotated[int, Field(ge=0)] = declare_setting(
         "FAULTWATCH_GITHUB_APP", "App", default_text="none: the GitHub features are off", unit="a number"
     )
-    """The App's number."""
+    """The numeric id of the App."""
     key: Annotated[str, SecretFile()] = declare_setting(
         "FAULTWATCH_GITHUB_KEY_FILE", "Private key", default_text="required if the App is set", repr=False
     )

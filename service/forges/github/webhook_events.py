@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of GitHub.
+"""Translates webhooks of GitHub into actions of the service.
 
 GitHub has signed the payload, but most of its text is untrusted.
 """
@@ -26,7 +26,7 @@ from service.forges.webhook_actions import (
 )
 
 _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
-"""How the workflows that carry out jobs title their runs."""
+"""The titles of workflow runs that carry out jobs."""
 
 
 def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
@@ -42,7 +42,10 @@ def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
-    """Record heads. A pull request of the repository starts its own workflow; one from a fork waits for approval."""
+    """Yield the actions that record heads, acceptances by label and merges, or measure a head that has the label.
+
+    A pull request from the repository itself starts its own workflow; one from a fork waits for approval.
+    """
     pull = payload["pull_request"]
     yield RecordHead(_read_repository(payload), pull["number"], pull["head"]["sha"])
     if payload["action"] == "labeled" and payload["label"]["name"].lower() == ACCEPT_LABEL:
@@ -54,9 +57,9 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
-    """Update the job that a workflow carries out, or measure the head of a fork once its workflow was approved.
+    """Update the job of a workflow run, or measure the head of a fork once its workflow run has been approved.
 
-    The fork's own job cannot measure it for the service: it has no identity to sign in with.
+    The fork's own workflow run cannot report to the service, because GitHub gives it no identity to sign in with.
     """
     run = payload["workflow_run"]
     job_title = _JOB_RUN_TITLE.fullmatch(run["display_title"]) if run["event"] == "workflow_dispatch" else None
@@ -69,7 +72,7 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
-    """Measure a head again if somebody has requested that in its check run."""
+    """Measure a head again if somebody has requested this in its check run."""
     check = payload["check_run"]
     if payload["action"] != "rerequested":
         return
@@ -85,7 +88,7 @@ def _handle_push(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_installation(payload: Payload) -> Iterator[WebhookAction]:
-    """Publish nothing more in repositories that the App was removed from."""
+    """Stop publishing in repositories from which the App was removed."""
     if payload["action"] in {"deleted", "suspend"}:
         repositories = payload.get("repositories") or ()
         yield ForgetRepositories(tuple(repository["full_name"].lower() for repository in repositories))

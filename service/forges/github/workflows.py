@@ -9,15 +9,15 @@ from service.forges.github.settings import GithubSettings
 from service.text.markdown import format_code
 
 _MEASURE_WORKFLOW = "measure.yml"
-"""Workflow that measures a revision."""
+"""The workflow that measures a revision."""
 
 
 def dispatch_workflow(repository: Repository, workflow: str, inputs: dict[str, str]) -> str:
-    """Start a workflow of the default branch; return why GitHub refuses it, or an empty text."""
+    """Start a workflow of the default branch; return why GitHub refuses, or an empty text if it was started."""
     try:
         repository.get_workflow(workflow).create_dispatch(repository.default_branch, inputs, throw=True)
     except GithubException as error:
-        if error.status not in {404, 422}:  # no such workflow, or one with other inputs
+        if error.status not in {404, 422}:  # The workflow does not exist, or has other inputs.
             raise
         return f"This repository has no workflow {format_code(workflow)} that accepts the service's inputs."
     return ""
@@ -29,12 +29,12 @@ def build_push_inputs(revision: str, address: str) -> dict[str, str]:
 
 
 def measure_push(repository: Repository, revision: str, address: str) -> None:
-    """Start the workflow that measures a pushed revision, for the service at an address, if the repository has it."""
+    """Start the workflow that measures a pushed revision and reports to an address, if the repository has one."""
     dispatch_workflow(repository, _MEASURE_WORKFLOW, build_push_inputs(revision, address))
 
 
 def measure_head(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:
-    """Start the workflow that measures a head, if it still is the head of an open pull request.
+    """Start the workflow that measures a head, if it is still the head of an open pull request.
 
     Nothing happens if the repository has no such workflow.
 

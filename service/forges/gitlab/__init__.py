@@ -1,1 +1,1 @@
-"""GitLab: notes on merge requests, commit statuses, webhooks, by the token of a project, a group or a user."""
+"""GitLab: notes on merge requests, commit statuses and webhooks, with the token of a project, a group or a user."""

@@ -1,6 +1,6 @@
-"""Calls GitLab, with errors that say when to call again.
+"""Calls the API of GitLab, and explains failed calls.
 
-GitLab's documents "Notes API" and "Commits API" describe what is used.
+The calls are documented in "Notes API" and "Commits API" of GitLab.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from service.forges.pull_request_note import CONTEXT, Note, Status
 
 _TIMEOUT_SECONDS = 10
 _DEVELOPER_ACCESS_LEVEL = 30
-"""The access level that may push to branches: who has it may accept a change."""
+"""The access level that allows pushing to branches, which a user needs to accept a change."""
 _PASSED_OF_STATE = {"success": True, "failed": False}
 
 
 class _Session(requests.Session):
-    """Remembers the headers of the last answer: they say how long to wait, and python-gitlab's errors lack them."""
+    """Keeps the headers of the last answer, which say how long to wait: python-gitlab's errors do not contain them."""
 
     last_headers: dict[str, str]
 
@@ -39,10 +39,10 @@ class _Session(requests.Session):
 
 
 class _Api(gitlab.Gitlab):
-    """GitLab's API. It never sleeps: the worker decides when to call again."""
+    """GitLab's API without python-gitlab's automatic waits: the worker decides when to call again."""
 
     def http_request(self, *arguments: Any, **options: Any) -> requests.Response:
-        """Send a request; a rate limit is an error as any other."""
+        """Send a request; raise an error at a rate limit instead of waiting."""
         return super().http_request(*arguments, **{**options, "obey_rate_limit": False})
 
 
@@ -63,7 +63,7 @@ class Client:
         return int(self._api.user.id)
 
     def find_head_commit(self, pull: PullRequest) -> str:
-        """Return the commit that is to be merged."""
+        """Return the current head commit of a merge request."""
         return str(self._get_project(pull.repository).mergerequests.get(pull.number).sha)
 
     def list_notes(self, pull: PullRequest) -> Iterator[Note]:
@@ -86,7 +86,7 @@ class Client:
         self._fetch_notes(pull).update(note_id, {"body": body})
 
     def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
-        """Return whether the newest status of the service passed, and its description; None if it has set none."""
+        """Return whether the service's newest status passed, and its description; None if there is none."""
         statuses = self._get_statuses(repository, commit)
         newest_status = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
         if newest_status is None or newest_status.status not in _PASSED_OF_STATE:
@@ -94,7 +94,7 @@ class Client:
         return _PASSED_OF_STATE[newest_status.status], newest_status.description
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
-        """Set the status of a commit. GitLab refuses a transition from a state to itself."""
+        """Set the status of a commit. GitLab refuses a transition from a state to the same state."""
         content = {
             "state": "success" if status.passed else "failed",
             "name": CONTEXT,
@@ -115,12 +115,12 @@ class Client:
                 member = self._get_project(repository).members_all.get(account.id)
                 return int(member.access_level) >= _DEVELOPER_ACCESS_LEVEL
             except GitlabError as error:
-                if error.response_code != 404:  # The user exists, but is no member of the project.
+                if error.response_code != 404:  # 404: the user exists, but is not a member of the project.
                     raise
         return False
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why the last call failed; None for another exception."""
+        """Return why the last call failed; None for an exception that does not come from a call."""
         if isinstance(error, GitlabError):
             return Refusal(error.response_code, str(error.error_message or error), dict(self._session.last_headers))
         return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None

@@ -1,4 +1,4 @@
-"""GitLab as a forge. GitLab's document "Webhook events" describes what it sends."""
+"""GitLab as a forge. Its webhooks are documented in "Webhook events" of GitLab."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 @dataclass(frozen=True, slots=True)
 class GitlabForge(NoteForge):
-    """GitLab, as the user whose token the service has."""
+    """GitLab, called as the user whose token the service has."""
 
     kind = ForgeKind.GITLAB
     events = webhook_events.EVENTS
     max_note_bytes = 900_000
-    """GitLab takes a million characters."""
+    """GitLab accepts a million characters."""
 
     @classmethod
     def from_settings(cls, settings: TokenForge) -> GitlabForge:
-        """Return the GitLab of some settings; nothing is called yet."""
+        """Return the GitLab that some settings name, without calling it."""
         return cls(Client(settings), settings)
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery, if it has the secret (GitLab, "Webhooks", section "Validate payloads by secret token").
+        """Return the delivery if it has the secret (GitLab, "Webhooks", section "Validate payloads by secret token").
 
-        GitLab signs no body with it: the secret itself is sent. The idempotency key stays the same in repeated
-        deliveries; versions before it have the number of the event alone.
+        GitLab does not sign the body, but sends the secret itself. The idempotency key stays the same in repeated
+        deliveries; older versions of GitLab send only the UUID of the event.
         """
         if not is_equal(self.settings.secret, header("X-Gitlab-Token")):
             return None

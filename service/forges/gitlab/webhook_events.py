@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of GitLab.
+"""Translates webhooks of GitLab into actions of the service.
 
 The payloads are described in the document "Webhook events" of GitLab. Most of their text is untrusted.
 """
@@ -22,7 +22,7 @@ from service.forges.webhook_actions import (
 
 
 def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
-    """Record the head of a merge request, its acceptance by label, and its merge."""
+    """Yield the actions that record the head of a merge request, its acceptance by label, and its merge."""
     request, repository = payload["object_attributes"], _read_repository(payload)
     head = request["last_commit"]["id"]
     yield RecordHead(repository, request["iid"], head)
@@ -34,7 +34,7 @@ def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _has_just_accepted(changes: Payload) -> bool:
-    """Return whether the label was added by this event, and not by one before it."""
+    """Return whether this event added the label, instead of an earlier one."""
     label_changes = changes.get("labels") or {}
     titles_before = {label["title"].lower() for label in label_changes.get("previous") or ()}
     titles_after = {label["title"].lower() for label in label_changes.get("current") or ()}
@@ -42,7 +42,7 @@ def _has_just_accepted(changes: Payload) -> bool:
 
 
 def _handle_note(payload: Payload) -> Iterator[WebhookAction]:
-    """Yield the commands of a new note on a merge request. Older versions of GitLab state no action."""
+    """Yield the commands of a new note on a merge request. Events of older versions of GitLab name no action."""
     note = payload["object_attributes"]
     if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
         return

@@ -1,4 +1,4 @@
-"""Tokens, with which callers access the service. Admins create and revoke them; secrets are shown once, never stored."""
+"""Tokens, with which callers access the service: admins create and revoke them. A secret is shown only once."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def build_current_address(**changes: object) -> str:
 
 
 def write_csv(table: Table) -> str:
-    """Return a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula is prefixed by an apostrophe."""
+    """Return a table as CSV (RFC 4180), with an apostrophe before texts that a spreadsheet would run as formulas."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(table.columns)

@@ -18,7 +18,7 @@ def touch(memory: mmap.mmap, pages: int) -> None:
 
 pages = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
 memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-touch(mmap.mmap(-1, 2 * mmap.PAGESIZE), 2)  # the interpreter's own pages are not what is counted
+touch(mmap.mmap(-1, 2 * mmap.PAGESIZE), 2)  # a warm-up, so that the interpreter's own pages do not fault in the region
 with region():
     touch(memory, pages)
 print(json.dumps({"operations": 1, "pages": pages, "faults": pages}))
