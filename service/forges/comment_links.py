@@ -60,7 +60,7 @@ def build_links(
 def format_last_line(outcome: GateOutcome, links: Links) -> str:
     """Return the last line of the comment: links to details, the two commits, the host and its settings."""
     definitions = links.definitions if has_counts(outcome) else ""
-    addresses = (("Compare", links.compare), ("Log", links.log), ("What a page fault is", definitions))
+    addresses = (("Compare", links.compare), ("Log", links.log), ("What is a page fault?", definitions))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
     base, head = _format_commit(outcome.base, links), _format_commit(outcome.head, links)
     parts += [f"{base} → {head}", *_describe_host_and_settings(outcome.cases)]

@@ -59,12 +59,12 @@ def explain_faults(outcome: GateOutcome, links: Links) -> str:
     if links.definitions or not has_counts(outcome):
         return ""
     return (
-        "<details><summary>What a page fault is</summary>\n\n"
-        "The program uses an address that has no page of memory, or none that it may write to, so the kernel has to "
-        "map one: the program touches the page for the first time, writes to a page that it shares, or had returned "
-        "the page to the kernel. A minor fault costs about half a microsecond of system time. A major fault waits for "
-        "storage. Base and head are executed interleaved on one host, so even one additional fault is detected if it "
-        "repeats.\n\n</details>\n\n"
+        "<details><summary>What is a page fault?</summary>\n\n"
+        "The program uses an address without a page of memory, or writes to a page that it may only read, so the "
+        "kernel has to map a page. This happens when the program touches a page for the first time, writes to a shared "
+        "page, or touches a page that it had returned to the kernel. A minor fault costs about half a microsecond of "
+        "system time. A major fault waits for storage. Base and head are executed interleaved on one host, so even one "
+        "additional fault is detected if it repeats.\n\n</details>\n\n"
     )
 
 

@@ -377,7 +377,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("importance", "most important"),
             ("size", "largest"),
             ("price", "most expensive"),
-            ("found", "found last"),
+            ("found", "most recently found"),
             ("committed", "newest commit"),
         ],
         "subject": [("", "all subjects"), *((name, name) for name in subject_names)],

@@ -491,8 +491,8 @@ def test_how_to_accept_is_said_only_where_somebody_has_to(name: str) -> None:
 def test_what_a_page_fault_is_is_linked_or_folded_where_no_service_has_an_address() -> None:
     report = made_gates.gate(OVER)
     linked = comment_text.build_comment(judge_gate(report), build_links("https://faults.example.org", report), MARKER)
-    assert "[What a page fault is](https://faults.example.org/definitions)" in linked
+    assert "[What is a page fault?](https://faults.example.org/definitions)" in linked
     assert "The program uses an address" not in linked
     folded = comment_text.build_comment(judge_gate(report), build_links("", report), MARKER)
-    assert "<summary>What a page fault is</summary>\n\nThe program uses an address" in folded
+    assert "<summary>What is a page fault?</summary>\n\nThe program uses an address" in folded
     assert "/definitions" not in folded

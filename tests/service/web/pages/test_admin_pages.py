@@ -92,7 +92,7 @@ def test_who_may_only_read_sees_neither_tokens_nor_settings(closed: FlaskClient)
 
 
 def test_an_open_service_says_that_it_asks_for_no_tokens(empty: FlaskClient) -> None:
-    assert "requires no tokens now" in read(empty, "/tokens")
+    assert "currently requires no tokens" in read(empty, "/tokens")
     assert "Sign out" not in page(empty, "/")
 
 

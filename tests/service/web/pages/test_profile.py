@@ -23,7 +23,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
 def test_a_profile_says_what_it_shows_with_sums(client: FlaskClient) -> None:
     page = read(client, f"/profiles/{AFTER.profile_id}")
     assert "Returned memory is touched again" in page
-    assert "after madvise 51,201 Sum, as counted 51,201" in page
+    assert "after madvise 51,201 Total count 51,201" in page
     assert "madvise 51" in page
     for form in ("folded", "speedscope", "pprof"):
         assert f"/faults.{form}" in client.get(f"/profiles/{AFTER.profile_id}").text
