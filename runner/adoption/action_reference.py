@@ -9,9 +9,9 @@ import re
 from importlib import metadata
 
 PLACEHOLDER = "OWNER/faultwatch@v1"
-"""Stands for the action if its repository is unknown."""
+"""The placeholder for the action if its repository is unknown."""
 REPLACE_PLACEHOLDER = (
-    "replace OWNER by the owner of the repository that has Faultwatch, and its tag by the commit that you trust"
+    "replace OWNER with the owner of the repository that contains Faultwatch, and the tag with a commit that you trust"
 )
 _REPOSITORY = re.compile(
     r"(?:https://|ssh://)(?:[^@/]*@)?github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?", re.IGNORECASE

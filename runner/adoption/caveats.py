@@ -4,8 +4,8 @@ from runner.adoption.command_choice import adds_little
 from runner.adoption.tried_command import TriedCommand
 
 _START_FAULTS, _START_CPU_SECONDS = 100, 0.02
-"""A program below both limits hardly does more than start: one that is linked only to the C library takes 50 to 100
-faults to start, in a few milliseconds."""
+"""A program below both limits does little more than start: one that is linked only to the C library starts with 50 to
+100 faults, in a few milliseconds."""
 
 
 def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
@@ -20,7 +20,7 @@ def describe_caveat(tried: TriedCommand, start_faults: int = 0) -> str:
     if tried.is_foreign:
         return f"`{run.command}` executes nothing that this project builds"
     if run.http_error:
-        return f"the load requests only what the server answers with HTTP error {run.http_error}"
+        return f"the load requests only pages that the server answers with HTTP error {run.http_error}"
     if tried.prints_usage or run.only_describes_itself:
         return f"this measures only the start of `{run.command}`, which prints its usage or version"
     if run.stand_in_file:
@@ -47,7 +47,7 @@ def _describe_missing_work(tried: TriedCommand, start_faults: int) -> str:
     if tried.may_only_start and tried.only_imports:
         return (
             f"this measures little more than the import of the package: `{run.command}` takes hardly more faults than "
-            "that"
+            "the import"
         )
     if tried.may_only_start:
         return f"this measures only the start of `{run.command}`, because it gets no input"

@@ -3,9 +3,9 @@
 from runner.contract.level import Number
 
 _SLOW_SECONDS = 2.0
-"""Seconds that an execution takes at least, for its duration to be worth a remark."""
+"""The shortest execution, in seconds, whose duration is worth a remark."""
 _SLOW_SERVER_SECONDS = 10.0
-"""The same for all windows of a server together."""
+"""The same threshold for all windows of a server together."""
 _RUNS_PER_SESSION = 3
 """Executions of a session whose counts repeat: the first, which warms the page cache, and two samples."""
 _RUNS_PER_GATE = 42

@@ -19,7 +19,7 @@ _LARGE_BYTES = 1 << 20
 _MAX_SECONDS = 20.0
 """The largest duration of an execution with the larger input, in seconds, estimated as if starting took no time."""
 _MIN_ROUNDS = 10
-"""How often the small input has to be repeated at least, for the larger one to be worth a build step."""
+"""The smallest number of repetitions of the small input for which a larger one is worth a build step."""
 _MAX_OTHER_PROGRAMS = 3
 """How many other programs are tried with a larger input that causes no more work in the first program."""
 _MIN_RATIO = 2

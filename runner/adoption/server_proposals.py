@@ -246,7 +246,7 @@ def list_example_lines(run: RunProposal) -> list[str]:
     load = LoadProposal(f"LOAD_GENERATOR {{{placeholder}}}" if placeholder else "LOAD_GENERATOR", operations=1000)
     lines = format_server(run, load)
     heading = (
-        f"# {run.program} is a server. Replace `command` in [run] by these tables, with a load generator and the",
+        f"# {run.program} is a server. Replace `command` in [run] with these tables, with a load generator and the",
         f"# operations of one execution of it: {HOW_TO}",
     )
     return [*heading, *(f"# {line}" for line in lines if line)]

@@ -71,7 +71,7 @@ def describe_outcome(outcome: Outcome) -> list[str]:
 
 
 def describe_recordings(recordings: Recordings, seconds: float) -> str:
-    """Return what was recorded for how long, and which share of the events."""
+    """Return what was recorded, for how long, and what share of the events."""
     budget = recordings.budget
     parts = []
     if recordings.addresses:

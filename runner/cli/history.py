@@ -73,8 +73,8 @@ _MAX_CHARTS = 3
         "--measure-all",
         is_flag=True,
         help=(
-            "Build and measure every revision. By default, no build runs if only files changed that the last build "
-            "did not read, and no measurement if the program finds the same files; every twentieth of these "
+            "Build and measure every revision. By default, a revision is not built if it changes only files that the "
+            "last build did not read, and not measured if its program finds the same files; every twentieth of these "
             "revisions is measured to check the host."
         ),
     ),
@@ -123,9 +123,9 @@ def command(
     --revision is measured. A revision that does not build is recorded with its log, and the command continues. It also
     continues if the service fails; unsent reports wait on disk (see `faultwatch spool`). A measurement that failed
     because of the host, such as a full disk or a time-out, is repeated up to three times. A revision is not measured if
-    its program finds the same files as in the revision measured before: its counts are reused. The last revision, and
-    the last one before a different count, are always measured. A revision that changes only files that the last build
-    did not read uses that build.
+    its program finds the same files as at the previously measured revision: those counts are reused. The last revision,
+    and the last one before a different count, are always measured. A revision that changes only files that the last
+    build did not read uses that build.
 
     Likely changes are then proven or refuted: the two commits of each are measured interleaved, as in a gate. Exit
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.

@@ -102,7 +102,7 @@ class ProgressBar:
         if self._rerunning:
             return
         self._print_reruns()
-        parts = [f"{len(planned)} to measure", f"{stored} stored already"]
+        parts = [f"{len(planned)} to measure", f"{stored} already stored"]
         for reason, label in _REASON_LABELS.items():
             number = sum(run.reason is reason for run in planned)
             if number:

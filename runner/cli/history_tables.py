@@ -261,4 +261,5 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
         candidate_text = f"{bad} or a commit before it"
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
-    return [f"  {cause}  {candidate_text}", f"    `{command}` {'decides, and ' if is_suspected else ''}says which"]
+    purpose = "decides, and names the commit" if is_suspected else "names the commit"
+    return [f"  {cause}  {candidate_text}", f"    `{command}` {purpose}"]

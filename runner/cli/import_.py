@@ -116,7 +116,7 @@ def command(
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "
-        f"{document['already_stored']} stored already, in {document['seconds']:.1f} s"
+        f"{document['already_stored']} already stored, in {document['seconds']:.1f} s"
     )
     if document["conflicting"]:
         click.echo(

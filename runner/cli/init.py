@@ -71,12 +71,12 @@ _MISSING_MODULE_REMARK = (
     "{1}` to `command` in [build] of workload.toml, and make it the `command` in [run]"
 )
 _SERVER_REMARK = (
-    "{}. To measure it under load, replace `command` in [run] by the tables at the end of workload.toml, with a load "
+    "{}. To measure it under load, replace `command` in [run] with the tables at the end of workload.toml, with a load "
     "generator or a script: {}"
 )
 _FIXED_PORT_REMARK = (
-    "`{}` always listens on the same port, so two instances of it cannot run at the same time, and other programs can "
-    "take it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
+    "`{}` always listens on the same port, so two instances of it cannot run at the same time, and another program may "
+    "already use the port: add an option or a variable for the port, and pass {{port}} in [server] of workload.toml"
 )
 _GATE_READS_REMARK = (
     "The gate builds in a sandbox without a network, which must expose {0}: {1}. On the gate's host these folders must "

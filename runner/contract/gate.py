@@ -223,10 +223,10 @@ class GateFinding(Strict):
     """The title, in one line."""
     message: str
     file: str = ""
-    """The source file that does more than before, if that is known; otherwise the workload file. Relative to the
+    """The source file that causes more faults, if it is known; otherwise the workload file. Relative to the
     repository; empty if it is outside the repository."""
     line: int = Field(default=1, ge=1)
-    """The line that does more than before; in a workload file the line with the budget of the metric, 1 if it has
+    """The line that causes more faults, or in a workload file the line with the budget of the metric; 1 if there is
     none."""
 
 

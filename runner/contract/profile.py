@@ -42,7 +42,7 @@ class Stack(Strict):
     frames: tuple[Annotated[int, Field(ge=0)], ...] = Field(max_length=1000)
     weight: Count
     waits: Count | None = None
-    """Of a stack off the CPU: how many recorded waits its weight is the sum of; None if that is unknown."""
+    """For an off-CPU stack, the number of recorded waits that its weight is the sum of; None if unknown."""
 
 
 class StackKind(StrEnum):

@@ -23,9 +23,9 @@ USUAL_CAUSES = (
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on random numbers or time (fix them)."
 )
 _SERVER = (
-    "The order of the requests, and what a server does by itself, move the count: load it with a fixed number of "
-    "requests by one client that stays connected, with one worker or thread, and without background work such as "
-    "snapshots. `warm_up` leaves out the first windows, which vary most."
+    "The order of the requests and the background work of the server move the count: use one worker or thread, no "
+    "background work such as snapshots, and a load with a fixed number of requests by one client that stays "
+    "connected. `warm_up` leaves out the first windows, which vary most."
 )
 _JVM = (
     "The JVM compiles code and collects garbage in its own threads: with `-XX:+UseSerialGC -Xbatch` (a script passes "

@@ -22,7 +22,7 @@ NOT_FOUND_STATUS = 127
 _NOT_EXECUTABLE_STATUS = 126
 """Exit status for a file that this user may not execute, as in shells."""
 _TIMED_OUT_STATUS = -1
-"""Stands for the exit status of a program that was killed at the time limit."""
+"""Replaces the exit status of a program that was killed at the time limit."""
 _TIMEOUT_SECONDS = 20.0
 """Seconds after which a program is killed."""
 

@@ -47,7 +47,7 @@ def check_clock(host: HostProbe) -> CheckResult:
         return make_ok(source)
     return make_warning(
         f"{source}: reading the time costs system time",
-        "look in dmesg for why the kernel rejected a faster clock (often: tsc unstable)",
+        "dmesg shows why the kernel rejected a faster clock (often: tsc unstable)",
     )
 
 

@@ -31,7 +31,7 @@ def tried(command: str, **keys: Any) -> TriedCommand:
         (tried("./x tests/a.json", input_file="tests/a.json"), ""),
         (tried("./x_test", may_do_nothing=True, is_test=True), ""),
         (tried("./bench"), ""),
-        (tried("./srv .", http_error=404), "the load requests only what the server answers with HTTP error 404"),
+        (tried("./srv .", http_error=404), "the load requests only pages that the server answers with HTTP error 404"),
     ],
 )
 def test_what_a_command_leaves_unwatched_is_said(result: TriedCommand, caveat: str) -> None:

@@ -56,8 +56,8 @@ def test_who_has_to_replace_the_owner_of_the_action_is_told_in_the_files_and_the
     assert file
     assert file.second
     for text in (file.text, file.second.text):
-        assert "      # TODO: replace OWNER by" in text.partition("      - uses: OWNER/faultwatch@v1\n")[0]
-    assert file.remark.startswith("replace OWNER by ")
+        assert "      # TODO: replace OWNER with" in text.partition("      - uses: OWNER/faultwatch@v1\n")[0]
+    assert file.remark.startswith("replace OWNER with ")
 
 
 def test_an_action_that_is_known_stands_in_both_files() -> None:

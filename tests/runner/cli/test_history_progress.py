@@ -49,7 +49,7 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
             bar.on_report(report(2, faults), 0)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
-    assert lines[0].endswith("1 to measure, 0 stored already")
+    assert lines[0].endswith("1 to measure, 0 already stored")
     assert lines[1].split()[2:5] == ["1,000", "minor", "faults"]
     assert lines[2].strip() == (
         f"{commit(2)[:10]} copy[mib=8]  1,001 minor faults, 1,002 minor faults  "

@@ -43,7 +43,7 @@ def test_a_drift_with_several_candidates_names_none_and_says_how_to_find_it() ->
     text = shown(candidates=[{"commit": "b" * 40}, {"commit": "c" * 40}])
     assert "one of 2 commits, bbbbbbbbbb…cccccccccc" in text
     said = "`faultwatch bisect bench/plant.toml aaaaaaaaaa..cccccccccc --repo ./seeds --case plant --env 'LANG=de DE'`"
-    assert f"{said} says which" in text
+    assert f"{said} names the commit" in text
     assert "Merge a branch" not in text
 
 
@@ -113,7 +113,7 @@ def test_a_suspicion_says_what_decides_it() -> None:
     assert compare in shown(evidence=doubt)
     assert "compare" not in shown(evidence={"wants_rerun": False})
     candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
-    assert f"aaaaaaaaaa..cccccccccc {where}` decides, and says which" in shown(evidence=doubt, candidates=candidates)
+    assert f"aaaaaaaaaa..cccccccccc {where}` decides, and names the commit" in shown(evidence=doubt, candidates=candidates)
     assert "decides" not in shown(candidates=candidates)
     assert "runs of the next commits will decide" in shown(evidence=doubt, cause="config", candidates=[])
 
