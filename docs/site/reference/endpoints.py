@@ -56,9 +56,8 @@ def pages() -> str:
     for rule, method, scope in _routes():
         if not rule.rule.startswith("/api/") and not rule.rule.endswith((".json", ".csv")):
             view = application().view_functions[rule.endpoint]
-            what = _first_line(view) or "A page" + (
-                ", also with `.json` and `.csv`" if f"{rule.rule}.csv" in paths else ""
-            )
+            formats = " Also with `.json` and `.csv`." if method == "GET" and f"{rule.rule}.csv" in paths else ""
+            what = (_first_line(view) or "A page.") + formats
             rows.append((code(f"{method} {_documented(rule.rule)}"), plain(what), scope))
     return table(("request", "what it does", "scope"), sorted(rows, key=lambda row: row[0].split(" ", 1)[1]))
 

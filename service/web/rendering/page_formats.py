@@ -94,6 +94,7 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
             unchanged = not_modified.answer_unchanged(etag)
             return unchanged or not_modified.make_cacheable(_render_page(view(**variables), output_format), etag)
 
+        answer.__doc__ = view.__doc__  # the reference of addresses describes each page by this text
         endpoint = view.__name__
         bp.add_url_rule(rule, endpoint, answer)
         for extension in ("json", "csv"):

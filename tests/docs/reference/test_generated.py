@@ -76,7 +76,7 @@ def test_every_route_is_there() -> None:
     ]
     rows = [line for line in pages().splitlines() if line.startswith("| `")]
     assert len(rows) == len(others)
-    change = "Pause, resume or cancel a job, from the buttons of its page."
+    change = "Pause, resume or cancel a job, by the buttons on its page."
     assert f"| `POST /jobs/{{job_id}}/{{action}}` | {change} | order |" in rows
 
 
