@@ -148,7 +148,7 @@ def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
 
 
 def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
-    """Return the sentence that names the metrics in which nothing has changed."""
+    """Return the sentence that nothing has changed, and in which metrics; or that head only adds cases."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."

@@ -57,7 +57,7 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
-    """Update the job of a workflow run, or measure the head of a fork once its workflow run has been approved.
+    """Yield the update of a workflow run's job, or measure the head of a fork once its workflow run was approved.
 
     The fork's own workflow run cannot report to the service, because GitHub gives it no identity to sign in with.
     """
@@ -72,7 +72,7 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
-    """Measure a head again if somebody has requested this in its check run."""
+    """Yield the action that measures a head again if somebody has requested this in its check run."""
     check = payload["check_run"]
     if payload["action"] != "rerequested":
         return
@@ -82,13 +82,13 @@ def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_push(payload: Payload) -> Iterator[WebhookAction]:
-    """Measure the new head of the default branch."""
+    """Yield the action that measures the new head of the default branch."""
     if payload["ref"] == f"refs/heads/{payload['repository']['default_branch']}" and not payload["deleted"]:
         yield MeasureBranch(_read_repository(payload), payload["after"])
 
 
 def _handle_installation(payload: Payload) -> Iterator[WebhookAction]:
-    """Stop publishing in repositories from which the App was removed."""
+    """Yield the action that stops publishing in repositories from which the App was removed."""
     if payload["action"] in {"deleted", "suspend"}:
         repositories = payload.get("repositories") or ()
         yield ForgetRepositories(tuple(repository["full_name"].lower() for repository in repositories))

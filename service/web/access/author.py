@@ -18,6 +18,6 @@ def find_author(requested_name: str | None) -> str:
     if not guard.requires_tokens():
         return requested_name or token_name
     if requested_name not in {None, token_name}:
-        detail = f"is {token_name} according to the token: leave this field out"
+        detail = f"is set by the token ({token_name}): leave this field out"
         raise make_unprocessable("author", detail)
     return token_name

@@ -248,7 +248,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
         if name not in _PARAMETERS:
             raise make_unprocessable(
                 name[:_MAX_SHORT_TEXT],
-                f"is not a parameter of this list, whose parameters are {', '.join(_PARAMETERS)}",
+                f"is not a parameter of this list; its parameters are {', '.join(_PARAMETERS)}",
             )
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
@@ -291,7 +291,7 @@ def _read_metric(args: Mapping[str, str]) -> str:
     """Return the metric by which to filter; refuse a metric that does not exist."""
     value = args.get("metric", "")
     if value and value not in CATALOGUE:
-        raise make_unprocessable("metric", "is not a metric, such as minor-faults")
+        raise make_unprocessable("metric", "must be the name of a metric, such as minor-faults")
     return value
 
 

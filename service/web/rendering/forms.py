@@ -24,7 +24,7 @@ _LABELS = {
 _ERROR_PHRASES = {
     "missing": "is missing",
     "string_too_short": "is missing",
-    "string_too_long": "is too long: it may have {max_length} characters",
+    "string_too_long": "is too long: at most {max_length} characters are allowed",
     "string_pattern_mismatch": "contains characters that are not allowed",
     "enum": "must be one of: {expected}",
     "literal_error": "must be one of: {expected}",

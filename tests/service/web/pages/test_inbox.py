@@ -106,10 +106,10 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
         ("state=lost", "state: must be one of open, new"),
         ("cause=weather", "cause: must be one of commit, config, both, unknown"),
         ("committed=soon", "is not a date: write 2026-11-20, friday, 7d or all"),
-        ("metric=weather", "metric: is not a metric, such as minor-faults"),
+        ("metric=weather", "metric: must be the name of a metric, such as minor-faults"),
         ("series=many", "series: must be a number from 1 to 1,000,000"),
         (f"series=0000000001{'9' * 30}", "series: must be a number from 1 to 1,000,000"),
-        ("program=parser", "program: is not a parameter of this list, whose parameters are state, since"),
+        ("program=parser", "program: is not a parameter of this list; its parameters are state, since"),
     ],
 )
 def test_a_filter_that_is_none_is_refused_in_a_sentence(client: FlaskClient, query: str, problem: str) -> None:
