@@ -1,4 +1,4 @@
-// Arrow keys walk from cell to cell of the drift map. Without them its cells would be a hundred stops of the tab key.
+// Arrow keys move between the cells of the drift map. Otherwise, the tab key would have to stop at a hundred cells.
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -9,7 +9,7 @@ for (const map of document.querySelectorAll(".map")) {
     return [box.left + box.width / 2, box.top + box.height / 2];
   };
   const choose = (chosen) => cells.forEach((cell) => cell.setAttribute("tabindex", cell === chosen ? 0 : -1));
-  // The nearest cell on that side; what lies aside is four times as far.
+  // The nearest cell in that direction. A sideways distance counts four times.
   const findNext = (from, [right, down]) => {
     const [x, y] = middle(from);
     let next = null, nearest = Infinity;

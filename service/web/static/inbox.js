@@ -1,4 +1,4 @@
-// The list of events by keyboard, and filters that apply at once. Without this file its forms do the same.
+// Keyboard shortcuts for the list of events, and filters that apply at once. The forms also work without this file.
 
 const list = () => document.querySelector("[data-inbox]");
 const rows = () => [...document.querySelectorAll("[data-inbox] li.inbox-row")];
@@ -15,7 +15,7 @@ function go(to) {
   all[current].scrollIntoView({ block: "nearest" });
 }
 
-// Chooses an action for the selected events, or for the current one, and leaves the last step to the reader.
+// Prepares an action for the selected events, or for the current one; the reader has to submit the form.
 function prepare(action, field) {
   const form = list();
   if (!form?.elements.action) return;
@@ -46,7 +46,7 @@ document.addEventListener("change", (event) => {
   if (form) form.requestSubmit();
 });
 
-// What is selected, and where the reader is, stays when the page brings itself up to date.
+// Keeps the selection and the current event when the page reloads its content.
 let chosen = [];
 let at = "";
 document.addEventListener("htmx:beforeSwap", () => {

@@ -1,4 +1,4 @@
-// What every page gets on top of its HTML: times in the reader's zone, and copy buttons. Also what htmx brings later.
+// Adds times in the reader's zone and copy buttons to every page, also to content that htmx loads later.
 
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
@@ -24,7 +24,7 @@ async function copy(button) {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 }
 
-// What a reader has opened stays open when the page brings itself up to date.
+// Keeps sections open that the reader has unfolded when the page reloads its content.
 let opened = [];
 const name = (details) => details.querySelector("summary").textContent.trim();
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {

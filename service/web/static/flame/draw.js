@@ -1,11 +1,11 @@
-// A part of a tree → what d3-flame-graph draws: names with the change in front, colours that follow the theme.
+// Converts a part of a tree into the input of d3-flame-graph: names prefixed by the change, and colours of the theme.
 
 import { callees, lineage } from "./tree.js";
 
-const LEAST_PIXELS = 4; // Narrower ones cannot be pointed at; they are there once their caller is looked at.
-const LARGE = 0.25; // A change of so much of the whole has the strongest colour.
+const LEAST_PIXELS = 4; // Narrower frames cannot be hit with the pointer. They appear when their caller is zoomed to.
+const LARGE = 0.25; // A change by this share of the whole, or more, has the strongest colour.
 
-/** The data of a focus: the way to it, and below it all that is wide enough to be seen. */
+/** The frames to draw for a zoomed node: its callers, and all descendants that are wide enough to be visible. */
 export function seen(tree, focus, side, width) {
   const whole = tree.values[side][focus];
   const least = (LEAST_PIXELS / Math.max(width, 1)) * whole;
@@ -24,7 +24,7 @@ export function seen(tree, focus, side, width) {
   return way[0];
 }
 
-/** By how many points of the whole a node's share grew; 0 where there is nothing before. */
+/** The growth of a node's share of the whole; 0 without an earlier profile. */
 export function growth(tree, node) {
   if (tree.values.length < 2) return 0;
   const scale = Math.max(tree.values[0][0], tree.values[1][0]) || 1;
@@ -37,7 +37,7 @@ function label(tree, node) {
   return Math.abs(points) < 0.1 ? text : `${points > 0 ? "+" : "−"}${Math.abs(points).toFixed(1)} ${text}`;
 }
 
-/** The colour of a frame: by where its code is from, or by how much it changed. */
+/** The colour of a frame: by the origin of its code, or in a comparison by its change. */
 export function colour(tree, node) {
   if (tree.values.length > 1) {
     const change = growth(tree, node);
@@ -56,7 +56,7 @@ function origin(module) {
   return /^\/(usr|lib)/.test(module) ? "library" : "own";
 }
 
-/** What a frame is, in words. */
+/** The description of a frame in words. */
 export function describe(tree, node, kind, side) {
   const { text, module, file } = tree.names[tree.name[node]];
   const place = file ? `${file}${tree.line[node] ? `:${tree.line[node]}` : ""}` : module;

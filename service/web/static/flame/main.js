@@ -1,4 +1,4 @@
-// The flame graphs of a page: fetches the profiles, draws what is looked at, follows pointer, keyboard and address.
+// The flame graphs of a page: fetches the profiles, draws the zoomed part, and handles pointer, keyboard and address.
 
 import { colour, describe, seen } from "./draw.js";
 import { build, callees, find, keyOf, lineage, search } from "./tree.js";
@@ -54,7 +54,7 @@ function start(profiles) {
     mark();
   }
 
-  // It leaves room for a title, and widths of nothing where frames are gone.
+  // d3-flame-graph reserves room for a title, and keeps removed frames with zero width: correct both.
   function fit() {
     const svg = graph.querySelector("svg");
     svg.querySelector("text.title")?.remove();
@@ -85,7 +85,7 @@ function start(profiles) {
     remember();
   }
 
-  // The stack that is looked at is part of the address, so that it can be sent to somebody.
+  // The zoomed stack is part of the address, so that the link can be shared.
   function remember() {
     const address = new URL(location.href);
     address.hash = view.focus ? `${view.kind}/${keyOf(tree(), view.focus)}` : "";
@@ -103,7 +103,7 @@ function start(profiles) {
       part("reading").textContent = "This profile does not contain the stack in the address.";
       return false;
     }
-    // What is not there on one side is looked at on the other.
+    // If the present side does not contain the node, show the other side.
     if (!tree().values[view.side][node]) view.side = tree().values.findIndex((values) => values[node]);
     look(node);
     return true;
@@ -157,7 +157,7 @@ function start(profiles) {
     });
   }
   addEventListener("hashchange", recall);
-  // Hidden for a moment, it has no width at all; what was drawn stays.
+  // A hidden graph has no width: keep the present drawing.
   new ResizeObserver(() => { if (graph.clientWidth && graph.clientWidth !== width) draw(); }).observe(graph);
   part("copy").hidden = true;
   if (!recall()) draw();

@@ -1,4 +1,4 @@
-// Stacks of one profile or of two → one tree, in columns: node 0 is all of it, and a caller comes before its callees.
+// Merges the stacks of one or two profiles into a tree, stored in columns. Node 0 is the root; callers precede callees.
 
 const OFFSET = 0x811c9dc5, PRIME = 0x01000193; // FNV-1a, as service/web/rendering/profile_view.py has it
 const ROOT = "all";
@@ -58,7 +58,7 @@ function grow(tree, above, name, line) {
   for (const values of tree.values) values.push(0);
 }
 
-// Which node a caller's callee is: a hash table of whole numbers, for a Map takes ten times as long.
+// Finds the node of a caller's callee by name: a hash table of integers, because a Map would take ten times as long.
 class Places {
   #slots = new Int32Array(3 << 12).fill(-1); // caller, name, node
   #used = 0;
@@ -91,14 +91,14 @@ class Places {
   }
 }
 
-/** The nodes from the whole down to one. */
+/** The nodes on the path from the root to a node. */
 export function lineage(tree, node) {
   const found = [];
   for (let at = node; at >= 0; at = tree.parent[at]) found.unshift(at);
   return found;
 }
 
-/** What a node calls that is at least so wide, the widest first. */
+/** The callees of a node that are at least as wide as `least`, the widest first. */
 export function callees(tree, node, side, least) {
   const found = [];
   for (let at = tree.first[node]; at >= 0; at = tree.next[at]) {
@@ -107,7 +107,7 @@ export function callees(tree, node, side, least) {
   return found.sort((a, b) => tree.values[side][b] - tree.values[side][a] || a - b);
 }
 
-/** Which functions have a text in their names, and what share of the whole is in one of them. */
+/** The functions whose names contain a text, and their common share of the whole. */
 export function search(tree, text, side) {
   const wanted = text.trim().toLowerCase();
   const hits = new Set();
@@ -124,12 +124,12 @@ export function search(tree, text, side) {
   return { hits, share: sum / (tree.values[side][0] || 1) };
 }
 
-/** The key of a stack, which is the same in each profile that holds it. */
+/** The key of a stack, which is the same in every profile that contains the stack. */
 export function keyOf(tree, node) {
   return keys(tree, lineage(tree, node)).toString(16).padStart(8, "0");
 }
 
-/** The node with a key; -1 where there is none. */
+/** The node with a key; -1 if there is none. */
 export function find(tree, text) {
   const wanted = Number.parseInt(text, 16);
   const hashes = hashed(tree), own = new Uint32Array(tree.name.length);

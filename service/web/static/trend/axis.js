@@ -1,4 +1,4 @@
-// The horizontal axis: one slot a run, or time. Ticks are placed by hand, because a slot is a whole number
+// The horizontal axis: one slot for each run, or time. Ticks are computed here, because a slot is an integer
 // and Chart.js has no time axis without a date library.
 
 const MINUTE = 60e3, HOUR = 3600e3, DAY = 24 * HOUR;
@@ -35,7 +35,7 @@ function timeBounds({ path, beside, gaps, others }) {
   return { min: first - margin, max: last + margin };
 }
 
-// Where there is room for a tick, the nearest run that is drawn gets it.
+// Places each tick at the first drawn run that is not before its regular position.
 function slotTicks(axis) {
   const drawn = commits(axis.chart);
   const slots = [...drawn.keys()].filter((slot) => slot >= axis.min && slot <= axis.max).sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-// Turns the server's trend document into a Chart.js configuration. Pure but for Chart.js' own callbacks.
+// Converts the server's trend document into a Chart.js configuration.
 
 import { horizontal } from "./axis.js";
 import { crosshair } from "./crosshair.js";
@@ -8,10 +8,10 @@ import { describe, headline, lettersIn, shorten } from "./text.js";
 import { vertical } from "./values.js";
 import { whiskers } from "./whiskers.js";
 
-// What else may be laid over the series: its own line colour and dash, and its own point shape.
+// The point shapes and line dashes of overlaid series.
 const OVER = [["rect", []], ["rectRot", [6, 3]], ["cross", [2, 2]], ["star", [8, 3, 2, 3]]];
 
-// The points of each dataset that follow what is looked at, as the server laid them out.
+// The points of the datasets that change with the zoomed window, as the server has laid them out.
 export function points(document_, by) {
   const along = by === "time" ? "t" : "x";
   const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
@@ -34,7 +34,7 @@ export function configuration(document_, { by, scale, as, small = false }, theme
       showLine: false,
       pointStyle: "triangle",
       pointRotation: document_.flags.map((flag) => (flag.direction === "regression" ? 0 : 180)),
-      // Filled while somebody has to decide; an outline once it is accepted, a grey one once it is closed.
+      // Filled while a decision is pending; an outline once accepted, and a grey outline once closed.
       pointBackgroundColor: document_.flags.map((flag) => (flag.standing === "open" ? tone(flag, theme) : theme.card)),
       pointBorderColor: document_.flags.map((flag) => (flag.standing === "open" ? theme.card : edge(flag))),
       pointBorderWidth: document_.flags.map((flag) => (flag.standing === "open" ? 1.5 : 2)),
@@ -123,7 +123,7 @@ export function configuration(document_, { by, scale, as, small = false }, theme
       layout: { padding: { top: small || !document_.lines.length ? 8 : document_.lines.length > 1 ? 52 : 28, right: 10 } },
       elements: { point: { hitRadius: 8 } },
       interaction: { mode: "run", intersect: false },
-      // The whole area tells of the nearest run, but only a click on a run opens it.
+      // Everywhere in the area, the tooltip shows the nearest run, but only a click on the run itself opens it.
       onClick: (event, _, chart) => actions.choose(chosen(chart, event)),
       onHover: (event, _, chart) => { event.native.target.style.cursor = chosen(chart, event) ? "pointer" : "default"; },
       scales: {
@@ -133,7 +133,7 @@ export function configuration(document_, { by, scale, as, small = false }, theme
         strip: { display: false, min: 0, max: 1 },
       },
       plugins: {
-        legend: { display: false }, // The page has one of its own, that can be read and copied.
+        legend: { display: false }, // The page has its own legend, whose text can be selected.
         whiskers: { color: theme.plot },
         crosshair: { color: theme.quiet },
         run: { lines: document_.lines, along, small },

@@ -1,4 +1,4 @@
-// Copies the chart as it is seen, below a line that says what it shows.
+// Copies the visible chart as a picture, with a title above it.
 
 import { theme } from "./theme.js";
 
@@ -26,12 +26,12 @@ export function copying(root, canvas) {
   button.addEventListener("click", async () => {
     const drawn = picture(canvas);
     try {
-      // The promise, not its result: Safari allows a copy only during the click itself.
+      // Pass the promise instead of its result: Safari allows copying only during the click itself.
       const image = new Promise((done) => { drawn.toBlob(done, "image/png"); });
       await navigator.clipboard.write([new ClipboardItem({ "image/png": image })]);
       told.textContent = "Copied";
     } catch {
-      // Browsers offer a clipboard to secure pages only; others save the picture.
+      // Browsers offer the clipboard only to secure pages. On other pages, the picture is downloaded.
       Object.assign(document.createElement("a"), { href: drawn.toDataURL(), download: "chart.png" }).click();
     }
     setTimeout(() => { told.textContent = "Copy chart"; }, 2000);

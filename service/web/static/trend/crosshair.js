@@ -1,4 +1,4 @@
-// A vertical line at the run that is told of; it is drawn in every chart of the page that shows the same axis.
+// A vertical line at the run in the tooltip, in every chart of the page with the same axis.
 
 import { find } from "./nearest.js";
 
@@ -10,7 +10,7 @@ export function crosshair(moved) {
     },
     afterEvent(chart, args) {
       if (args.replay) return;
-      // Chart.js keeps what was told of while the pointer is outside of the area, where the labels of settings are.
+      // Outside the chart area, where the labels of settings are, Chart.js would keep the previous tooltip.
       if (!args.inChartArea && chart.pointer) select(chart, find(chart, chart.pointer));
       const [active] = chart.getActiveElements();
       const place = active ? chart.data.datasets[active.datasetIndex].data[active.index]?.x ?? null : null;
@@ -37,7 +37,7 @@ export function crosshair(moved) {
   };
 }
 
-// Has a chart tell of some points, or of none.
+// Makes a chart show the tooltip of some points, or no tooltip.
 export function select(chart, found) {
   const active = found.map(({ datasetIndex, index }) => ({ datasetIndex, index }));
   chart.setActiveElements(active);

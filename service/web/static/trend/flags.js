@@ -1,10 +1,10 @@
-// The size of each drift beside its flag, where it covers neither data nor another label. The important ones are placed
-// first: those that nobody has decided, then the largest. What finds no room is folded, and told when pointed at.
+// The label of each drift with its size, placed where it covers neither data nor other labels. Important drifts come
+// first: the undecided ones, then the largest. A label without room is left out; the tooltip of its run contains it.
 
 const LETTER_WIDTH = 7, LABEL_HEIGHT = 18, LABEL_MARGIN = 10;
 const GAP = 20; // pixels from the point to the middle of its label
-const STEPS = [0, 1, 2, 3]; // heights of a label by which it may be moved away
-const FLAG = 11, DOT = 3; // pixels around a flag and around a run that stay free
+const STEPS = [0, 1, 2, 3]; // by how many label heights a label may be moved away
+const FLAG = 11, DOT = 3; // free pixels around a flag and around a run
 const NARROW = 520;
 const ORDER = ["open", "accepted", "closed"];
 
@@ -16,7 +16,7 @@ export function flagLabels(flags, along, theme) {
     yValue: flag.y,
     content: ({ chart }) => text(chart, flag),
     color: flag.standing === "open" ? tone(flag, theme) : theme.quiet,
-    backgroundColor: theme.card, // where it stands, there are at most lines of the grid
+    backgroundColor: theme.card, // it covers at most grid lines
     padding: { x: 3, y: 1 },
     xAdjust: ({ chart }) => places(chart, flags, along)[index]?.aside ?? 0,
     yAdjust: ({ chart }) => places(chart, flags, along)[index]?.shift ?? 0,
@@ -29,11 +29,11 @@ export function tone(flag, theme) {
 }
 
 function text(chart, flag) {
-  // The axis has the unit too; on a phone there is room for it only once.
+  // On a phone, only the axis shows the unit, for lack of room.
   return chart.width < NARROW ? flag.label.split("\u00a0")[0] : flag.label;
 }
 
-// Where each label goes, off its point; null where there is no room. Asked for each label, computed once a layout.
+// The offset of each label from its point; null without room. Called for each label, but computed once per layout.
 function places(chart, flags, along) {
   const { x, y } = chart.scales;
   if (!chart.chartArea) return flags.map(() => null); // not laid out yet
@@ -72,14 +72,14 @@ function place(chart, flags, along) {
   return found;
 }
 
-// Off the new level first, straight, then to either side; then on the other side of it.
+// The positions to try: first directly away from the new level, then to its sides, then on the other side of the level.
 function candidates(away, half) {
   const sides = [0, half + FLAG, -half - FLAG];
   const shifts = [away, -away].flatMap((direction) => STEPS.map((step) => direction * (GAP + step * LABEL_HEIGHT)));
   return shifts.flatMap((shift) => sides.map((aside) => ({ aside, shift })));
 }
 
-// What is drawn in each column of pixels: runs with their samples, the lines between them, and the flags.
+// The vertical extent of all drawings in each column of pixels: runs with their samples, lines between them, and flags.
 function columns(chart, flags, along) {
   const { x, y } = chart.scales;
   const drawn = new Map();

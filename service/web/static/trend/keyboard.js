@@ -1,4 +1,4 @@
-// Walks the chart without a mouse: arrows go from run to run, Enter opens one, C picks one, plus and minus zoom.
+// Controls the chart by keyboard: arrows move from run to run, Enter opens a run, C picks it, plus and minus zoom.
 
 export function walk(canvas, { chart, tell, open, pick, reset }) {
   let at = -1;

@@ -1,4 +1,4 @@
-// The trend chart of a series page: draws what the server laid out, and follows the controls around it.
+// The trend chart of a series page: draws the server's document, and handles the controls around the chart.
 
 import { apart, point } from "./small_multiples.js";
 import { configuration, points } from "./config.js";
@@ -11,7 +11,7 @@ import { describe, headline } from "./text.js";
 import { theme } from "./theme.js";
 import { unpack } from "./unpack.js";
 
-const PATIENCE = 150; // milliseconds without a movement before a window is asked for
+const PATIENCE = 150; // milliseconds without movement before the points of a window are requested
 
 const { Chart } = globalThis;
 register(Chart.Interaction);
@@ -24,7 +24,7 @@ const address = new URL(location.href);
 const view = {
   by: address.searchParams.get("x") === "time" ? "time" : "commit",
   scale: address.searchParams.get("y") === "log" && document_.logarithmic ? "log" : "linear",
-  // Series of several units have no axis in common but their change.
+  // Series with several units have no common axis except for relative changes.
   as: document_.others.length ? ["values", "apart"].find((way) => way === address.searchParams.get("as")) ?? "share" : "values",
 };
 const drawn = (laidOut) => {
@@ -47,7 +47,7 @@ let chart, waiting, following = false;
 
 function others(from) { return [chart, ...below.charts()].filter((other) => other && other !== from); }
 
-// What is zoomed to in one chart is seen in all.
+// Applies the zoom of one chart to all charts.
 function follow(from) {
   if (following) return;
   following = true;
@@ -80,7 +80,7 @@ function zoomTo([min, max]) {
 }
 
 function remember() {
-  // The view is part of the address, so that what one sees can be sent to somebody.
+  // The view is part of the address, so that a link to it can be shared.
   const usual = document_.others.length ? "share" : "values";
   for (const [key, value, plain] of [["x", view.by, "commit"], ["y", view.scale, "linear"], ["as", view.as, usual]]) {
     if (value === plain) address.searchParams.delete(key);
@@ -94,7 +94,7 @@ function remember() {
   history.replaceState(null, "", address);
 }
 
-// A long series comes thinned out: what is looked at closer is asked for, and takes the place of what was drawn.
+// A long series is thinned by the server. After a zoom, the points of the window are requested, and replace the others.
 function look() {
   clearTimeout(waiting);
   waiting = setTimeout(async () => {
@@ -121,11 +121,11 @@ async function fetched(asked) {
     const answer = await fetch(from);
     return answer.ok ? await answer.json() : null;
   } catch {
-    return null; // What is drawn stays, until the service answers again.
+    return null; // Keep the present drawing until the service answers again.
   }
 }
 
-// New runs take their place without a reload, and what is looked at stays where it is.
+// Adds new runs without reloading the page, and keeps the visible window.
 document.addEventListener("faultwatch:changed", async () => {
   const found = await fetched({});
   if (!found) return;
@@ -139,7 +139,7 @@ document.addEventListener("faultwatch:changed", async () => {
 
 for (const button of root.querySelectorAll("[data-set]")) {
   button.addEventListener("click", () => {
-    // Slots and times are different scales: a window of one is none of the other.
+    // Slots and times are different scales, so a window of one is meaningless in the other.
     const { min, max } = chart.scales.x;
     const window_ = chart.isZoomedOrPanned() && button.dataset.set !== "by" ? [min, max] : [];
     view[button.dataset.set] = button.value;

@@ -1,16 +1,16 @@
-// What the pointer is at: the nearest run by its place on the axis, or the run after the change of settings that is
-// pointed at. Registered as an interaction mode, so that Chart.js' tooltip and hovering follow it.
+// The target of the pointer: the nearest run along the axis or, on a line of changed settings, the run after it.
+// Registered as an interaction mode, so that Chart.js uses it for tooltips and hovering.
 
 import { lineAt } from "./settings.js";
 
-const SAME = 0.5; // pixels within which points are at one place
-const FIRST = ["path", "beside", "gaps"]; // what is pointed at; other series are told of at the same place
+const SAME = 0.5; // pixels within which points count as being at the same place
+const FIRST = ["path", "beside", "gaps"]; // the datasets that the pointer can hit; the tooltip adds other series at the same place
 
 export function register(Interaction) {
   Interaction.modes.run = (chart, event) => find(chart, event);
 }
 
-// The points at the nearest place: the nearest of the series of the page, then those of the series laid over it.
+// The points at the nearest place: first that of the page's series, then those of overlaid series.
 export function find(chart, { x, y }) {
   if (!chart.chartArea) return []; // not laid out yet
   const { left, right, bottom } = chart.chartArea;
@@ -25,7 +25,7 @@ export function find(chart, { x, y }) {
   return near.length ? [near[0], ...over(chart, near[0].element.x)] : [];
 }
 
-// The points at a place of the axis, for a pointer that is over another chart.
+// The points at a position of the axis, for a pointer in another chart.
 export function at(chart, value) {
   const x = chart.scales.x.getPixelForValue(value);
   const own = FIRST.flatMap((id) => elements(chart, id)).filter(({ element }) => Math.abs(element.x - x) <= SAME);

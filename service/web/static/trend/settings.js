@@ -1,11 +1,11 @@
-// Vertical lines where settings change, with the most telling one and its values above the chart, where no data is.
+// Vertical lines at changes of settings. The most informative setting and its values are written above the data.
 
 import { shorten } from "./text.js";
 
 const LABEL_HEIGHT = 16, LETTER_WIDTH = 6.4, LABEL_MARGIN = 16;
 const LABEL_LETTERS = 48;
-const ROWS = [-24, -46]; // above the chart's area: where the labels stand, in pixels
-const REACH = 6; // pixels beside a line within which it is pointed at
+const ROWS = [-24, -46]; // positions of the labels, in pixels above the chart's area
+const REACH = 6; // pixels beside a line within which the pointer hits it
 
 export function settingLines(lines, along, theme, { small }) {
   const labelOf = (chart, index) => (small ? null : labelled(chart, lines, along)[index]);
@@ -34,7 +34,7 @@ export function settingLines(lines, along, theme, { small }) {
   }]));
 }
 
-// The line that is pointed at, on itself or on its label; undefined for none.
+// The line under the pointer, hit on the line or on its label; undefined without one.
 export function lineAt(chart, { x, y }) {
   const { lines, along, small } = chart.options.plugins.run;
   const told = lines.map((line) => ({ ...line, at: line[along] }));
@@ -48,8 +48,8 @@ export function lineAt(chart, { x, y }) {
   return reached.sort((one, other) => distance(chart, one, x) - distance(chart, other, x))[0];
 }
 
-// Where the label of each line stands above the area, so that none covers another; null where there is no room: the line
-// stays, and tells its settings when pointed at. Those that tell most come first.
+// The position of each line's label above the area, so that labels do not overlap; null without room. The tooltip of
+// the line still lists its settings. The most important changes get their labels first.
 function labelled(chart, lines, along) {
   if (!chart.chartArea) return []; // not laid out yet
   const { left: first, right: last } = chart.chartArea;

@@ -2,8 +2,8 @@
 
 export const UNIT = "% of start";
 
-// The document with each value in percent of its series' start. A series that starts at zero has no such percentage: it
-// is left out.
+// The document with each value in percent of the first value of its series. A series that starts at zero has no such
+// percentage, and is left out.
 export function shares(document_) {
   const others = document_.others.filter((other) => other.start);
   if (!document_.start) return { ...document_, others };

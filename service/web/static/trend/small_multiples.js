@@ -1,4 +1,4 @@
-// Series of one case one above the other: the same runs, the same axis, one crosshair, one zoom.
+// Charts of several series of a case, one above the other, with the same runs, a common axis, crosshair and zoom.
 
 import { configuration } from "./config.js";
 import { select } from "./crosshair.js";
@@ -6,7 +6,7 @@ import { at } from "./nearest.js";
 
 const { Chart } = globalThis;
 
-// Makes what draws the series that are laid over that of the page below it, each in a chart of its own.
+// Returns the functions that draw overlaid series below the page's chart, each in its own chart.
 export function apart(root, actions) {
   const place = root.querySelector("[data-apart]");
   let charts = [];
@@ -35,7 +35,7 @@ export function apart(root, actions) {
   return { draw, charts: () => charts };
 }
 
-// Shows in another chart the run that is pointed at in one, or none.
+// Shows the run at a position in a chart, or no run, because the pointer is in another chart.
 export function point(chart, value) {
   chart.crosshair = value;
   select(chart, value === null ? [] : at(chart, value));

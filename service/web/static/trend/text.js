@@ -1,20 +1,20 @@
-// What the chart says about a run, in words.
+// The texts of the chart about a run.
 
 const MOST_SETTINGS = 4, MOST_POINTED = 12;
 
-// The commit once: the title of an imported one says only that, and may repeat its hash.
+// The commit's hash and title. The title of an imported commit may contain the hash, which is then not repeated.
 export function headline(run, letters = 68) {
   const isNamed = run.title && ![run.commit.slice(0, 7), "(imported;"].some((start) => run.title.startsWith(start));
   return isNamed ? shorten(`${run.commit}  ${run.title}`, letters) : run.commit;
 }
 
-// How many letters of a line of the tooltip a chart has room for.
+// The number of letters that fit into a line of a chart's tooltip.
 export function lettersIn(chart) {
   return Math.min(90, Math.floor(chart.width / 7) - 6);
 }
 
-// When and where a run was committed and measured, its level, how that differs from the run before, and what changed of
-// the settings. A line of settings that is pointed at tells more of them.
+// The tooltip of a run: when and where it was committed and measured, its level, the change from the previous run, and
+// the changed settings, of which more are listed if the pointer is on their line.
 export function describe(run, unit, { host = "", flag = null, settings = [], pointed = false, letters = 90 } = {}) {
   const lines = [[new Date(run.t).toLocaleDateString(undefined, { dateStyle: "medium" }), host].filter(Boolean).join(", on ")];
   lines.push(run.text);
@@ -31,7 +31,7 @@ export function describe(run, unit, { host = "", flag = null, settings = [], poi
   return lines.map((line) => shorten(line, letters));
 }
 
-// As the pages write numbers: counts in full, everything else with three significant digits.
+// Writes numbers as the pages do: counts in full, everything else with three significant digits.
 export function written(value) {
   return value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 });
 }

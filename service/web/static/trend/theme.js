@@ -1,4 +1,4 @@
-// The page's colours and fonts, as the style sheet has them now. A canvas cannot read them by itself.
+// The current colours and fonts of the style sheet, which a canvas cannot read directly.
 
 const NAMES = ["card", "line", "text", "quiet", "accent", "worse", "better", "plot", "level", "over-1", "over-2", "over-3", "over-4"];
 

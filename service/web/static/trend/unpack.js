@@ -1,4 +1,4 @@
-// The document of a chart of a published site, whose runs are packed: see service/publishing/chart_data.py.
+// Unpacks the runs in the chart document of a published site: see service/publishing/chart_data.py.
 
 export function unpack(document_, commits) {
   return commits ? { ...document_, path: runs(document_.path, commits), beside: runs(document_.beside, commits) } : document_;

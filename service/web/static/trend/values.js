@@ -1,10 +1,10 @@
-// The vertical axis: as high as what is seen, with room for flags and their labels, and round numbers only.
+// The vertical axis: fits the visible data, leaves room for flags and their labels, and has round ticks.
 
 const ROOM = 44; // pixels above and below the data: a flag and two labels
-const AROUND = 140; // pixels of the chart that are not its area
+const AROUND = 140; // height of the chart outside its area, in pixels
 const PIXELS_A_TICK = 44;
 
-const ALIGNED = 84; // width of an axis where charts stand one above the other
+const ALIGNED = 84; // width of the axis if charts are one above the other
 
 export function vertical(unit, id, whole, scale, theme, aligned) {
   const log = scale === "log";
@@ -48,7 +48,7 @@ function ticks(axis, log, whole) {
   return log && axis.max / axis.min > 10 ? decades(axis) : evenly(axis, whole);
 }
 
-// 1, 2 and 5 of each power of ten. No tick says that a count could be negative.
+// Ticks at 1, 2 and 5 times each power of ten. Counts get no negative ticks.
 function decades(axis) {
   const found = [];
   for (let power = Math.floor(Math.log10(axis.min)); 10 ** power <= axis.max; power += 1) {

@@ -1,4 +1,4 @@
-// Draws how far a run's samples lie apart: a thin bar from the lowest to the highest. Exact counts have none.
+// Draws the range of a run's samples as a thin bar from the lowest to the highest; exact counts have no bar.
 
 export const whiskers = {
   id: "whiskers",
