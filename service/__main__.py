@@ -129,7 +129,7 @@ def main() -> None:
         # Python's default exit code for exceptions, 1, has a different meaning: see docs/reference/commands.md.
         traceback.print_exception(error)
         click.echo("faultwatch-service: this is a bug in Faultwatch", err=True)
-        click.echo("  → please report it, with the lines above", err=True)
+        click.echo("  → please report it, and include the lines above", err=True)
         sys.exit(os.EX_SOFTWARE)
 
 

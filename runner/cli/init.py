@@ -54,7 +54,7 @@ _LOAD_HINT = (
 _NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (
     "`{}` only prints {}, so this counts little more than the program's start, which hardly any change to the project "
-    "affects. Put an input into the repository, and let `command` in [run] of workload.toml process it as users "
+    "affects. Add an input to the repository, and let `command` in [run] of workload.toml process it as users "
     "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
 )
 _FOREIGN_REMARK = (
@@ -505,7 +505,7 @@ def _list_gate_remarks(gate: "GateTrial", ci_file: "CiFile | None", download_com
 def _ask_ci(questions: Questions, default: str) -> str:
     """Ask which CI system runs the gate; return its name, or the name that stands for no CI."""
     ci_systems = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
-    return ci_systems[questions.choose("Which CI runs the gate?", ci_systems)]
+    return ci_systems[questions.choose("Which CI system runs the gate?", ci_systems)]
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:

@@ -55,6 +55,6 @@ def _describe_remedy(remedy: MeasuredRemedy, escape_text: EscapeText) -> str:
     """Return which share of the regression a remedy wins back, as a sentence."""
     share = min(100.0, 100 * remedy.won_back)
     return (
-        f"{escape_text(format_settings(remedy.settings))} takes back {format_number(round(share))} % of the "
+        f"{escape_text(format_settings(remedy.settings))} undoes {format_number(round(share))} % of the "
         f"change in {name_metric(remedy.metric, escape_text)}, measured in {remedy.pairs} pairs."
     )

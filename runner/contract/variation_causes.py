@@ -18,9 +18,9 @@ _GO_WITHOUT_COLLECTOR = (
 )
 _GO_THREADS = "Its threads still move the count (less so with `GOMAXPROCS=1`). "
 USUAL_CAUSES = (
-    "Threads move the count, because they allocate memory in an unpredictable order (`OMP_NUM_THREADS=1`, "
-    "`RAYON_NUM_THREADS=1`, or the program's own option for one); Go's garbage collector (`GOGC=off`, "
-    "`GOMAXPROCS=1`); and sizes, seeds and work that depend on random numbers or time (fix them)."
+    "The usual causes are threads, which allocate memory in an unpredictable order (set `OMP_NUM_THREADS=1`, "
+    "`RAYON_NUM_THREADS=1`, or the program's own option for one thread); Go's garbage collector (set `GOGC=off` and "
+    "`GOMAXPROCS=1`); and sizes, seeds and work that depend on random numbers or time (make them constant)."
 )
 _SERVER = (
     "The order of the requests and the background work of the server move the count: use one worker or thread, no "

@@ -361,7 +361,7 @@ class Drift(View):
         words = {
             Cause.CONFIG: f"{names} changed",
             Cause.BOTH: f"{self.blamed}, or {names}",
-            Cause.UNKNOWN: f"{'n' if is_provisional else 'N'}othing recorded changed",
+            Cause.UNKNOWN: f"{'n' if is_provisional else 'N'}o recorded factor changed",
         }[self.cause]
         return prefix_provisional(words) if is_provisional else words
 

@@ -20,7 +20,7 @@ _NOT_FOUND_MESSAGE = (
 _TITLES: dict[int, str] = {
     HTTPStatus.BAD_REQUEST: "This request is not valid",
     HTTPStatus.UNAUTHORIZED: "Sign in first",
-    HTTPStatus.FORBIDDEN: "You may not do this",
+    HTTPStatus.FORBIDDEN: "You are not allowed to do this",
     HTTPStatus.NOT_FOUND: "Page not found",
     HTTPStatus.CONFLICT: "Something changed in the meantime",
     HTTPStatus.UNPROCESSABLE_ENTITY: "A value is not valid",

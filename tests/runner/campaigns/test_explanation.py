@@ -142,7 +142,7 @@ def test_a_remedy_states_the_share_of_the_regression_that_it_takes_back() -> Non
     )
     assert remedy.won_back == pytest.approx(0.97)
     text = describe_explanation(Explanation(remedy=remedy), lambda word: f"<{word}>")
-    assert text == "<X=1> takes back 97 % of the change in minor faults, measured in 6 pairs."
+    assert text == "<X=1> undoes 97 % of the change in minor faults, measured in 6 pairs."
 
 
 def test_a_part_that_others_take_back_is_no_share_of_the_whole() -> None:

@@ -265,7 +265,7 @@ def test_an_error_of_faultwatch_is_not_the_answer_no(command: tuple[str, str], t
     )
     assert done.returncode == os.EX_SOFTWARE, done.stderr
     assert "ZeroDivisionError: division by zero" in done.stderr
-    assert done.stderr.endswith("please report it, with the lines above\n")
+    assert done.stderr.endswith("please report it, and include the lines above\n")
 
 
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:

@@ -113,7 +113,9 @@ def test_a_suspicion_says_what_decides_it() -> None:
     assert compare in shown(evidence=doubt)
     assert "compare" not in shown(evidence={"wants_rerun": False})
     candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
-    assert f"aaaaaaaaaa..cccccccccc {where}` decides, and names the commit" in shown(evidence=doubt, candidates=candidates)
+    assert f"aaaaaaaaaa..cccccccccc {where}` decides, and names the commit" in shown(
+        evidence=doubt, candidates=candidates
+    )
     assert "decides" not in shown(candidates=candidates)
     assert "runs of the next commits will decide" in shown(evidence=doubt, cause="config", candidates=[])
 

@@ -56,6 +56,6 @@ def test_no_execution_of_a_commit_is_further_off_than_the_range(runs: list[tuple
 def test_the_verdict_says_how_far_the_metric_varies_and_what_helps() -> None:
     said = refuse_variation(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
     assert said.startswith("Not proven: this metric varies by ±6")
-    assert "between executions of one commit; the ends may be the same. Threads move the count" in said
+    assert "between executions of one commit; the ends may be the same. The usual causes are threads" in said
     steady = refuse_variation(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
     assert steady == "Not proven: the ends may be the same."
