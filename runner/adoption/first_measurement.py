@@ -93,7 +93,7 @@ _MIN_RANGE_RATIO = 10
 """Variables that do not make a count exact are worth setting if they make its range this many times narrower."""
 _BENCHMARK = re.compile(r"bench", re.IGNORECASE)
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
-"""A variable that no program reads: it enlarges the environment as much as ``OMP_NUM_THREADS=1`` and does no more."""
+"""A variable that no program reads. It enlarges the environment like ``OMP_NUM_THREADS=1``, without its effect."""
 
 
 class Progress(Protocol):

@@ -205,7 +205,7 @@ def _explain_regressions(
     max_seconds: float,
     activity: Activity,
 ) -> list[ComparisonResult]:
-    """Explain the regressed cases, the worst first, until the time is over; return all results.
+    """Explain the regressed cases within a time limit, the worst first; return all results.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class _Side(Struct, frozen=True, dict=True):
         return {}
 
     def get_trial(self, case: Case) -> Trial:
-        """Return the trial of a case of the built revision: the same object each time, because it knows its files."""
+        """Return the trial of a case of the built revision: always the same object, because it remembers its files."""
         if case.name not in self._trials:
             self._trials[case.name] = self._make_trial(case, self.build_result.tree, self.build_result.build)
         return self._trials[case.name]

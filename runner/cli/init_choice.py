@@ -153,7 +153,7 @@ def _count_start_faults(
 
 
 def _is_better(tried: "list[TriedCommand]", earlier: "list[TriedCommand]") -> bool:
-    """Return whether, unlike with an earlier build, some command of a build reads an input, or does any work."""
+    """Return whether a command of a build reads an input, or does any work, and none of an earlier build did."""
     from runner.adoption.command_choice import has_input_of_its_own
 
     has_input = any(has_input_of_its_own(result) for result in tried)

@@ -1,1 +1,1 @@
-"""Who may do what: open on loopback, by tokens where others can reach the service."""
+"""Access control: open on loopback; by token or sign-in if others can reach the service."""
