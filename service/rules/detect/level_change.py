@@ -1,4 +1,4 @@
-"""Defines a change of level, which the rules of detection return and the detector describes."""
+"""Defines the record of a level change, which the rules of detection return and the detector describes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LevelChange:
     index : int
         First index of the new level; ``values[index - 1]`` is the last value of the old one.
     before, after : int or float
-        The two levels, in the unit of the series (whole counts stay Python integers). Within the rules for noisy series
-        they count from the first value of the series.
+        The two levels, in the unit of the series (whole counts stay Python integers). Within the rules for noisy
+        series, they are relative to the first value of the series.
     low, high : int
         The change lies at one of the indices ``low … high`` (95 %); ``low <= index <= high``.
     rule : str
