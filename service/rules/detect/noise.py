@@ -128,8 +128,8 @@ def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise
         sorted_differences = sort_sizes(differences)
     if np.count_nonzero(sorted_differences) <= max(1.0, _MAX_REPEATING_SHARE * len(differences)):
         return Noise(0.0, 0.0, n)
-    # Standard deviation of one point around its level. If many points repeat, the smallest differences are too small, so
-    # the estimate from the smallest 90 % counts as well, times 0.9 because these include outliers.
+    # Standard deviation of one point around its level. If many points repeat, the smallest differences are too small,
+    # so the estimate from the smallest 90 % counts as well, times 0.9 because these include outliers.
     sigma = max(
         estimate_trimmed_scale(sorted_differences), 0.9 * estimate_trimmed_scale(sorted_differences, 0.9, _TRIM_90)
     )

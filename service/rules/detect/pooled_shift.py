@@ -95,7 +95,7 @@ def find_pooled_shift(
     if len(offsets_and_scores) < MIN_BENCHMARKS:
         return None
 
-    # Trimmed mean of the offsets. If they are all equal, no test is needed; otherwise Yuen's test of the scores decides.
+    # Trimmed mean of the offsets. If all are equal, no test is needed; otherwise Yuen's test of the scores decides.
     offsets, scores = np.array(offsets_and_scores).T
     shift, error, degrees_of_freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:

@@ -27,7 +27,7 @@ LOG_RERUN_PROBABILITY = math.log(0.1)
 MIN_CHANGE_RUNS = 3
 """A change is certain only with at least this many measurements after it."""
 MAX_OUTLIER_SHARE = 0.2
-"""With a larger share of outliers, a level hardly repeats, so that only values new to it or far off it show a change."""
+"""With a larger share of outliers, a level hardly repeats, so that only new or farther values show a change."""
 MAX_EXACT_OUTLIER_SHARE = 0.05
 """Largest share of outliers in a series that counts as exact."""
 MAX_OUTLIER_VALUES = 256
@@ -320,7 +320,7 @@ class RepeatingSeries:
         self._start_at(_find_first_repeated(self._pending_values))
 
     def _choose_rule(self, runs: Sequence[Number]) -> str:
-        """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them, or "repeat"."""
+        """Return the rule by which the newest runs are a change: "exact" if no outlier can explain them."""
         repeats = _is_mostly_repeated(runs)
         return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
@@ -347,7 +347,7 @@ class RepeatingSeries:
         """Return the change to the first repeated value of the newest runs."""
         start, first_repeated = self.n_points - len(runs), _find_first_repeated(runs)
         after = runs[first_repeated]
-        # If the samples of a run between the levels reach the new level, but not the old one, it belongs to the new one.
+        # A run between the levels belongs to the new level if its samples reach this level, but not the old one.
         while (
             first_repeated
             and self._has_sample_range_with(start + first_repeated - 1, after)

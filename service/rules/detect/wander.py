@@ -164,7 +164,7 @@ class Explanations:
         # The two sides of the normal equations: products of the shapes with each other, and with the runs.
         self._gram = weighted @ x.T
         self._products_with_runs = weighted @ y
-        # If a shape is a combination of others, the projection leaves only rounding errors, which are smaller than this.
+        # If a shape is a combination of others, the projection leaves only rounding errors, smaller than this.
         self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300
         self._total_squares = inverse @ (y * y) + MIN_SQUARES
         self._best_without_changes = float(self._compute_likelihoods(np.zeros((len(self._total_squares), 1))).max())
