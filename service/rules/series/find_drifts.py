@@ -19,7 +19,7 @@ from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
-"""The runs at which an expected level begins, so that the series is judged anew from there. The values are the levels
+"""The runs at which an expected level begins, so that the series is judged afresh from there. The values are the levels
 before and after the step to this level; None if a ramp led to it."""
 _NO_BASELINES: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
