@@ -11,11 +11,11 @@ from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, EnvironmentCount, Host, Run
 
 _MAX_LISTED = 200
-"""The most environments of a list, the newest ones."""
+"""A list contains at most this many environments: the newest."""
 
 
 def list_environments(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
-    """Return the environments of all runs, or of those of one host, the last seen first."""
+    """Return the environments of all runs or of one host's runs, most recently seen first."""
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()
@@ -42,7 +42,7 @@ def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[s
 
 
 def find_environment_before(session: Session, environment: EnvironmentEntry) -> str | None:
-    """Return the hash of the environment that was seen last on the same hosts before this one."""
+    """Return the hash of the latest environment on the same hosts before this one; None if there is none."""
     host = select(Host.id).where(Host.name.in_(environment.hosts))
     return session.scalar(
         select(Environment.hash)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.store.engine.database import Database
 
 _PROCESS_TOKEN = secrets.token_hex(8)
-"""Distinguishes the versions that different processes read: their numbers cannot be compared."""
+"""Part of each version, because the numbers that different processes read are not comparable."""
 
 
 class _FileVersion:

@@ -1,4 +1,4 @@
-"""The counts expected of the runs of a plan, from the runs before them in the history."""
+"""The expected counts of the runs of a plan, taken from the runs before them in the history."""
 
 from __future__ import annotations
 
