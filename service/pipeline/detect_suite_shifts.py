@@ -103,7 +103,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
 
 
 def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
-    """Return the shift of a suite between its two newest revisions, as a drift without a series; None if there is none."""
+    """Return the shift of a suite between its two newest revisions as a drift without a series; None if none."""
     paths = _list_paths(session, suite, metric)
     earlier_values = []
     newest_values = []

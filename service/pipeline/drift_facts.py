@@ -1,4 +1,4 @@
-"""Reads the facts for the cause and the description of a drift: files, settings, commits, other metrics, fault costs."""
+"""Reads the facts for the cause and the description of a drift: files, settings, commits, metrics, fault costs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DriftFacts:
         self._find_report = cache(partial(runs.find_report, session))
 
     def blame_upgrades(self, drift: SeriesDrift) -> SeriesDrift:
-        """Add the configuration to the cause of a drift if a system file that both sides mapped was upgraded in between.
+        """Add the configuration to the cause of a drift if a system file that both sides mapped was upgraded.
 
         If the programs map different files, this is no upgrade, because a commit can link another library.
         """

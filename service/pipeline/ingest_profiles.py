@@ -14,7 +14,7 @@ from service.store.series import series
 
 
 def ingest_profile(database: Database, profile: Profile) -> StoreResult:
-    """Store a profile; if it is new, judge the fault counts of its case again, because it may show the cost of a fault."""
+    """Store a profile; if it is new, judge the fault counts of its case again: it may show the cost of a fault."""
     prepared = profiles.prepare_profile(profile)
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
 

@@ -31,8 +31,8 @@ _POINTS_AT_ONCE = 20_000
 """How many series, with how many points, are judged between two transactions: enough to share data, and few enough that
 nobody has to wait long for the write."""
 _failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
-"""The versions of series that could not be judged. This process does not try them again, because the result would be the
-same, and callers that wait until all series are judged would wait forever."""
+"""The versions of series that could not be judged. This process does not try them again: the result would be the same,
+and while they counted as stale, no caller could see all series as judged."""
 
 _ALL_SERIES = (SeriesFilter(),)
 
