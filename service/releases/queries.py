@@ -20,7 +20,7 @@ from service.store.revisions.named_commits import NamedCommit
 from service.store.series.points import SERIES_OF_RUN
 
 _MAX_NEAREST_COMMITS = 20
-"""A series' level is looked for among so many measured commits up to a release, as not all cases are measured at each."""
+"""A level is looked for among so many measured commits up to a release, because not each measures all cases."""
 _MAX_EARLIER_COMMITS = 5 * _MAX_NEAREST_COMMITS
 """These commits are looked for among so many measured ones in the order of the history: some are on other branches."""
 _DRIFTS_PER_QUERY = 500
