@@ -123,7 +123,7 @@ def _read_titles(session: Session, subject: str, commits: Iterable[str]) -> dict
             .join(Subject, Revision.subject_id == Subject.id)
             .where(Subject.name == subject, Revision.commit.in_(chunk))
         )
-        titles |= {commit: title for commit, title in rows}  # noqa: C416 - the rows are no pairs to mypy
+        titles |= {commit: title for commit, title in rows}  # noqa: C416 - mypy does not know that rows are pairs
     return titles
 
 

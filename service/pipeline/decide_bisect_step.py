@@ -48,7 +48,7 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
 
 
 def search_settings(session: Session, request: SettingSearchRequest) -> SettingSearch:
-    """Return the state of a search for the settings that moved a metric: what to measure next, or these settings."""
+    """Return the state of a search for the settings that moved a metric: the next measurement, or these settings."""
     # Each mixture is a stored run with some of the settings changed.
     mixtures = bisect_inputs.read_mixtures(session, request)
     question = SettingQuestion(

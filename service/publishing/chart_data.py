@@ -52,7 +52,7 @@ class ChartPacker:
 
 
 def _pack_column(values: list[Any]) -> Any:
-    """Return the value if all are the same; the different values and their indexes if they repeat; otherwise all."""
+    """Return one value if all are equal, the different values with indexes if many repeat, or otherwise all values."""
     # The keys include the type, because Python considers 1, 1.0 and True equal.
     unique_values = {(type(value), value): value for value in values}
     if len(unique_values) == 1:

@@ -38,7 +38,7 @@ def find_environment(session: Session, prefix: str) -> EnvironmentEntry | None:
 def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the settings of environments, by hash."""
     rows = session.execute(select(Environment.hash, Environment.settings).where(Environment.hash.in_(hashes)))
-    return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return {environment: settings for environment, settings in rows}  # noqa: C416 - mypy does not know that rows are pairs
 
 
 def find_environment_before(session: Session, environment: EnvironmentEntry) -> str | None:

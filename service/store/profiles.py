@@ -238,7 +238,7 @@ def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnEl
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Return the query for the number of profiles that meet conditions, and their size in bytes."""
+    """Return the query for the number of profiles that satisfy the conditions, and their size in bytes."""
     size = func.length(StoredProfile.document) + func.length(StoredProfile.summary)
     return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 

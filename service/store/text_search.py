@@ -52,7 +52,7 @@ def _describe_named_commit(text: str, commit: named_commits.NamedCommit) -> str:
 
 
 def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
-    """Yield the newest commits whose hash begins with a word or whose title contains it, for all words."""
+    """Yield the newest commits that match every word: the hash begins with it, or the title contains it."""
     hash_or_title = [
         Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
         for word in words

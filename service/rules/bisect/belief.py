@@ -32,7 +32,7 @@ _SMALLEST_DIVISOR = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The measurements of each test: their number, sum and sum of squares, around their common mean."""
+    """The measurements, relative to their common mean: for each test, their number, sum and sum of squares."""
 
     counts: Floats
     sums: Floats
@@ -74,7 +74,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The posterior probability of each hypothesis and of no step, and the levels that each hypothesis expects."""
+    """The posterior probabilities of each hypothesis and of no step, and the posterior levels under each hypothesis."""
 
     probabilities: Floats
     """Probability of each hypothesis."""
@@ -91,7 +91,7 @@ class Belief:
     step_errors: Floats
     """Posterior standard deviation of the step under each hypothesis."""
     expected_square_steps: Floats
-    """Posterior mean of the squared step; it is not 0 even if the sign is open, so that the mean step is 0."""
+    """Posterior mean of the squared step. Unlike the mean step, it is not 0 if both signs are equally probable."""
     level_variances: Floats
     """``level_variances[side, hypothesis]``: variance of the level before or after, relative to that of the noise."""
     noise_variance: float
@@ -149,7 +149,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class _GroupSums:
-    """Sums of squares and products within the groups: of the regressor of each hypothesis, and of the values."""
+    """Sums of squares and products, within the groups, of the regressor of each hypothesis and of the values."""
 
     xx: Floats
     xy: Floats

@@ -26,7 +26,7 @@ _MAX_PRECISION_PERCENT = 100.0
 
 
 def decide_proof(culprit: Culprit, metric_name: str, comparison: Comparison) -> tuple[ProofState, str]:
-    """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
+    """Return the state of a proof, from a comparison of the culprit (head) with its parent (base), and the reason."""
     verdict = comparison.find_verdict(metric_name)
     if verdict is None:
         return ProofState.OPEN, f"{metric_name} was not measured."

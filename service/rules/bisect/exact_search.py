@@ -504,7 +504,7 @@ class _ExactSearch:
 
     @property
     def _sole_candidates(self) -> int:
-        """The culprits so far that are the only candidates of their change, as a bit set."""
+        """The culprits so far that are the single candidates of their change, as a bit set."""
         single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
         return sum(1 << self.graph.index_of[name] for name in single)
 

@@ -23,7 +23,7 @@ class Node(Strict):
 
 
 class Graph:
-    """The commits of ``good..bad``. A parent outside this range is older: ``good`` contains it too."""
+    """The commits of ``good..bad``. A parent outside of this range is older than ``good``, which contains it."""
 
     def __init__(self, good: str, bad: str, nodes: Iterable[Node]) -> None:
         self.good, self.bad = good, bad
@@ -113,7 +113,7 @@ class Graph:
         return by_commit
 
     def _collect_ancestors(self, commit: str) -> int:
-        """Return a commit with all its ancestors as a bit set; ancestries that are known already are reused."""
+        """Return a commit with all its ancestors as a bit set; ancestries that are already known are reused."""
         if commit in self._bits_outside:
             return self._bits_outside[commit]
         ancestors, visited_commits, pending_commits = 0, {commit}, [commit]

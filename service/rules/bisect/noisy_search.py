@@ -397,7 +397,7 @@ def _build_culprit(
 
 
 def _find_parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
-    """Return the test of the nearest measurable commit before the candidates; that of ``good`` if there is none."""
+    """Return the test of the nearest measurable commit before the candidates; if there is none, that of ``good``."""
     graph = measurements.graph
     name = graph.names[commit]
     while name in graph and (name in candidates or graph.index_of[name] in measurements.failed_tests):

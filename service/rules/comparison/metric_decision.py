@@ -193,7 +193,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
 
 
 def keep_large_differences(pairs: Pairs, min_difference: Number) -> Pairs:
-    """Return the pairs with differences smaller than ``min_difference`` made equal."""
+    """Return the pairs, with both values made equal if they differ by less than ``min_difference``."""
     return [(base, head if abs(head - base) >= min_difference else base) for base, head in pairs]
 
 

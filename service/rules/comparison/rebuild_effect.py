@@ -61,7 +61,7 @@ def _list_counts(levels: list[Number]) -> str:
 
 
 def _has_reproducible_builds(report: Report) -> bool:
-    """Return whether every further build of a revision has the bytes of the measured one."""
+    """Return whether every further build of a revision has the same bytes as the measured build."""
     own_bytes = read_program_bytes(report).own
     return bool(own_bytes and report.other_builds) and all(
         build.own_bytes == own_bytes for build in report.other_builds

@@ -195,7 +195,7 @@ def compare_pairs(
 def _decide_without_drift(
     entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, alpha: float
 ) -> MetricDecision:
-    """Decide whether one metric differs between two sides without a drift between them."""
+    """Return the decision on a metric if there is no drift between the two sides."""
     if base.level is None:
         return _NO_BASE
     if head.level is None:

@@ -25,7 +25,7 @@ _index = attrgetter("index")
 
 
 class LevelChangeDetector:
-    """The level changes of a series that grows at its end.
+    """The level changes of a series to which points are appended.
 
     After any number of calls of :meth:`append` and :meth:`extend`, :meth:`find_changes` equals
     :func:`find_level_changes` of all points.

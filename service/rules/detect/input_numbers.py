@@ -32,7 +32,7 @@ def check_numbers(values: Sequence[Number], first_index: int, name: str) -> list
 
 
 def check_samples(samples: Sequence[Sequence[Number]], first_index: int) -> list[Sequence[Number]]:
-    """Return the samples of each point as Python numbers; errors as for :func:`check_numbers`."""
+    """Return the samples of each point as Python numbers; raise the errors of :func:`check_numbers`."""
     if set(map(type, chain.from_iterable(samples))) <= {int}:
         return list(samples)
     return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first_index)]

@@ -43,14 +43,14 @@ class LevelChange:
 
 
 def format_level(value: Number) -> str:
-    """Write a level for people: integers in full unless they are huge, other numbers with three significant digits."""
+    """Return a level as text: integers in full unless they are huge, other numbers with three significant digits."""
     if _is_huge(value):
         return f"{Decimal(value):.6e}"
     return numbers.format_number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
-    """Write two levels for people, with enough digits to differ unless one is huge: ``53,338 → 4,186``."""
+    """Return two levels as text, with enough digits to differ unless one is huge: ``53,338 → 4,186``."""
     if _is_huge(before) or _is_huge(after):
         return f"{format_level(before)} → {format_level(after)}"
     return numbers.format_levels(before, after)

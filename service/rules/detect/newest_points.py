@@ -176,7 +176,7 @@ def _count_points_off_level(
         if value is None:  # no earlier value is left
             break
         next_offset = (value - level) * scale
-        if next_offset < min_offset:  # noqa: PLR1730 - a call costs more
+        if next_offset < min_offset:  # noqa: PLR1730 - calling min() is slower
             min_offset = next_offset
         total += limit if next_offset > limit else next_offset if next_offset > -limit else -limit
         count += 1

@@ -107,7 +107,7 @@ def _compute_mean_square(differences: Floats, bound: float) -> float:
     """Return the mean square of differences, each clipped at ``bound``, in units of ``bound``; overwrite the array."""
     bounded_differences = np.minimum(np.abs(differences, out=differences), bound, out=differences)
     bounded_differences /= bound  # the square of a huge number would overflow
-    return float(np.square(bounded_differences).mean())  # Not np.dot: its threads go on spinning after a long series.
+    return float(np.square(bounded_differences).mean())  # np.dot would leave its threads spinning after a long series
 
 
 def estimate_noise(x: Floats, sorted_differences: Floats | None = None) -> Noise:

@@ -156,7 +156,7 @@ def compute_split_statistics(runs: Floats, prior_variance: float) -> tuple[Float
 
 
 def _estimate_variance(samples: Sequence[Sequence[Number]]) -> float:
-    """Return the variance of a run's median that the samples within runs show; 0 if all samples agree."""
+    """Return the variance of a run's median, estimated from the samples within runs; 0 if all samples agree."""
     # The median of n normal samples has about π ∕ 2 times the variance of their mean. NumPy is not used: for the few
     # samples of a run, an array takes ten times as long.
     variances = [_compute_variance(values) * math.pi / 2 / len(values) for values in samples if len(values) > 1]

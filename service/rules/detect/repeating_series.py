@@ -257,7 +257,10 @@ class RepeatingSeries:
         return self._count_outliers() - bisect_left(self._outlier_distances, nearest)
 
     def _count_outliers(self) -> int:
-        """Return how many runs at this level were outliers, or had a sample with the most frequent pending value."""
+        """Return the number of outliers at this level, plus the runs on it that had a pending value as a sample.
+
+        Of several pending values, the one that most runs had as a sample counts.
+        """
         if not self._n_runs_showing:
             return self._n_outliers
         return self._n_outliers + max(self._n_runs_showing[value] for value in self._pending_values)
@@ -277,7 +280,7 @@ class RepeatingSeries:
         return [] if value in self._pending_values[:-length] else self._pending_values[-length:]
 
     def _find_farther_runs(self) -> list[Number]:
-        """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
+        """Return the newest pending runs that lie on one side of the level, farther off it than any run before them."""
         is_above = self._pending_values[-1] > self._level
         max_distance = max(
             self._outlier_distances[-1:] + [abs(value - self._level) for value in self._n_runs_showing], default=0
@@ -501,5 +504,5 @@ def _can_be_change(pending_values: Sequence[Number], level: Number) -> bool:
 
 
 def _is_mostly_repeated(values: Sequence[Number]) -> bool:
-    """Return whether most values equal the one before them: at most a third of the values begin something new."""
+    """Return whether most values equal the one before them: at most a third of the values differ from it."""
     return _count_transitions(values) <= len(values) // 3

@@ -64,7 +64,7 @@ _LENGTH_STEP = 8
 
 
 def is_jump(size: float, noise: Noise) -> bool:
-    """Return whether a change is larger than any host wanders; with autocorrelated runs, hosts wander further."""
+    """Return whether a change is larger than any wander of a host, which is larger if runs are autocorrelated."""
     return size >= MIN_JUMP_SIGMA * math.sqrt(noise.inflation) * noise.sigma
 
 

@@ -164,7 +164,7 @@ def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth:
     )
 
 
-def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one line a cause
+def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one return per cause
     """Return why a page faulted, given its kind of memory and what was there before the touch."""
     if memory is Memory.OTHER:
         return FaultCause.OTHER

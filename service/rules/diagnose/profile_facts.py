@@ -124,7 +124,7 @@ class Facts:
 
     @property
     def page_size(self) -> int:
-        """The page size of the profiled host in bytes; the usual size if it is unknown."""
+        """The page size of the profiled host in bytes; 4 KiB if it is unknown."""
         size = self.profile.environment.settings.get("memory.page_size", "")
         return int(size) if size.isdecimal() and len(size) <= _MAX_SIZE_DIGITS else _USUAL_PAGE_BYTES
 
@@ -238,7 +238,7 @@ class Facts:
         return self._describe_top_function("of the major faults are", self.anatomy.major_sites)
 
     def _describe_top_function(self, what: str, sites: Iterable[Site]) -> tuple[str, ...]:
-        """Return the function with the most faults at some sites, as a sentence with the verb phrase ``what``."""
+        """Return a sentence on the function with the most faults at the given sites; ``what`` is its verb phrase."""
         sums: Counter[str] = Counter()
         for site in sites:
             sums[site.frame.function] += site.faults

@@ -74,7 +74,7 @@ def _describe_relocations(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the remedies for the file with the most relocated pages: the program itself, or a library."""
+    """Return the remedies for the file with the most relocated pages, which is the program itself or a library."""
     is_library = ".so" in _rank_relocated_files(facts)[0][0]
     link_text = (
         "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"

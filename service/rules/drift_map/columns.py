@@ -96,7 +96,7 @@ def _count_periods(unit: Unit, first_time: datetime, last_time: datetime) -> int
 
 
 def _number_period(unit: Unit, moment: datetime) -> int:
-    """Return the number of the period that a moment lies in; successive periods have successive numbers."""
+    """Return the number of the period in which a moment lies; successive periods have successive numbers."""
     utc_moment = moment.astimezone(UTC)
     match unit:
         case Unit.HOUR:

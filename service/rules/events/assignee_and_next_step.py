@@ -27,7 +27,7 @@ def find_assignees(event: EventSummary) -> str:
     return ""
 
 
-def describe_next_step(  # noqa: PLR0911 - one line a step
+def describe_next_step(  # noqa: PLR0911 - one return per step
     event: EventSummary, *, can_be_confirmed: bool = True
 ) -> str:
     """Return what to do next about an event; empty if the event is closed.

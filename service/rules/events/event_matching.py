@@ -104,7 +104,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[st
 def _score_pairs(
     groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]
 ) -> dict[tuple[int, str], _Score]:
-    """Return how much each group has in common with each event, for the pairs that share anything."""
+    """Return the scores of the pairs of a group and an event that have anything in common."""
     n_equal: Counter[tuple[int, str]] = Counter()
     n_same_patch: Counter[tuple[int, str]] = Counter()
     n_similar: Counter[tuple[int, str]] = Counter()

@@ -94,7 +94,7 @@ DriftGroup = tuple[LocatedDrift, ...]
 
 
 def group_drifts(drifts: Iterable[LocatedDrift]) -> list[DriftGroup]:
-    """Group the drifts of each event, in the order of the history; the order of the arguments does not matter."""
+    """Return the groups of drifts that form events, in the order of the history; the order of ``drifts`` is ignored."""
     by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_key[drift.key].append(drift)

@@ -136,7 +136,7 @@ def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
 
 
 def _mark_provisional(drift: Drift, leading_drift: Drift) -> str:
-    """Return the mark of a suspected drift in a sentence whose leading drift is certain; otherwise an empty text."""
+    """Return the mark of a drift that is only suspected while the leading drift is certain; otherwise empty."""
     return " (suspected)" if drift.evidence.wants_rerun and not leading_drift.evidence.wants_rerun else ""
 
 

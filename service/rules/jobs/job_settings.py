@@ -18,7 +18,7 @@ _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]{1,200}")
 
 
 def is_per_run(name: str) -> bool:
-    """Return whether a job can set a setting for a single run; only an administrator can set the others."""
+    """Return whether a job can set a setting for a single run, rather than only the administrator of the host."""
     return name in {HUGE_PAGES, MEMORY_LIMIT} or name.startswith((PARAMETER, VARIABLE))
 
 

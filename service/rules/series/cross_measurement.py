@@ -15,7 +15,7 @@ from service.schemas.history import Number
 
 @dataclass(frozen=True, slots=True)
 class CrossLevels:
-    """Levels of a case at two revisions in two environments; None if it was not measured."""
+    """The levels of a case at two revisions in two environments; None for a combination that was not measured."""
 
     old_in_old: Number | None
     old_in_new: Number | None

@@ -210,6 +210,6 @@ def _find_level_before_step(stretch: Points, before: Number, after: Number) -> N
 
 
 def _compute_spread(points: Iterable[PathPoint]) -> Number:
-    """Return the difference between the largest and the smallest sample of some points."""
+    """Return the difference between the largest and the smallest sample of the points."""
     samples = [value for point in points for value in point.samples]
     return max(samples) - min(samples)

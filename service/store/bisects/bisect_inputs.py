@@ -29,7 +29,7 @@ _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
 def read_question(session: Session, request: SearchRequest) -> Question | None:
-    """Return the question of a bisect; None if the subject does not have one of the ends."""
+    """Return the question of a bisect; None if one of its ends is not a commit of the subject."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
         .join(Subject, Revision.subject_id == Subject.id)

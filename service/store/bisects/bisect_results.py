@@ -93,7 +93,7 @@ def _build_ordered_bisect(row: Job) -> OrderedBisect:
 
 
 def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
-    """Return the result of the newest bisect of each event of a subject that decided something, by the event's id."""
+    """Return, for each event of a subject, the result of its newest bisect with a decision, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     results_by_drift: dict[str, BisectResult] = {}
     for job in session.scalars(query):

@@ -120,14 +120,14 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
 
 @lru_cache(maxsize=16)
 def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
-    """Return the statement that inserts a row, or adds to a column of the row that exists."""
+    """Return the statement that inserts a row, or if it exists, adds to one of its columns."""
     statement = build_insert(table)
     total = {column: table.c[column] + statement.excluded[column]}
     return statement.on_conflict_do_update(index_elements=list(key), set_=total)
 
 
 def _build_insert(session: Session) -> Any:
-    """Return the function that builds an INSERT of this database, which can handle conflicts."""
+    """Return the function that builds an INSERT statement of this database with a clause for conflicts."""
     return postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
 
 

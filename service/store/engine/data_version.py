@@ -18,7 +18,7 @@ _PROCESS_TOKEN = secrets.token_hex(8)
 
 
 class _FileVersion:
-    """The version of an SQLite file, read through its own connection: SQLite counts the writes of all others."""
+    """The version of a SQLite file, read through a separate connection, for which SQLite counts all others' writes."""
 
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()

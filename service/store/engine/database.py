@@ -72,7 +72,7 @@ class Database:
 
     @property
     def file(self) -> Path | None:
-        """The file of a SQLite database; None if it is in memory or named by a URI, and for PostgreSQL."""
+        """The file of a SQLite database; None for PostgreSQL, and if it is in memory or opened through a URI."""
         name = self.url.database
         return Path(name) if self.is_sqlite and name and not name.startswith((":", "file:")) else None
 

@@ -34,6 +34,6 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def _get_code(error: BaseException) -> str | None:
-    """Return the code of an error of PostgreSQL: None if the connection failed. Other errors have an empty text."""
+    """Return the code of an error of PostgreSQL; None if the connection failed; empty for other errors."""
     original: Any = getattr(error, "orig", None)
     return getattr(original, "sqlstate", "")

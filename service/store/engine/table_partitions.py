@@ -148,7 +148,7 @@ def reclaim_space(database: Database) -> int:
     with database.engine.connect() as connection:
         newest_run: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
-        freed_by_first_run: dict[int, int] = {first_run: freed_bytes for first_run, freed_bytes in rows}  # noqa: C416 - rows are no pairs to mypy
+        freed_by_first_run: dict[int, int] = {first_run: freed_bytes for first_run, freed_bytes in rows}  # noqa: C416 - mypy does not know that rows are pairs
         partitions = {table: _list_partitions(connection, table) for table in TABLES}
         sizes = {
             partition.name: _measure_size(connection, partition.name)

@@ -65,7 +65,7 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
 
 
 def list_known_schemas() -> set[str]:
-    """Return the schemas that this version can upgrade: the number prefixes of the migrations."""
+    """Return the schemas that this version can upgrade: the number prefixes of its migrations."""
     return {file.name.partition("_")[0] for file in MIGRATIONS.glob("versions/[0-9]*_*.py")}
 
 

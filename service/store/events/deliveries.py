@@ -38,7 +38,7 @@ class Occasion(NamedTuple):
 
 
 def get_or_create_channel(session: Session, name: str, now: datetime) -> Channel:
-    """Return the row of a channel. A new channel sends no events from before it was added."""
+    """Return the row of a channel; if it is new, it sends no events from before ``now``."""
     row = session.get(Channel, name)
     if row is None:
         row = Channel(name=name, since=now, digest_at=None)

@@ -39,7 +39,7 @@ class DriftUpdate(NamedTuple):
 
 
 def map_events_of_unchanged_drifts(session: Session, subject_id: int) -> dict[str, str]:
-    """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
+    """Return the event of each drift that was detected again with the same location and levels; change nothing."""
     with session.no_autoflush:
         rows = _update_rows(session, subject_id)
         return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
@@ -78,7 +78,7 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
 
 
 def insert_rows(session: Session, rows: Sequence[EventDriftRow]) -> None:
-    """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
+    """Insert new rows in bulk, because a configuration change can bring thousands while other writers wait."""
     attributes = inspect(EventDriftRow).column_attrs
     columns, names = [attribute.columns[0].name for attribute in attributes], attributes.keys()
     bulk.insert_rows(
@@ -175,7 +175,7 @@ def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int
 
 
 def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
-    """Return the units of series, by the id of the series. Ids of suite shifts, which are texts, have none."""
+    """Return the units of series, by the id of the series; ids of suite shifts, which are texts, are left out."""
     by_id: dict[int | str, str] = {}
     ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
@@ -275,7 +275,7 @@ def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[
 
 
 def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
-    """Return the ids of the first and last commits that could have caused drifts, by hash."""
+    """Return the ids of the first and last candidates of drifts, by hash."""
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):

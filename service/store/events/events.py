@@ -185,7 +185,7 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
 
 
 def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
-    """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
+    """Add up rows with a number of events each, by kind, direction, whether they are assigned, and are recent."""
     total = worse = unassigned = 0
     n_by_placement: Counter[str] = Counter()
     for placement, direction, is_assigned, _is_recent, count in rows:
@@ -204,7 +204,7 @@ def list_assignees(session: Session) -> list[str]:
 
 
 def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
-    """Return events in the order of the first page: the most important first, those below their floors last."""
+    """Return events in the order of the first page: most important first, events below their floors last."""
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*MOST_IMPORTANT_FIRST))
     return list_in_order(session, list(ids))
 

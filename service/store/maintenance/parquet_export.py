@@ -112,7 +112,7 @@ def export_columns(
 def _import_duckdb() -> Any:
     """Return the module of DuckDB; raise an error with a remedy if it is not installed."""
     try:
-        import duckdb  # noqa: PLC0415 - an extra
+        import duckdb  # noqa: PLC0415 - an optional dependency
     except ImportError:
         remedy = "pip install 'faultwatch[parquet]'"
         raise ServiceError("Parquet needs DuckDB", "it is not installed", remedy) from None

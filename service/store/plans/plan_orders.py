@@ -101,7 +101,7 @@ def _find_revision_to_rerun(document: Mapping[str, Any], alike_environments: fro
 
 
 def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
-    """Return the revisions at which other hosts measured cases that this host never did, by the case's key."""
+    """Return the revisions at which other hosts measured cases that this host has never measured, by the case's key."""
     by_case: dict[str, set[str]] = defaultdict(set)
     cases_of_host = (
         select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)

@@ -65,7 +65,7 @@ def _store_missing(
     sent_revisions: dict[str, contract.Revision],
     stored_rows: Mapping[str, _StoredCommit],
 ) -> bool:
-    """Store those commits that are not stored, and their parents; return whether anything had to change."""
+    """Store the missing commits, and parents that stored commits lack; return whether anything changed."""
     rows = [_build_row(subject_id, sent_revisions[commit]) for commit in sent_revisions if commit not in stored_rows]
     parent_updates = [
         {"row": stored_rows[commit].id, "sent": list(revision.parents)}

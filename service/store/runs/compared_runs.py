@@ -63,7 +63,7 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
 def list_runs(
     session: Session, side: Side, host: str | None = None, workload: str | None = None
 ) -> list[ComparableRun]:
-    """Return the judged runs of a side: those of a commit or run, or the newest of an environment or host."""
+    """Return the judged runs of a side: all of a commit or run, or the newest of an environment or host."""
     # A revision has few runs. For an environment or a host, the newest are read, in the order of an index.
     newest_first = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
     conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]

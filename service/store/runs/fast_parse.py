@@ -137,7 +137,7 @@ def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
 
 
 def _select_json(fields: Mapping[str, Raw]) -> bytes:
-    """Return the JSON of fields, whose names need no escapes because the models know them."""
+    """Return the JSON of fields, whose names need no escaping because the models define them."""
     return b"{%s}" % b",".join([b'"%s":%s' % (name.encode(), value) for name, value in fields.items()])
 
 

@@ -201,7 +201,7 @@ def _build_run_row(run: _NewRun) -> tuple[object, ...]:
 
 
 def _count_runs(session: Session, runs: Sequence[_NewRun]) -> None:
-    """Add the runs to the counts by subject, host, case, outcome and quarantine, and to those of environments."""
+    """Add the runs to the counts by subject, host, case, outcome and quarantine, and to the counts by environment."""
     run_counts = Counter(
         (*run.group, run.prepared_report.report.outcome, bool(run.prepared_report.report.quarantine)) for run in runs
     )

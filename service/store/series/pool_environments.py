@@ -38,7 +38,7 @@ def read_pool_settings(session: Session, hashes: Iterable[str]) -> dict[str, dic
             Environment.settings[POOL_SETTING].as_string().is_not(None),
         )
     )
-    return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return {environment: settings for environment, settings in rows}  # noqa: C416 - mypy does not know that rows are pairs
 
 
 def find_exact_series(session: Session, series_ids: Collection[int]) -> set[int]:

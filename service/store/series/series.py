@@ -160,7 +160,7 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
 
 
 def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
-    """Return where the environment changes along a path, with the settings that differ."""
+    """Return the changes of the environment along a path, with the settings that differ."""
     return [
         history.ConfigChange(
             revision=after.revision,
