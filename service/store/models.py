@@ -457,7 +457,7 @@ class VisitRow(Base):
 
 
 class EventDriftRow(Base):
-    """A drift of an event with its location. It is kept when the drift disappears, which may be detected again."""
+    """A drift of an event with its location. The row is kept when the drift disappears, as it may be detected again."""
 
     __tablename__ = "event_drift"
     # To find out whether an event has a drift on a host, only this index has to be read.

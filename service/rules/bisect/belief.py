@@ -194,7 +194,7 @@ def compute_beliefs(
     Parameters
     ----------
     after_step
-        ``after_step[test, hypothesis]``: whether the test is measured after the step.
+        ``after_step[test, hypothesis]``: whether the test lies after the step.
     data
         The measurements.
     no_step_prior

@@ -139,7 +139,7 @@ def compute_split_statistics(runs: Floats, prior_variance: float) -> tuple[Float
     runs : array of n floats
         The runs.
     prior_variance : float
-        The variance that the samples within runs show; 0 if they show none.
+        The variance estimated from the samples within runs; 0 if they do not vary.
     """
     n = len(runs)
     n_before = np.arange(1, n)

@@ -49,7 +49,7 @@ def has_no_majority(samples: Sequence[Number]) -> bool:
 
 
 class RepeatingSeries:
-    """The level changes of a series of which most points repeat one value, updated as points are appended.
+    """The level changes of a series in which most points repeat one value, updated as points are appended.
 
     The runs off the level since the last point on it are *pending*. They are outliers if a run returns to the level,
     and a change if it is improbable that so many successive runs are outliers. This probability follows from the number
