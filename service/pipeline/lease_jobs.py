@@ -106,6 +106,13 @@ def record_progress(
 ) -> Orders:
     """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
 
+    Parameters
+    ----------
+    lease
+        The new duration of the lease, from now. The secret of the lease is ``report.lease``.
+    holder
+        See :func:`claim_job`.
+
     Raises
     ------
     LeaseLostError
@@ -113,7 +120,7 @@ def record_progress(
     """
     require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
-    if row.state.open:
+    if row.state.open:  # A job that has ended keeps its last figures, and the sentence that says why it ended.
         row.runs_left, row.seconds_left = report.runs_left, report.seconds_left
         row.sentence = report.sentence or row.sentence
     row.leased_until = now + lease

@@ -85,7 +85,8 @@ def preview_bisect(session: Session, checked_bisect: CheckedBisect) -> BisectPre
     # Find out how long a run takes, and whether the count repeats.
     durations = range_runs.read_durations(reports)
     runs = [_build_observation(report, metric_name) for report in reports]
-    # The search will find the same, because a count that varies in the newest runs also varies at other commits.
+    # Expect the search to treat the count in the same way: if it varies in the newest runs, it also varies at other
+    # commits.
     is_varying = metric(metric_name).exact and has_varying_count(runs, float(values.get("min_difference") or 0))
     return BisectPreview(
         good=good,

@@ -290,7 +290,17 @@ def _summarise_events(
     refreshed: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
-    """Update the summaries of the events with a drift that is new, has changed, or has disappeared."""
+    """Update the summaries of the events with a drift that is new, has changed, or has disappeared.
+
+    Parameters
+    ----------
+    stored_drifts
+        The drifts of all events before this update.
+    refreshed
+        The ids of the drifts that were detected again, or for the first time.
+    results
+        The results of bisects, by the event's id.
+    """
     previous_drifts: dict[str | None, set[str]] = defaultdict(set)
     for drift in stored_drifts:
         previous_drifts[drift.event].add(drift.drift_id)
@@ -304,6 +314,7 @@ def _summarise_events(
             continue  # an event without drifts keeps its last summary
         drifts = event_drifts.read_drifts(session, sorted(ids))
         returned_drifts = [drift for drift in drifts if drift.id in assembled.returned_drifts]
+        # If only drifts with which the event came back are left, they describe it.
         founding_drifts = [drift for drift in drifts if drift.id not in assembled.returned_drifts] or returned_drifts
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)

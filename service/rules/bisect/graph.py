@@ -44,8 +44,11 @@ class Graph:
         return self.find_line_between(self.good, self.bad)
 
     def find_line_between(self, old_end: str, new_end: str) -> tuple[str, ...] | None:
-        """Return the commits from ``old_end`` to ``new_end`` like :attr:`line`; None if the latter is no descendant."""
-        descendants = {old_end}
+        """Return a path of commits from ``old_end`` to ``new_end``, through first parents where possible.
+
+        None if ``new_end`` is no descendant of ``old_end``.
+        """
+        descendants = {old_end}  # One pass finds all of them, because parents come before their children.
         for commit, parents in self.parents.items():
             if not descendants.isdisjoint(parents):
                 descendants.add(commit)

@@ -246,7 +246,8 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     if base.environment == head.environment:
         is_one_environment = drift.environment_before == drift.environment_after == base.environment
         return is_one_environment and low < drift.position <= high
-    # A change of environment can lie at the revision of base itself.
+    # A change of environment can lie at the revision of base itself. A change between exactly the two environments
+    # separates the sides wherever it lies, because commits are not always measured in the order of the history.
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == {base.environment, head.environment} or low <= drift.position <= high

@@ -74,6 +74,8 @@ class LevelChangeDetector:
             return []
         self._repeating.extend(self._values[self._repeating.n_points :], self._samples[self._repeating.n_points :])
         self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
+        # If most points are equal, sigma is 0, and no change can be measured in it. If the samples within most runs
+        # vary, equal points are a coincidence.
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
             return self._repeating.find_changes()

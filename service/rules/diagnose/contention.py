@@ -38,7 +38,7 @@ def _is_lock_contended(facts: Facts) -> bool:
     """
     if not facts.lock_wait or not facts.cpu_seconds:
         return False
-    if facts.lock_waits is not None and facts.lock_waits < MIN_WAITS:
+    if facts.n_lock_waits is not None and facts.n_lock_waits < MIN_WAITS:
         return False
     if facts.profile.census is None:
         return facts.memory_call_share >= MIN_CALL_SHARE
@@ -56,7 +56,7 @@ def _estimate_lock_saving(facts: Facts) -> float:
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
     """Return the evidence: how long threads waited for the mmap lock, and which calls compete for it."""
-    times = "" if facts.lock_waits is None else f"{facts.lock_waits:,} times, "
+    times = "" if facts.n_lock_waits is None else f"{facts.n_lock_waits:,} times, "
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     competition = f"competing for the lock: {calls}"
     if not calls:

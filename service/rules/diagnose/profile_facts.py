@@ -63,7 +63,7 @@ class Facts:
         Share of the CPU time spent in faults.
     call_costs
         Share of the CPU time spent in each system call that takes memory or gives it back, without faults in the call.
-    lock_wait, lock_waits
+    lock_wait, n_lock_waits
         How many seconds threads waited for the lock of their address space, and how often; None if it is unknown.
     storage_wait, fault_storage_wait
         How many seconds threads waited for storage: in total, and within faults.
@@ -87,7 +87,7 @@ class Facts:
     operations: float | None
     call_costs: Mapping[str, float] = field(default_factory=dict)
     maps_itself: bool = False
-    lock_waits: int | None = None
+    n_lock_waits: int | None = None
     before: Facts | None = None
 
     @classmethod
@@ -114,11 +114,12 @@ class Facts:
             lock_wait=_sum_waits(profile.off_cpu, lock_frames, memory_call_frames),
             storage_wait=_sum_waits(profile.off_cpu, storage_frames),
             fault_storage_wait=_sum_waits(profile.off_cpu, storage_frames, fault_frames),
+            # The readings are sums over all processes, of which only the first was profiled.
             cpu_seconds=_find_first_value(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
             maps_itself=_is_mapped_by_program(profile),
-            lock_waits=_count_waits(profile.off_cpu, lock_frames, memory_call_frames),
+            n_lock_waits=_count_waits(profile.off_cpu, lock_frames, memory_call_frames),
             before=None if before is None else cls.from_profile(before),
         )
 

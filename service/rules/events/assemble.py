@@ -122,7 +122,11 @@ def _find_returning_event(
     stored_events: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that a group of drifts reopens; None if there is none."""
-    for event in assembled.events_of_series[group[0].series]:
+    # All drifts but the shift of a suite, which has no series, must repeat the event: the first one's events suffice.
+    repeating_drift = next((drift for drift in group if not drift.is_suite_shift), None)
+    if repeating_drift is None:
+        return None
+    for event in assembled.events_of_series[repeating_drift.series]:
         is_settled = event in stored_events and stored_events[event].state in _SETTLED_STATES
         if not is_settled and does_event_return(group, assembled.members[event], resolutions):
             return event

@@ -266,6 +266,7 @@ def find_branches(session: Session, subject_id: int, window: HistoryWindow | Non
         branches = Branches(revisions.map_parents(session, subject_id, window.position), ())
         if branches.is_single_line:
             return branches
+    # While it is unknown whether a branch was rewritten, its former commit (``left``) counts like its present one.
     rows = session.execute(select(RefRow.commit, RefRow.left).where(RefRow.subject_id == subject_id))
     commits = {commit for row in rows for commit in row if commit is not None}
     return Branches(revisions.map_parents(session, subject_id), commits)

@@ -47,6 +47,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
             "before": verdict.base.level,
             "after": verdict.head.level,
             "measured_at": head.finished_at,
+            # The smallest change that the pairs exclude, if they do not exclude every change.
             "excluded": verdict.threshold if _is_partial(verdict) else None,
         }
         for verdict in decided_verdicts
