@@ -24,7 +24,7 @@ def find_direction(unit: str) -> Better | None:
     return None
 
 
-def convert_to_rate(unit: str) -> tuple[str, float]:
+def standardize_unit(unit: str) -> tuple[str, float]:
     """Return a standard unit, in nanoseconds or per second, and the factor that converts values to it.
 
     For example, ``us/op`` gives ``ns/op`` and 1,000, and ``ops/ms`` gives ``ops/s`` and 1,000. Units that are neither

@@ -51,7 +51,7 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
         )
     if not lost.complete:
         return (
-            f"may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
-            f"programs or maps code too fast to be recorded ({counts})"
+            "may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
+            f"programs or maps code too fast to be recorded, or they could not be recorded at all ({counts})"
         )
     return ""

@@ -30,7 +30,7 @@ _SUBMODULE_MODE = "160000"
 _MAX_LEVELS = 8
 """The maximum depth of nested submodules."""
 _MAX_POINTER_BYTES = 1024
-"""The largest size of a pointer in bytes, by the specification of Git LFS."""
+"""The size in bytes below which a pointer must be, by the specification of Git LFS."""
 _MAX_ATTRIBUTES_BYTES = 1 << 20
 _MAX_PATHS_PER_CALL = 500
 """The number of paths in one command line."""
@@ -331,7 +331,7 @@ def _is_attributes(entry: _Entry) -> bool:
 
 def _may_be_pointer(entry: _Entry) -> bool:
     """Return whether a file has the size of a pointer of Git LFS."""
-    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
+    return entry.mode.startswith("100") and 0 < (entry.size or 0) < _MAX_POINTER_BYTES
 
 
 def _list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:

@@ -9,7 +9,7 @@ from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
 from runner.importing.source import MAX_MILLISECONDS, Part, Source, check_document, parse_json
-from runner.importing.units import convert_to_rate, find_direction
+from runner.importing.units import find_direction, standardize_unit
 
 FORMAT_NAME = "github-action-benchmark"
 DIRECTION_BY_CUSTOM_FORMAT: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
@@ -101,7 +101,7 @@ def parse_history(source: Source) -> list[Result]:
 
 def _make_result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
     """Return a benchmark of one entry as a result."""
-    unit, factor = convert_to_rate(bench.unit)
+    unit, factor = standardize_unit(bench.unit)
     return Result(
         case=make_case(bench.name, identity=f"{suite}/{bench.name}"),
         metric="value",

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from runner.importing.result import Result, make_case
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
-from runner.importing.units import convert_to_rate, find_direction
+from runner.importing.units import find_direction, standardize_unit
 
 FORMAT_NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
@@ -76,7 +76,7 @@ def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
         better = find_direction(metric.score_unit)
         if better == "higher" and not metric.score_unit.startswith("ops/"):
             better = None
-        unit, factor = convert_to_rate(metric.score_unit)
+        unit, factor = standardize_unit(metric.score_unit)
         raw_values = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
         numbers = [value for value in raw_values if isinstance(value, int | float) and abs(value) < MAX_VALUE]
         values = tuple(number * factor for number in numbers)

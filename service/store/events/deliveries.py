@@ -1,4 +1,4 @@
-"""The log of deliveries: which event was sent through which channel, and what is to be retried."""
+"""The log of deliveries: which event was sent through which channel, and which messages have to be retried."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.schemas.triage import Action, State
 from service.store.models import Channel, DecisionRow, DeliveryRow, Event
 
 LEASE = timedelta(minutes=5)
-"""How long a message belongs to the process that sends it. If the process is killed, another one sends it again."""
+"""The lease of the process that sends a message. If the process is killed, another one sends the message again."""
 
 
 _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
@@ -26,7 +26,7 @@ _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
 }
 """The API's word for the first word of an occasion's name."""
 _MAX_PROBLEM_CHARACTERS = 1000
-"""The length to which the problem of a failed attempt is cut."""
+"""Maximum length of the problem of a failed attempt."""
 
 
 class Occasion(NamedTuple):
@@ -34,11 +34,11 @@ class Occasion(NamedTuple):
 
     event_id: str
     name: str
-    """``new``; or ``reopened`` or ``withdrawn``, and the number of the decision, as that can happen several times."""
+    """``new``; or ``reopened`` or ``withdrawn`` with the number of the decision, as both can happen repeatedly."""
 
 
 def get_or_create_channel(session: Session, name: str, now: datetime) -> Channel:
-    """Return the row of a channel. A new channel sends no events from before it was added."""
+    """Return the row of a channel; if it is new, it sends no events from before ``now``."""
     row = session.get(Channel, name)
     if row is None:
         row = Channel(name=name, since=now, digest_at=None)
