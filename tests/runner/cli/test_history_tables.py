@@ -58,7 +58,7 @@ def test_the_bisect_that_is_suggested_is_of_the_case_and_the_metric_that_drifted
     here = TypedTarget("plant")
     candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
     text = shown(here, candidates=candidates, case="plant[rows=2]", metric="major-faults")
-    assert "`faultwatch bisect aaaaaaaaaa..cccccccccc --case 'plant[rows=2]' --metric major-faults` says" in text
+    assert "`faultwatch bisect aaaaaaaaaa..cccccccccc --case 'plant[rows=2]' --metric major-faults` names" in text
     assert "bisect weed aaaaaaaaaa..cccccccccc --case weed`" in shown(here, candidates=candidates, case="weed")
 
 

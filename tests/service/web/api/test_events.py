@@ -307,7 +307,7 @@ def test_with_tokens_nobody_decides_in_anothers_name(config: Config, database: D
     api = Api(client)
     take_in(api, *step(100, 150))
     (event,) = events(api)
-    assert "author: is bo" in decide(api, event["id"], "acknowledge", status=422)["detail"]
+    assert "author: is set by the token (bo)" in decide(api, event["id"], "acknowledge", status=422)["detail"]
     assert decide(api, event["id"], "acknowledge", author=None)["author"] == "bo"
     silenced = {"case": "copy*", "until": (now + days).isoformat(), "reason": "known"}
     assert client.post("/api/v1/silences", json=silenced).json["author"] == "bo"
