@@ -18,16 +18,16 @@ from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
 from service.web import (
-    admission,
     app_resources,
     compression,
+    concurrency_limits,
     feeds,
     prometheus_metrics,
     row_ids,
     settings_changes,
     webhooks,
 )
-from service.web.access import body_limits, guard, provider_sign_in, token_sign_in
+from service.web.access import authorization, body_limits, provider_sign_in, token_sign_in
 from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
@@ -75,8 +75,8 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app_resources.register(app, database, config)
     row_ids.register(app)
     body_limits.register(app)
-    admission.register(app)
-    guard.register(app, by_token=config.by_token)
+    concurrency_limits.register(app)
+    authorization.register(app, by_token=config.by_token)
     register_sessions(app, config)
     # The API, the pages, webhooks and feeds.
     register_api(app)

@@ -163,6 +163,6 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
         if with_details or request.blueprint == "releases":
             g.caller = _READER
 
-    # First, as the guard determines the caller before any other function of the application.
+    # First, as the authorization determines the caller before any other function of the application.
     app.before_request_funcs.setdefault(None, []).insert(0, grant_read_access)
     return app

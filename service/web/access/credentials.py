@@ -1,4 +1,4 @@
-"""Verifies what callers present, slowly for those who guess. :mod:`service.web.access.guard` decides what follows.
+"""Verifies what callers present, slowly for those who guess; :mod:`service.web.access.authorization` decides the rest.
 
 Failures are counted in the database, so that all processes of the service know them. A caller whose address has failed
 too often is refused before anything is looked at. When too many addresses have, wrong credentials are answered alike
