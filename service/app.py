@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from apiflask import APIFlask
-from flask import Response
 
 from service.api_blueprints import register_api
 from service.config.settings import Config
@@ -24,6 +21,7 @@ from service.web import (
     feeds,
     prometheus_metrics,
     row_ids,
+    security_headers,
     settings_changes,
     webhooks,
 )
@@ -32,14 +30,6 @@ from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
 from service.web.rendering import escape_for_pages
-
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-    "object-src 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> APIFlask:
@@ -89,16 +79,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app.register_blueprint(token_sign_in.bp)
     provider_sign_in.register(app, config.provider)
     # What every response passes last.
-    app.after_request(_add_security_headers)
+    security_headers.register(app)
     escape_for_pages.register(app)
     settings_changes.record_changes(database, config)
     return app
-
-
-def _add_security_headers(response: Response) -> Response:
-    """Add the headers that restrict what a page may load and who may frame it."""
-    for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
-    if response.status_code == HTTPStatus.NOT_MODIFIED:
-        response.close()  # the file that is not sent was opened nevertheless
-    return response

@@ -75,7 +75,7 @@ WITH_TOKEN = {
         "api.plans.post",
         "api.comparisons.post",
         "api.proofs.post",
-        "api.proofs.index",
+        "api.nominations.index",
         "api.diagnoses.post",
         "api.profiles.put",
     ),
