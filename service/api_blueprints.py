@@ -19,11 +19,10 @@ from service.web.api import (
     gates,
     health,
     jobs,
-    nominations,
     openapi,
     plans,
     profiles,
-    proofs,
+    proofs_and_nominations,
     revisions,
     runner_tokens,
     runs,
@@ -46,29 +45,8 @@ def register_api(app: APIFlask) -> None:
     api.before_request(require_json)
     api.after_request(_make_conditional)
     nouns = (
-        *(
-            health.bp,
-            revisions.bp,
-            runs.bp,
-            plans.bp,
-            comparisons.bp,
-            proofs.bp,
-            nominations.bp,
-            series.bp,
-            drifts.bp,
-            events.bp,
-        ),
-        *(
-            drifts.bp,
-            events.bp,
-            silences.bp,
-            export.bp,
-            diagnoses.bp,
-            gates.bp,
-            actions_sign_in.bp,
-            nightly_runs.bp,
-            searches.bp,
-        ),
+        *(health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, proofs_and_nominations.bp, series.bp, drifts.bp),
+        *(events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nightly_runs.bp, searches.bp),
         *(profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, lab.bp),
     )
     for noun in nouns:

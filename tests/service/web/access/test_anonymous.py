@@ -75,7 +75,7 @@ WITH_TOKEN = {
         "api.plans.post",
         "api.comparisons.post",
         "api.proofs.post",
-        "api.nominations.index",
+        "api.proofs.index",
         "api.diagnoses.post",
         "api.profiles.put",
     ),
