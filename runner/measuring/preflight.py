@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
-from runner.mapped_files.trial_files import describe_page_cache
+from runner.mapped_files.prepared_files import describe_page_cache
 from runner.measuring.session_settings import build_session_settings
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState

@@ -39,7 +39,7 @@ from runner.execution.sandbox import Sandbox
 from runner.execution.sandbox_limits import compute_memory_limit, explain_too_many_processes
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
-from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
+from runner.mapped_files.prepared_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.environment_change import require_unchanged
@@ -62,7 +62,7 @@ from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
-from runner.workload.own_folder import get_build_path
+from runner.workload.workload_folder import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
 """A watched execution that took longer than this is not repeated."""

@@ -47,8 +47,8 @@ from runner.system.paused import Clock
 from runner.system.tree import Tree
 from runner.system.tree_walk import explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
-from runner.workload.own_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
-from runner.workload.source_tree import copy_sources
+from runner.workload.workload_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
+from runner.workload.workload_folder_files import copy_sources
 
 _CHECKOUT = "checkout"
 """The folder, beside a tree, for the files of a later commit."""

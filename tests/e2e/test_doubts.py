@@ -19,7 +19,7 @@ from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable
 from runner.host.lock import HostTurn
 from runner.reporting.client import Service
-from runner.reporting.embedded import connect_to_service
+from runner.reporting.embedded_service import connect_to_service
 from runner.reporting.spool import Spool
 from runner.settings import load_settings
 from service.rules.run_plan import MAX_RERUNS
