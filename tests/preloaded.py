@@ -124,6 +124,7 @@ def _carry_out_orders() -> None:
 
 def _become(order: dict[str, Any]) -> NoReturn:
     from runner.cli import main as run_runner
+    from runner.reporting import embedded_service
     from service.__main__ import main as run_service
 
     os.setsid()

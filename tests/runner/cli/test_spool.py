@@ -19,6 +19,7 @@ from runner.contract.nomination import NominationList
 from runner.contract.plan import Plan, PlannedRun, PlanRequest
 from runner.contract.report import Ref, Report, Revision
 from runner.errors import FaultwatchError, RequestRefused
+from runner.reporting import embedded_service
 from runner.settings import load_settings
 from tests.runner.commands import compiled_programs, served
 
