@@ -121,7 +121,7 @@ def _read_limit(name: str, default: float) -> float | None:
     text = get_value(name) or str(default)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
         raise FaultwatchError(
-            f"{name}={text!r} is not a positive number", "write a number such as 20, or 0 for no limit"
+            f"{name}={text!r} is neither a positive number nor 0", "write a number such as 20, or 0 for no limit"
         )
     return float(text) or None
 

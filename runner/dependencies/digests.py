@@ -13,7 +13,7 @@ from runner.system.regular_file import identify_file, read_regular
 MAX_BYTES = 1 << 30
 """Size of the largest file whose content is compared."""
 _DIGITS = 16
-"""Hexadecimal digits that are kept of a SHA-256."""
+"""How many hexadecimal digits of a SHA-256 are kept."""
 
 
 def hash_file(path: Path) -> str:
@@ -22,12 +22,12 @@ def hash_file(path: Path) -> str:
 
 
 def hash_built_file(path: Path, tree: Path) -> str:
-    """Return the digest of a file that was built in a tree, independent of the tree's name; empty if it is unknown.
+    """Return the digest of a file that was built in a tree, independent of the tree's path; empty if it cannot be read.
 
     The digest covers the whole file, because a program can read parts that the kernel does not load. Compilers write
-    the folder's name, which changes with the revision but has a fixed length, into their output. The name is therefore
-    replaced by its position, so that no byte can move unnoticed. The digest of a symbolic link is empty, because
-    untrusted code may have created the link.
+    the path of the tree into their output; it changes with the revision, but has a fixed length. Each occurrence is
+    therefore hashed as its position, not as its text: a byte that moves still changes the digest. The digest of a
+    symbolic link is empty, because untrusted code may have created the link.
     """
     return _hash_regular_file(path, os.fsencode(tree)) if path.resolve() == path else ""
 
@@ -50,12 +50,12 @@ def _hash_regular_file(path: Path, folder: bytes) -> str:
 
 @lru_cache(maxsize=16_384)
 def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
-    """Return the digest of a file's content, in which the path of ``folder`` does not count.
+    """Return the digest of a file's content; the path ``folder`` in it counts only by its positions.
 
-    ``folder`` is empty for a file that was not built here. The identity is a part of the cache's key, and changes with
-    the content.
+    ``folder`` is empty for a file that was not built here. ``_identity`` changes with the content, and is passed only
+    as a part of the cache's key.
     """
-    content = read_regular(path, MAX_BYTES, may_be_link=False)  # an untrusted program may have exchanged it meanwhile
+    content = read_regular(path, MAX_BYTES, may_be_link=False)  # An untrusted program may have replaced it since.
     if not folder:
         return hashlib.sha256(content).hexdigest()[:_DIGITS]
     digest = hashlib.sha256()

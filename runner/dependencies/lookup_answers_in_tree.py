@@ -3,8 +3,8 @@
 If all answers are the same in two trees, the program cannot tell the trees apart. The answers describe the tree as it
 was built, without the files that the program itself made.
 
-All times within the making of a tree count as equal, because each build has its own times. The path of the tree is
-replaced in contents and links; all trees have paths of the same length.
+All times at which files of a tree were made count as equal, because each build has its own times. The path of the tree
+is replaced in contents and links; all trees have paths of the same length.
 """
 
 import os
@@ -24,11 +24,11 @@ from runner.system.regular_file import identify_file, open_regular
 CHECKOUT_TIME = 1_577_836_800
 """The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
-"""The prefixes of the extended attributes that are compared. Others are labels of the host, by path."""
+"""The prefixes of the extended attributes that are compared. The others are labels that the host assigns by path."""
 _BLOCK_BYTES = 512
-"""The unit of ``st_blocks``, whatever the file system's blocks are."""
+"""The unit of ``st_blocks``, independent of the file system's block size."""
 _MAX_LINKS = 40
-"""The largest number of links in one path, as in the kernel."""
+"""The largest number of symbolic links that are followed in one path, as in the kernel."""
 _VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 _UNKNOWN = "unknown"
 
@@ -106,7 +106,7 @@ def answer_lookups(program_tree: ProgramTree, lookups: Lookups) -> Answers:
 
 
 def move_lookups(lookups: Lookups, tree: Path, other_tree: Path) -> Lookups:
-    """Return lookups in one tree as lookups in another one, without the missed paths: no answer depends on them."""
+    """Return the lookups with paths in ``tree`` moved to ``other_tree``, without missed paths: they need no answer."""
     old_tree, new_tree = f"{tree}", f"{other_tree}"
 
     def move_path(path: str) -> str:
@@ -119,7 +119,7 @@ def move_lookups(lookups: Lookups, tree: Path, other_tree: Path) -> Lookups:
 
 
 class _AnswerReader:
-    """Looks paths up as the kernel does, component by component, and notes each link on the way."""
+    """Looks paths up as the kernel does, component by component, and records the answer for each link on the way."""
 
     def __init__(self, program_tree: ProgramTree, made_paths: Iterable[str]) -> None:
         self._program_tree = program_tree
@@ -138,7 +138,7 @@ class _AnswerReader:
         self.host_answers: dict[tuple[str, str], Answer] = {}
 
     def answer(self, kind: str, path: str) -> None:
-        """Record the answer to one question: of a kind, about a path."""
+        """Record the answer to a question of this kind about a path."""
         real_path = self._resolve_path(path, follow=kind != "l")
         if real_path is None:
             return  # The missing file was recorded while the path was resolved.
@@ -175,7 +175,7 @@ class _AnswerReader:
     def _follow_link(self, real_path: str, link_count: int) -> str | None:
         """Record that a path is a symbolic link, and return the path that it leads to.
 
-        None after too many links, or if the link or what it leads to is not there.
+        None after too many links, or if the link or its target does not exist.
         """
         self.answer("l", real_path)
         if link_count >= _MAX_LINKS:
@@ -190,7 +190,7 @@ class _AnswerReader:
         )
 
     def _read_status(self, real_path: str) -> os.stat_result | None:
-        """Return the status of a file that the program can see; None if there is none."""
+        """Return the status of a file; None if it does not exist, or if the program cannot see it."""
         if real_path in self._missing or not (
             self._is_own(real_path) or self._is_visible(real_path) or self._is_above(real_path)
         ):
@@ -216,7 +216,7 @@ class _AnswerReader:
         return self._tree.startswith(f"{real_path.rstrip('/')}/")
 
     def _is_visible(self, real_path: str) -> bool:
-        """Return whether the runner may look at a file: only if the program that named it can see it as well."""
+        """Return whether the runner may look at a file outside the tree: only if the program can see it as well."""
         if self._is_above(real_path):
             return False
         sandbox = self._program_tree.sandbox
@@ -258,7 +258,7 @@ class _AnswerReader:
             return (_UNKNOWN,)
 
     def _build_answer(self, state: os.stat_result) -> Answer:
-        """Return the status of a file without what differs from tree to tree, such as the inode number."""
+        """Return the status of a file without the fields that differ from tree to tree, such as the inode number."""
         has_holes = state.st_blocks * _BLOCK_BYTES < state.st_size
         size = (state.st_size, has_holes, state.st_nlink)
         times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
@@ -271,7 +271,7 @@ class _AnswerReader:
             with os.scandir(real_path) as entries:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
                 return tuple(sorted(name for name in names if self._program_tree.is_fresh or name[0] not in made_names))
-        # The entries that the program makes itself change the rest.
+        # Entries that the program has made change the folder's size and time.
         return (state.st_mode,) if kind == "c" or made_names else self._build_answer(state)
 
     def _normalize_time(self, time_ns: int) -> object:
@@ -280,7 +280,7 @@ class _AnswerReader:
         return "built" if began_at and began_at <= time_ns <= self._now_ns else time_ns
 
     def _normalize_access_time(self, time_ns: int) -> object:
-        """Return an access time in the future as it is, and any other as ``past``, because each read changes it."""
+        """Return an access time in the future unchanged, and any other as ``past``, because each read changes it."""
         return time_ns if time_ns > time.time_ns() else "past"
 
     def _blank_out_tree(self, text: str) -> str:

@@ -25,7 +25,7 @@ _ASKS_TOO_OFTEN = "it looks up files too often"
 
 
 class LookupTracer:
-    """Traces one command from its start to its end. If the host does not allow that, the lookups say why.
+    """Traces one command from its start to its end. If the host does not allow tracing, the lookups contain the reason.
 
     Parameters
     ----------
@@ -81,5 +81,5 @@ class LookupTracer:
             return make_untraced("the tracer ended early")
 
     def has_killed_command(self) -> bool:
-        """Return whether the command asked about files too often. Call this when :meth:`read_lookups` may be called."""
+        """Return whether the command was killed for too many lookups. Call this when :meth:`read_lookups` may be."""
         return self.read_lookups().untraced_reason == _ASKS_TOO_OFTEN

@@ -1,17 +1,18 @@
-"""The recorded file lookups of a command: what it asked the kernel about files, not what it was answered."""
+"""The recorded file lookups of a command: its questions to the kernel about files, without the answers."""
 
 from typing import Literal, Self
 
 from msgspec import Struct
 
 Kind = Literal["c", "s", "l", "d", "x"]
-"""Content; state, through links; state of the name itself; the names in a folder; extended attributes."""
+"""What a lookup asks for: ``c`` content; ``s`` status, of a link's target; ``l`` status, of the link itself;
+``d`` the names in a folder; ``x`` extended attributes."""
 _LOOKUP_KINDS = frozenset("csldx")
 _MADE_KIND, _CHANGED_KIND, _MISSED_KIND = "n", "m", "r"
 _MAX_FOLDERS = 200
-"""The number of folders in a path beyond which its lookup is ignored."""
+"""The largest number of folders in a path; with deeper lookups, the lookups count as unknown."""
 _VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
-"""The kernel's own files. They describe the host and the process, which are part of the environment."""
+"""Folders of the kernel's own files. These describe the host and the process, which are part of the environment."""
 
 
 class Lookups(Struct, frozen=True):
@@ -39,7 +40,7 @@ class Lookups(Struct, frozen=True):
 
     @property
     def objection(self) -> str:
-        """Why the same lookups may have other answers next time in the same tree; empty if they cannot."""
+        """Why the lookups may be answered differently next time in the same tree; empty if they cannot."""
         changed_existing_paths = sorted(self.changed_paths - self.made_paths)
         return self.untraced_reason or (
             f"it changes {changed_existing_paths[0]}, which existed before" if changed_existing_paths else ""
@@ -82,7 +83,7 @@ def parse_lookups(output: bytes) -> Lookups:
             continue
         if kind == _MADE_KIND:
             made_paths.add(path)
-            entries.add(("l", path))  # The command has seen that it was missing.
+            entries.add(("l", path))  # By making the file, the command learned that it did not exist.
         elif kind == _CHANGED_KIND:
             changed_paths.add(path)
         elif kind == _MISSED_KIND:

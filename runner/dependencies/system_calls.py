@@ -12,15 +12,15 @@ from runner.execution.system_call_filter import Argument, add_rule, export_filte
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
 _BINARY_TREE = 2
-"""The shape of a filter in which a call is found in few steps."""
+"""The optimisation level of libseccomp that finds a call by binary search."""
 _ACTION_MASK = 15
 """The bits of a call's code that contain its action."""
 _NO_ARGUMENT = 7
-"""The position of an argument that a call does not have."""
+"""Stands for the position of an argument that a call does not have."""
 
 
 class Action(IntEnum):
-    """The action of ``lookup_tracer.c`` at a system call."""
+    """What ``lookup_tracer.c`` does when it is stopped at a system call."""
 
     OPEN = 1
     STATE = 2
@@ -42,7 +42,7 @@ class Action(IntEnum):
 def _encode_call(
     action: Action, folder: int = _NO_ARGUMENT, name: int = _NO_ARGUMENT, flags: int = _NO_ARGUMENT
 ) -> int:
-    """Return the code of a call in the filter: the action, and the positions of three arguments."""
+    """Return the filter's code for a call: the action, and the positions of up to three arguments."""
     return action | folder << 4 | name << 7 | flags << 10
 
 
@@ -84,7 +84,7 @@ FOLLOWED_CALLS: Mapping[str, int] = {
     "connect": _encode_call(Action.CONNECT),
     "clone": _encode_call(Action.CLONE, flags=0),
     "clone3": _encode_call(Action.CLONE3),
-    # Calls after which no filter sees the lookups: they use threads of the kernel, other mounts, or other filters.
+    # After these calls, the filter no longer sees all lookups: they use kernel threads, other mounts or other filters.
     **_encode_each(
         "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount "
         "open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl "
@@ -92,28 +92,28 @@ FOLLOWED_CALLS: Mapping[str, int] = {
         _encode_call(Action.UNFOLLOWED),
     ),
 }
-"""What the filter says of each call, by its name. A name that an architecture lacks is left out there."""
+"""The filter's code for each call, by name. On an architecture without a call, the filter leaves it out."""
 _PR_SET_SECCOMP = 22
-"""PR_SET_SECCOMP, the other way to set a filter."""
+"""The operation of ``prctl`` that sets a seccomp filter, as the call ``seccomp`` does."""
 _NOT_EQUAL, _EQUAL = 1, 4
 _CLONE_NEWNS = 0x00020000
-"""The flag with which a call makes a new mount namespace."""
+"""The flag that creates a new mount namespace."""
 _MASKED_EQUAL = 7
 
 
 @contextmanager
 def open_query_filter(*, includes_open_files: bool) -> Iterator[int]:
-    """Yield a descriptor from which ``watch`` reads the filter.
+    """Yield a descriptor from which the lookup tracer reads the filter.
 
     Parameters
     ----------
     includes_open_files
-        Whether to also stop at lookups of files that are already open, which follow most openings.
+        Whether to also stop at calls that ask about a file that is already open; most openings are followed by one.
 
     Raises
     ------
     FaultwatchError
-        libseccomp is not installed, or refuses.
+        libseccomp is not installed, or cannot create the filter.
     """
     with open_as_descriptor(_build_filter(includes_open_files)) as descriptor:
         yield descriptor
@@ -128,7 +128,7 @@ def _build_filter(includes_open_files: bool) -> bytes:
         raise FaultwatchError("libseccomp cannot create a filter")
     try:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
-        # Programs of another architecture have other call numbers: each call stops, and the program is not traced.
+        # Programs of another architecture have other call numbers, so each of their calls ends the tracing.
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
         seccomp.seccomp_attr_set(context, _OPTIMIZE, _BINARY_TREE)
         for name, code in FOLLOWED_CALLS.items():

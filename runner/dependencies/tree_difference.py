@@ -21,7 +21,7 @@ _FIELDS = (
     "time of access",
     "attributes",
 )
-"""What the answer about the state of a file consists of."""
+"""The names of the fields in the answer about the state of a file, in their order."""
 MAX_NAMED_DIFFERENCES = 10
 """The largest number of differences that are named."""
 
@@ -39,7 +39,7 @@ def find_tree_differences(base: ProgramTree, head: ProgramTree) -> list[str]:
     clauses = [
         f"{path}: {', '.join(dict.fromkeys(respects))}" for path, respects in respects_by_path.items() if respects
     ]
-    # Names of files need not be text.
+    # File names need not be valid text.
     return [clause.encode(errors="backslashreplace").decode()[:1000] for clause in clauses[:MAX_NAMED_DIFFERENCES]]
 
 
@@ -50,7 +50,7 @@ def _answer_all_questions(program_tree: ProgramTree) -> Mapping[tuple[str, str],
 
 
 def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
-    """Yield a question about each file of a tree: where it leads, its content and its extended attributes."""
+    """Yield questions about each file of a tree: its own status, its content and its extended attributes."""
     with suppress(TreeTooLarge, OSError):
         for entry in walk_tree(program_tree.tree):
             mode = entry.stat(follow_symlinks=False).st_mode
@@ -63,7 +63,7 @@ def _list_questions(program_tree: ProgramTree) -> Iterator[tuple[str, str]]:
 
 
 def _describe_difference(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
-    """Return in which respects two answers to one question differ.
+    """Return the respects in which two answers to one question differ.
 
     The kinds of questions are those of :data:`runner.dependencies.recorded_lookups.Kind`: ``l`` asks about the name
     itself, ``c`` about the content, ``x`` about the extended attributes.

@@ -36,7 +36,7 @@ CHECKS: Mapping[str, Callable[[HostProbe], CheckResult]] = {
     "timers": processor_checks.check_timers,
     "load": processor_checks.check_load,
 }
-"""First the checks of what prevents measuring, last those of what only disturbs times."""
+"""From the checks of what prevents measuring to those of what only disturbs times."""
 
 
 def run_checks(host: HostProbe) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Finds out by trial whether perf can count page faults on this host, and those inside the kernel."""
+"""Finds out by trial whether perf can count page faults on this host, in user space and in the kernel."""
 
 import re
 from functools import lru_cache
@@ -22,7 +22,7 @@ INSTALL_HINT = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo 
 
 
 class CountingResult(Struct, frozen=True):
-    """The result of counting the faults of ``true``: a scope, or what prevents it."""
+    """The result of a trial count of the program ``true``: the scope that perf can count, or what prevents counting."""
 
     scope: Scope | None = None
     what: str = ""
@@ -43,7 +43,7 @@ def require_measurable() -> None:
 
 
 def get_counting_scope() -> Scope:
-    """Return the scope of counting on this host.
+    """Return which faults can be counted on this host: only those in user space, or those in the kernel too.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _measure_here() -> CountingResult:
 
 
 def try_counting(host: HostProbe) -> CountingResult:
-    """Count the minor faults of ``true``; perf reports whether it had to leave out those of the kernel."""
+    """Return whether perf can count the minor faults of ``true``, and whether those in the kernel are included."""
     answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
@@ -73,7 +73,7 @@ def try_counting(host: HostProbe) -> CountingResult:
 
 
 def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
-    """Return why perf cannot count here, and what allows it."""
+    """Return why perf cannot count here, and how to allow it."""
     if answer.status == NOT_FOUND_STATUS:
         return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper

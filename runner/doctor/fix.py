@@ -1,4 +1,4 @@
-"""Applies the fixes that are safe, and restores the previous state exactly.
+"""Applies the safe fixes, and undoes them exactly.
 
 pyperf quietens processors and interrupts (``python -m pyperf system tune``); this module fixes the memory settings.
 The previous values are stored before the first change, because ``pyperf system reset`` only restores usual values.
@@ -24,7 +24,7 @@ _SAMPLE_RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 
 
 class OwnFix(NamedTuple):
-    """A setting that is checked, and the file and the value that fix it."""
+    """The check of a kernel setting, with the file of the setting and the value that fixes it."""
 
     check: Callable[[HostProbe], CheckResult]
     file: str
@@ -37,7 +37,7 @@ OWN_FIXES = {
     "huge pages": OwnFix(memory_checks.check_huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
     "watchdog": OwnFix(processor_checks.check_watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
 }
-"""The fixes of this module, by the name of their check. None permits counting, because that would lower security."""
+"""The fixes of this module, by the name of their check. No fix permits counting: that would weaken security."""
 PYPERF_FIXES = {"governor": processor_checks.check_governor, "turbo": processor_checks.check_turbo}
 
 _TUNABLES = (
@@ -69,7 +69,7 @@ class FixReport(Struct):
 
 
 def get_undo_file(host: HostProbe) -> Path:
-    """Return the file of the values before the first fix."""
+    """Return the file that stores the values from before the first fix."""
     return host.home / "doctor-undo.json"
 
 
@@ -133,7 +133,7 @@ def _read_current_values(host: HostProbe) -> dict[str, str]:
 
 
 def _list_tunable_files(host: HostProbe) -> Iterator[str]:
-    """Yield the files below the root that ``pyperf system tune`` may change."""
+    """Yield the files that a fix may change, relative to the root of the file system."""
     root = host.tree.root
     for pattern in _TUNABLES:
         if "*" not in pattern:
@@ -144,7 +144,7 @@ def _list_tunable_files(host: HostProbe) -> Iterator[str]:
 
 
 def _write_values(host: HostProbe, values: Mapping[str, str], fix_report: FixReport) -> None:
-    """Write settings of the kernel, and add those that cannot be written to the report."""
+    """Write kernel settings; add those that cannot be written to the report."""
     for name, value in values.items():
         if host.tree.read_choice(name) == value:
             continue
@@ -159,7 +159,7 @@ def _find_differences(before: Mapping[str, str], after: Mapping[str, str]) -> di
 
 
 def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None:
-    """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
+    """Store the values from before the first fix, unless they are stored: a later fix must not overwrite them."""
     file = get_undo_file(host)
     if file.exists():
         read_record(file)  # Raises if it is damaged: then nothing may be fixed.
@@ -176,7 +176,7 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
 
 
 def _record_pyperf_reset(host: HostProbe, *, is_needed: bool) -> None:
-    """Record that ``pyperf system reset`` is a part of undoing the fixes."""
+    """Record whether undoing the fixes has to include ``pyperf system reset``."""
     if is_needed:
         write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 

@@ -35,11 +35,11 @@ def check_permission(host: HostProbe) -> CheckResult:
 
 
 def check_events(host: HostProbe) -> CheckResult:
-    """Check which of the standard events this machine can count."""
+    """Check that this machine can count all standard events."""
     answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return make_unknown("perf cannot count all standard events at once", "each run records which events it lacks")
-    # The lines of events have a count, a unit, the event, and more; others are messages.
+    # A line about an event has at least four fields (count, unit, event, …); the other lines are messages.
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
     missing_events = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
     counted_events = len(STANDARD_EVENTS) - len(missing_events)
@@ -91,7 +91,7 @@ def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
 
 
 def check_user(host: HostProbe) -> CheckResult:
-    """Check that an ordinary user measures."""
+    """Check that the runner is not root."""
     if not host.is_root:
         return make_ok("an ordinary user")
     return make_warning("root: the built and measured programs may do anything", "measure as an ordinary user")

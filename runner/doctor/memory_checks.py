@@ -11,9 +11,9 @@ from runner.system.tree import Tree
 _THP_FOLDER = "sys/kernel/mm/transparent_hugepage"
 _MIB = 1 << 20
 _MAX_PRESSURE_PERCENT = 1.0
-"""The largest percentage of the time for which some program may wait for memory."""
+"""The largest tolerated percentage of time in which at least one program waits for memory."""
 _MIN_AVAILABLE_SHARE = 0.1
-"""The share of the memory that has to be available, so that the page cache keeps what was read."""
+"""The share of the memory that must be available for the page cache to keep the files that were read."""
 _DAMON_FOLDER = "sys/kernel/mm/damon/admin/kdamonds"
 
 
@@ -52,7 +52,7 @@ def check_same_page_merging(host: HostProbe) -> CheckResult:
 
 
 def check_numa_balancing(host: HostProbe) -> CheckResult:
-    """Check that NUMA balancing does not unmap pages to see which node uses them."""
+    """Check that NUMA balancing is off: it unmaps pages to find out which node uses them."""
     nodes = len(list(host.tree.list_names("sys/devices/system/node", "node[0-9]*")))
     if host.tree.read_text("proc/sys/kernel/numa_balancing") in {None, "0"}:
         return make_ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
@@ -75,9 +75,9 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
 
 
 def _list_damon_actions(tree: Tree) -> str | None:
-    """Return what DAMON does to idle memory, such as ``pageout``; None if it cannot be read.
+    """Return what DAMON does to idle memory, such as ``pageout``; None if this cannot be read.
 
-    Only root can read it, so it is not a setting of the environment, which must be the same for every user.
+    Only root can read it. It is therefore not a setting of the environment, which must be the same for every user.
     """
     actions = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
@@ -125,7 +125,7 @@ def check_memory(host: HostProbe) -> CheckResult:
 
 
 def _read_pressure(host: HostProbe) -> float:
-    """Return the percentage of the last ten seconds during which a program waited for memory."""
+    """Return the percentage of the last ten seconds in which at least one program waited for memory."""
     match = re.search(r"some avg10=([\d.]+)", host.tree.read_text("proc/pressure/memory") or "")
     return float(match[1]) if match else 0.0
 

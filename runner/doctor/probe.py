@@ -1,4 +1,4 @@
-"""Access to a host for the checks: files below a root, and the few things that must be tried."""
+"""Access to a host for the checks: files below a root, and trials of the few abilities that no file shows."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ from runner.process_state.process_attribute import can_apply
 from runner.system.tree import Tree
 
 NOT_FOUND_STATUS = 127
-"""Exit status of a missing program, as in shells."""
+"""Exit status for a missing program, as in shells."""
 _NOT_EXECUTABLE_STATUS = 126
-"""Exit status of a file that this user may not execute, as in shells."""
+"""Exit status for a file that this user may not execute, as in shells."""
 _TIMED_OUT_STATUS = -1
 """Stands for the exit status of a program that was killed at the time limit."""
 _TIMEOUT_SECONDS = 20.0
@@ -50,7 +50,7 @@ def run_tool(command: Sequence[str]) -> ProgramOutput:
 
 
 def get_free_bytes(folder: Path) -> int | None:
-    """Return the free space for a folder that exists or would be created; ``None`` if it cannot be written."""
+    """Return the free bytes for a folder, which need not exist yet; ``None`` if the user cannot write there."""
     try:
         existing_folder = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
     except PermissionError:

@@ -14,7 +14,7 @@ _ENABLED_TIMERS = "etc/systemd/system/timers.target.wants"
 
 
 def check_governor(host: HostProbe) -> CheckResult:
-    """Check that the frequency does not follow the load."""
+    """Check that the frequency governor does not follow the load."""
     value = cpu.read_governors(host.tree)
     if value is None:
         return make_ok("this system does not control the frequency")
@@ -27,7 +27,7 @@ def check_governor(host: HostProbe) -> CheckResult:
 
 
 def check_turbo(host: HostProbe) -> CheckResult:
-    """Check that the frequency does not follow the temperature."""
+    """Check that turbo is off, because its frequency depends on the temperature."""
     value = cpu.read_turbo(host.tree)
     if value != "on":
         return make_ok(value or "this system has no setting for it")
@@ -61,7 +61,7 @@ def check_watchdog(host: HostProbe) -> CheckResult:
 
 
 def check_timers(host: HostProbe) -> CheckResult:
-    """Check that no periodic maintenance runs."""
+    """Check that no timer of systemd starts periodic maintenance that disturbs measurements."""
     if not host.tree.path("run/systemd/system").is_dir():
         return make_ok("systemd does not run on this host")
     enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}

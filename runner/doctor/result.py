@@ -8,11 +8,11 @@ from msgspec.structs import asdict
 
 
 class CheckStatus(StrEnum):
-    """The severity of a finding."""
+    """The severity of a check's finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """Measuring works, but some number is less reliable, or missing."""
+    """Measuring works, but some numbers are less reliable, or missing."""
     PROBLEM = "problem"
     """Nothing can be measured here, or the results would be wrong."""
     UNKNOWN = "unknown"
@@ -41,7 +41,7 @@ class Check(Struct, frozen=True):
 
 
 def make_ok(finding: str) -> CheckResult:
-    """Return a result without a fault."""
+    """Return a result that found nothing wrong."""
     return CheckResult(CheckStatus.OK, finding)
 
 

@@ -8,13 +8,13 @@ from runner.environment import library_fingerprints
 from runner.system.mount_options import forbids_programs
 
 _COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
-"""Debian package of each command."""
+"""The Debian package of each command."""
 _ALLOCATORS = {"jemalloc": "libjemalloc2", "tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc-dev"}
 _OLDEST_GIT = (2, 31)
-"""Older ones know no settings in variables, without which they obey those of a repository."""
+"""Older versions cannot read settings from variables, so a repository's own settings could not be overridden."""
 _GIB = 1 << 30
 _MIN_FREE_BYTES = _GIB / 10
-"""With less, not even one revision of a small project builds."""
+"""With less, not even one revision of a small project can be built."""
 _SUFFICIENT_FREE_BYTES = 2 * _GIB
 """With less, the builds of a history may not fit."""
 
@@ -50,7 +50,7 @@ def check_allocators(host: HostProbe) -> CheckResult:
 
 
 def check_git(host: HostProbe) -> CheckResult:
-    """Check that git is installed and knows the options that are used."""
+    """Check that git is installed and new enough."""
     version = host.read_version("git")
     version_numbers = re.search(r"(\d+)\.(\d+)", version or "")
     if not version or not version_numbers:

@@ -1,7 +1,7 @@
 """Stores the settings from before the first fix, in a folder that may belong to an ordinary user.
 
-Root reads and writes the file, so content that another user may have written is not trusted: links are not followed,
-the caller must own the file, and only settings that a fix may change are restored.
+Root reads and writes the file. Content that another user may have written is therefore not trusted: links are not
+followed, the caller must own the file, and only settings that a fix may change are restored.
 """
 
 import fnmatch
@@ -42,7 +42,7 @@ def read_record(file: Path) -> dict[str, Any]:
 
 
 def write_record(file: Path, document: Mapping[str, object]) -> None:
-    """Write the record in one step, so that a crash leaves the previous one."""
+    """Write the record atomically: after a crash, the previous record is intact."""
     temporary_file = file.with_suffix(".partial")
     with suppress(FileNotFoundError):
         temporary_file.unlink()
@@ -55,12 +55,12 @@ def write_record(file: Path, document: Mapping[str, object]) -> None:
 
 
 def select_restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
-    """Return the settings that may be restored: files that a fix may change, with plain values.
+    """Return the settings of a record, after checking that a fix may change each of them and that each value is plain.
 
     Parameters
     ----------
     tunable
-        Patterns of those files, in which ``*`` stands for a part of one name.
+        Patterns of the files that a fix may change; ``*`` stands for a part of one name.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from runner.system.tree import SettingValues, Tree
 
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard", "scudo", "rpmalloc")
 IS_MISSING = "is not there"
-"""How the name of an allocator ends whose library does not exist: the process runs with another one."""
+"""The end of an allocator's name if its library does not exist: the process then runs with another allocator."""
 _LIBC = re.compile(r"(/\S+/(?:libc\.so\.6|libc-[\d.]+\.so|ld-musl-[^/\s]+))$", re.MULTILINE)
 _GLIBC_RELEASE = re.compile(rb"GNU C Library [^\n]*? release version (\d[\d.]*\d)")
 
@@ -29,8 +29,8 @@ def read_settings(tree: Tree, variables: Mapping[str, str]) -> SettingValues:
 def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
     """Return the name of the allocator that the loader preloads, or else the C library's own.
 
-    If a named library does not exist, the loader only prints a warning and the process runs with the wrong allocator.
-    The returned text says so.
+    If a named library does not exist, the loader only prints a warning, and the process runs with another allocator.
+    The returned text then says that the library is missing.
     """
     library_folders = tuple(filter(None, variables.get("LD_LIBRARY_PATH", "").split(":")))
     for entry in re.split(r"[ :]+", variables.get("LD_PRELOAD", "")):
@@ -54,7 +54,7 @@ def _find_mapped_libc(tree: Tree) -> Path | None:
 
 
 def _detect_libc(library: Path) -> str:
-    """Return the C library with its release."""
+    """Return the name of a C library with its release."""
     if library.name.startswith("ld-musl"):
         return "musl"
     try:

@@ -1,9 +1,9 @@
 """Captures the environment: every setting that can change a fault count, as a flat, canonical, small document.
 
-These rules give an unchanged machine always the same hash:
+These rules ensure that an unchanged machine always has the same hash:
 
 - A value that changes by itself (free memory, frequencies, process ids, group names) is not a setting.
-- A setting that this machine does not have or does not show is left out, never guessed and never a placeholder.
+- A setting that this machine does not have or does not show is left out: it is never guessed, and has no placeholder.
 - Everything except the versions of compilers is read below a root, so that a test can supply a simulated machine.
 """
 
@@ -19,9 +19,9 @@ from runner.system.tree import SettingValues, Tree
 
 _MAX_NAME_CHARACTERS = 100
 _MAX_VALUE_CHARACTERS = 4000
-"""Characters that the contract allows in a value; a longer one is cut, and its hash is appended."""
+"""Characters that the contract allows in a value; a longer value is cut, and its length and hash are appended."""
 _SUFFIX_CHARACTERS = 100
-"""The room for the length and the hash of a value that was cut."""
+"""Characters reserved for the length and the hash of a value that was cut."""
 
 
 def capture_environment(
@@ -37,17 +37,17 @@ def capture_environment(
     Parameters
     ----------
     variables
-        The environment variables of the measured process. Each that is not one of the runner's own fixed ones becomes
-        a setting ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision
-        (a worktree, a build directory) do not belong in them: each revision would have its own environment.
+        The environment variables of the measured process, which also decide its allocator. Except for the runner's
+        own fixed variables, each becomes a setting ``variable.NAME``. They must not contain paths that change with
+        the revision (a worktree, a build directory): each revision would have its own environment.
     build_tools
-        The tools that build it: role → command; by default the usual compilers.
+        The tools that build the program: role → command; by default the usual compilers.
     root
         The root of the machine's file system.
     work_directory
         The folder of the built program and its data; its file system becomes a setting.
     own_settings
-        Settings that the caller itself sets, such as the state in which it starts processes.
+        Settings that the caller makes itself, such as the state in which it starts processes.
     """
     tree = Tree(root)
     settings: SettingValues = {
@@ -86,7 +86,7 @@ def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
 
 
 def _shorten_value(value: str) -> str:
-    """Return a value, with the end replaced by its length and a digest if it is long."""
+    """Return a value; if it is too long, its end is replaced by the length and digest of the whole value."""
     if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]

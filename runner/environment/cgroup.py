@@ -7,7 +7,7 @@ from runner.system.tree import SettingValues, Tree
 
 _MOUNT = "sys/fs/cgroup"
 _NO_LIMIT = 1 << 62
-"""Version 1 shows «no limit» as the largest number of whole pages."""
+"""From this value on, a limit means «no limit», which version 1 shows as the largest number of whole pages."""
 
 
 def read_settings(tree: Tree) -> SettingValues:

@@ -17,7 +17,7 @@ _TIMEOUT_SECONDS = 10.0
 def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
     """Return the first line of each tool's ``--version``; a missing tool is left out.
 
-    ``tools`` are the commands by role, by default the usual ones.
+    ``tools`` are the commands by role; by default the usual compilers.
     """
     tools = TOOLS if tools is None else tools
     programs = {role: _find_program(command) for role, command in tools.items()}
@@ -43,7 +43,7 @@ def _find_program(command: str) -> str | None:
 
 @lru_cache(maxsize=32)
 def _start_version_query(program: str) -> subprocess.Popen[bytes] | None:
-    """Start a compiler that prints its version; return None if it cannot be started.
+    """Start a tool with ``--version`` and return the process; return None if it cannot be started.
 
     The process is cached, so that all tools can be started before the first answer is read.
     """
@@ -61,7 +61,7 @@ def _start_version_query(program: str) -> subprocess.Popen[bytes] | None:
 
 @lru_cache(maxsize=32)
 def _read_first_line(program: str) -> str | None:
-    """Return the first line of a compiler's version; None if it prints none."""
+    """Return the first line that a tool prints about its version; None if it prints none."""
     process = _start_version_query(program)
     if not process:
         return None

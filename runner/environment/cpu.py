@@ -16,7 +16,7 @@ def read_settings(tree: Tree) -> SettingValues:
     return {
         **_read_model(tree),
         "cpu.online": count_online(tree),
-        # The number only: a container can get other processors each time, and allocators depend on the number.
+        # Only their number: allocators depend on it, and a container may run on other processors each time.
         "cpu.allowed": _count_cpus(_read_affinity(tree, "Cpus_allowed_list")),
         "cpu.smt": tree.read_text(f"{_CPU}/smt/control"),
         "cpu.governor": read_governors(tree),
@@ -44,7 +44,7 @@ def count_online(tree: Tree) -> str | None:
 
 
 def read_governors(tree: Tree) -> str | None:
-    """Return the frequency governors in use, each once, because their assignment to processors changes."""
+    """Return the distinct frequency governors in use: which processor has which governor can change."""
     policies = tree.list_names(f"{_CPU}/cpufreq", "policy*")
     governors = {tree.read_text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
     return " ".join(sorted(name for name in governors if name)) or None
@@ -65,7 +65,7 @@ def _read_model(tree: Tree) -> SettingValues:
     return {
         "cpu.model": model or None,
         "cpu.microcode": fields.get("microcode"),
-        # Compilers and libraries choose code by them, and a virtual machine can hide some of its processor.
+        # Compilers and libraries choose code by these features, and a virtual machine can hide some of them.
         "cpu.features": f"{len(features)}, sha256 {digest}" if features else None,
     }
 

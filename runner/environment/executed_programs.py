@@ -1,7 +1,7 @@
-"""Finds the programs that a command executes: a build, or what is measured.
+"""Finds the programs that a build command or a measured command executes.
 
-``make install`` executes make, though there is a program ``install``: of the words of a command, only those where a
-shell expects a program count, and those that name a tool for the build (``CC=gcc-14``).
+Only two kinds of words in a command count: those where a shell expects a program, and those that name a tool for the
+build (``CC=gcc-14``). So ``make install`` executes ``make``, but not the program ``install``.
 """
 
 import re
@@ -18,22 +18,22 @@ _TOKEN = re.compile(
 _SUBSTITUTION = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
 _SHELLS = {"sh", "bash", "dash", "ksh", "zsh", "ash"}
 _SHELL_KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{"}
-"""Words of a shell's grammar after which a program comes."""
+"""Keywords of the shell that are followed by a command."""
 _BUILT_IN = {
     *("fi", "done", "esac", "}", "for", "case", "function", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
     *("exit", "false", "kill", "popd", "printf", "pushd", "pwd", "read", "return", "set", "shift", "source", "test"),
     *("trap", "true", "type", "ulimit", "umask", "unset", "wait", "local", "alias", "hash", "getopts"),
 }
-"""Words that a shell does not look up as programs."""
+"""Words of the shell that start no program."""
 _TRANSPARENT_BUILTINS = {"exec", "command", "builtin", "eval", "time"}
-"""Words of a shell that have a program executed."""
+"""Built-in commands of the shell that execute the command in their arguments."""
 _WRAPPERS = {
     *("ccache", "chrt", "distcc", "env", "ionice", "linux32", "linux64", "nice", "nohup", "numactl", "sccache"),
     *("setarch", "setsid", "stdbuf", "sudo", "taskset", "timeout", "unshare", "xargs", "xvfb-run"),
 }
-"""Programs that execute another one, which their arguments name."""
+"""Programs that execute another program, which is among their arguments."""
 _EXEC_OPTIONS = {"-exec", "-execdir", "-ok"}
-"""Options of find."""
+"""Options of ``find`` that are followed by a program."""
 _ASSIGNMENT = re.compile(r"(?:-D)?([A-Za-z_]\w*)(?::\w+)?\+?=(.*)", re.DOTALL)
 _TOOL_VARIABLE = re.compile(
     r"(?:HOST_?|BUILD_?|TARGET_?)?(?:CC|CXX|CPP|FC|F77|F90|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY)"
@@ -51,7 +51,8 @@ def find_executed_programs(
     Parameters
     ----------
     is_program
-        Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
+        Returns whether a word is the name of a program. It finds the program among the arguments of a wrapper such as
+        ``nice`` or ``timeout``.
     """
     assignments = (f"{name}={value}" for name, value in environment.items())
     tools = (tool for assignment in assignments for tool in _find_named_tools(assignment))
@@ -64,9 +65,10 @@ def find_script_programs(script: str, is_program: Callable[[str], bool]) -> set[
 
 
 def _list_command_programs(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
-    """Yield the programs of one command, whose words are without quotes.
+    """Yield the programs that one command executes.
 
-    ``in_shell`` says whether a shell executes it, whose own commands are no programs.
+    The words have no quotes any more. With ``in_shell``, a shell executes the command, and the shell's own commands
+    are not programs.
     """
     index = 0
     while index < len(words):
@@ -96,11 +98,11 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the programs of a shell by its arguments: those of its script (``-c``), or the file that it executes."""
+    """Yield what a shell with these arguments executes: the programs in its ``-c`` script, or its script file."""
     remaining_arguments = iter(arguments)
     for word in remaining_arguments:
         if not word.startswith("-"):
-            yield word if "/" in word else f"./{word}"  # A file, never a program of the host.
+            yield word if "/" in word else f"./{word}"  # With a slash, it is a file, never a program of the host.
             return
         if "c" in word and not word.startswith("--"):
             yield from _list_script_programs(next(remaining_arguments, ""), is_program)
@@ -108,7 +110,7 @@ def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], b
 
 
 def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the programs that a shell script may execute, including those of its substitutions."""
+    """Yield the programs that a shell script may execute, including those in command substitutions."""
     words: list[str] = []
     for token in _TOKEN.finditer(script):
         if token.lastgroup == "between":
@@ -123,12 +125,12 @@ def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Ite
 
 
 def _find_named_tools(word: str) -> Iterator[str]:
-    """Yield the programs that a variable names, such as ``CC=ccache gcc-14 -m32``."""
+    """Yield the programs that an assignment to a tool variable names, such as ``CC=ccache gcc-14 -m32``."""
     setting = _ASSIGNMENT.fullmatch(word)
     if setting and _TOOL_VARIABLE.fullmatch(setting[1]):
         yield from (_get_program_name(part) for part in setting[2].strip("'\"").split() if not part.startswith("-"))
 
 
 def _get_program_name(word: str) -> str:
-    """Return the name of a program; one of the checkout (``./configure``) keeps its path, by which nothing is found."""
+    """Return a program's name; a relative path (``./configure``) stays, because it names no program of the host."""
     return PurePosixPath(word).name if word.startswith("/") else word

@@ -1,4 +1,4 @@
-"""The file system of the programs and their data, which decides how files are mapped and read ahead."""
+"""The file system of a program and its data: it decides how files are mapped and read ahead."""
 
 import os
 import re
@@ -16,10 +16,10 @@ def read_settings(tree: Tree, directory: Path) -> SettingValues:
         fields, source_fields = mount.split(" "), source.split(" ")
         if len(fields) < 5 or len(source_fields) < 3:
             continue
-        # Field 2 is the device, field 4 the mount point, in which spaces and the like are octal numbers.
+        # Field 2 is the device. Field 4 is the mount point, in which spaces and the like are octal escapes.
         mount_point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         is_inside = os.path.commonpath((mount_point, directory)) == mount_point
-        # Of several mounts, the innermost holds the directory; on the same point, a later one hides an earlier one.
+        # The innermost mount point contains the directory; a later mount on the same point hides an earlier one.
         if is_inside and len(mount_point) >= len(longest_mount_point):
             longest_mount_point = mount_point
             settings = {
@@ -30,6 +30,6 @@ def read_settings(tree: Tree, directory: Path) -> SettingValues:
 
 
 def _describe_type(name: str, options: str) -> str:
-    """Return the type with the mount options that change what a fault maps: huge pages, or DAX."""
+    """Return the type of a file system with the mount options that change what a fault maps: huge pages, or DAX."""
     decisive = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
     return " ".join([name, *decisive])

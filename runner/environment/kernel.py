@@ -13,7 +13,7 @@ _IRRELEVANT_PARAMETER = re.compile(
         | hostname | boot_id | ostree
     ) (?:=.*)?"""
 )
-"""Parameters for the location of the system, its name and its console; some change with every boot."""
+"""Boot parameters that say where the system is, its name and its console: irrelevant, and some change at each boot."""
 
 
 def read_settings(tree: Tree) -> SettingValues:

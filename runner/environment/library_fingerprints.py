@@ -12,9 +12,9 @@ _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
 
 
 def find_libraries(tree: Tree, pattern: str, preferred_folders: tuple[str, ...] = ()) -> Iterator[Path]:
-    """Yield the libraries whose file name matches the pattern, in ``preferred_folders`` and then in the loader's.
+    """Yield the libraries whose file name matches the pattern, those in ``preferred_folders`` first.
 
-    Like the loader, this function skips libraries for another architecture.
+    The other folders are those of the loader. As by the loader, libraries for another architecture are skipped.
     """
     own_architecture = _read_architecture(tree.path("proc/self/exe"))
     for folder in list_folders(tree, preferred_folders):
@@ -25,7 +25,7 @@ def find_libraries(tree: Tree, pattern: str, preferred_folders: tuple[str, ...] 
 
 
 def list_folders(tree: Tree, preferred_folders: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the loader's folders in its order, ``preferred_folders`` before all others."""
+    """Return ``preferred_folders``, followed by the folders that the loader searches, in its order."""
     return tuple(dict.fromkeys((*preferred_folders, *_read_configuration(tree), *_STANDARD_FOLDERS)))
 
 
@@ -40,13 +40,13 @@ def hash_library(path: Path) -> str | None:
 
 @lru_cache(maxsize=512)
 def _hash_content(path: Path, _modified: int, _size: int) -> str:
-    """Return the beginning of a file's digest; its time and size are a part of the key of the cache."""
+    """Return the beginning of a file's digest. The time and the size of the file are only parts of the cache's key."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
 def _read_configuration(tree: Tree) -> Iterator[str]:
-    """Yield the folders of the dynamic loader's configuration."""
+    """Yield the folders that the dynamic loader's configuration names."""
     for name in tree.list_names("etc/ld.so.conf.d", "*.conf"):
         for line in tree.read_lines(f"etc/ld.so.conf.d/{name}"):
             folder = line.partition("#")[0].strip()

@@ -38,7 +38,7 @@ def _read_total(tree: Tree) -> str | None:
 
 
 def _read_fault_around(tree: Tree) -> str | None:
-    """Return how much of a file one fault maps, unless it is the kernel's default.
+    """Return the bytes of a file that one fault maps; None if this is the kernel's default or cannot be read.
 
     Only root can read it. Leaving the default out keeps the environment the same for root and for others.
     """
@@ -71,7 +71,7 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
         settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
             sizes_by_setting[setting].append(size)
-    # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
+    # One setting describes all sizes: sizes are rarely configured, and eight more lines would hide the other settings.
     if sizes_by_setting:
         settings["mthp.shmem_enabled"] = " ".join(
             f"{setting}={','.join(sizes_by_setting[setting])}" for setting in sorted(sizes_by_setting)
@@ -80,7 +80,7 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
 
 
 def _read_huge_page_pools(tree: Tree) -> SettingValues:
-    """Return how many huge pages are reserved, by size, without the surplus, which changes with demand."""
+    """Return the number of reserved huge pages by size, without surplus pages, whose number changes with demand."""
     settings: SettingValues = {}
     for folder in tree.list_names(_HUGETLB_FOLDER, "hugepages-*kB"):
         pages = tree.read_integer(f"{_HUGETLB_FOLDER}/{folder}/nr_hugepages")

@@ -1,4 +1,4 @@
-"""Finds the libraries of this host that a program needs, as the loader does, but without executing anything."""
+"""Finds the libraries of this host that a program needs: as the loader does, but without executing anything."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -15,16 +15,16 @@ _DYNAMIC_ENTRY = struct.Struct("<QQ")
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRINGS = 1, 5
 _MAX_TABLE_BYTES = 1 << 16
-"""Bytes of one table that are read."""
+"""The largest number of bytes that are read of one table."""
 _MAX_NAME_BYTES = 256
-"""Bytes that are read of a library's name."""
+"""The largest number of bytes that are read of a library's name."""
 _MAX_LIBRARIES = 500
 ReadBytes = Callable[[int, int], bytes]
-"""Reads some bytes at an offset of a file."""
+"""Reads bytes from a file: offset, number of bytes → content."""
 
 
 def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
-    """Return these libraries and all that they depend on, by name, as far as this host has them."""
+    """Return the files of these libraries and all their dependencies, by name, except those that this host lacks."""
     folders = library_fingerprints.list_folders(tree)
     paths: dict[str, Path] = {}
     queue = list(names)
@@ -52,7 +52,7 @@ def list_needed(file: Path) -> tuple[str, ...]:
 def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
     """Return the names of the libraries that an ELF file needs; none if it cannot be read.
 
-    The time and the size of the file are a part of the key of the cache.
+    The time and the size of the file are only parts of the cache's key.
     """
     try:
         with open_regular(file) as stream:
@@ -82,8 +82,8 @@ def _parse_names(read_bytes: ReadBytes) -> Iterator[str]:
         return  # A static program.
     _, _, dynamic_offset, _, _, dynamic_length, _, _ = dynamic_segment
     entries = list(_DYNAMIC_ENTRY.iter_unpack(read_bytes(dynamic_offset, dynamic_length)))
-    # The entries name the address of the string table, and the place of each needed name in it. The segment that is
-    # loaded at this address says where the table is in the file.
+    # The entries contain the address of the string table in memory, and the offset of each needed name in the table.
+    # The segment that is loaded at that address tells where the table is in the file.
     table_address = next((value for tag, value in entries if tag == _STRINGS), 0)
     name_places = [value for tag, value in entries if tag == _NEEDED]
     for kind, _, offset, start, _, length, _, _ in segments:

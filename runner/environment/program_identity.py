@@ -1,7 +1,7 @@
 """Reads the files of this host that influence builds and programs: tools, interpreters, libraries.
 
-They are settings of a case. They depend on the workload and the host, but never on a revision; otherwise each revision
-would have its own environment. Other files that a program maps are part of its report.
+These files are settings of a case. They depend on the workload and the host, but never on a revision; otherwise each
+revision would have its own environment. Other files that a program maps are part of its report.
 """
 
 import os
@@ -24,11 +24,11 @@ TOOLS = (
     *("ar", "as", "cargo", "clang", "clang++", "cmake", "flang", "g++", "gcc", "go", "ld.gold", "ld.lld", "ld.mold"),
     *("make", "meson", "nasm", "ninja", "perl", "pkg-config", "python3", "rustc", "strip"),
 )
-"""Tools that builds use without naming them in the workload."""
+"""Tools that builds may use although the workload does not name them."""
 RUNTIME_LIBRARIES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
-"""Libraries that compilers add to the programs that they make."""
+"""Libraries that compilers link to programs on their own."""
 RUNTIMES = ("dotnet", "java", "node", "perl", "php", "python3", "ruby")
-"""Programs that a script of the revision may start. What it says may differ between revisions, so it is not read."""
+"""Programs that a script of the revision may start. The script may differ between revisions, so it is not read."""
 _SCRIPT_SUFFIXES = (".sh", ".bash")
 _SHELL_LINE = re.compile(r"#! */(?:usr/)?bin/(?:env +)?(?:ba|da|k|z|a)?sh\b")
 _MAX_SETTINGS_BYTES = 1 << 16
@@ -40,18 +40,18 @@ _PRELOAD_FILE = "etc/ld.so.preload"
 def read_build_settings(
     command: Sequence[str], needs: Iterable[str], path: str, environment: Mapping[str, str] = MappingProxyType({})
 ) -> SettingValues:
-    """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
+    """Return the tools that a build finds on its ``PATH``: versions of compilers, and identities of the other tools.
 
     A program that is found only through this ``PATH`` is not executed, because it may be untrusted.
 
     Parameters
     ----------
     command
-        The build command. What it executes is a tool, inside of a shell's script too.
+        The build command. All programs that it executes are tools, including those in a script for the shell.
     needs
         The programs that the workload says it needs.
     environment
-        The variables that the workload sets for the build; some name a tool.
+        The variables that the workload sets for the build; some name a tool, such as ``CC``.
     """
     executed = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
     names = sorted({*TOOLS, *needs, *executed})
@@ -67,7 +67,7 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
     Parameters
     ----------
     command
-        The command. A program with a slash belongs to the revision.
+        The measured command. A program whose name contains a slash belongs to the revision.
     path
         The ``PATH`` of the measured process.
     own_folder
@@ -97,7 +97,7 @@ def _find_further_programs(command: Sequence[str], path: str, own_folder: Path |
     if own_folder:
         for script in _read_own_scripts(command, own_folder):
             names |= find_script_programs(script, is_program)
-    # A script of the revision may start any runtime, and is not read.
+    # A script of the revision is not read, so it may start any runtime.
     scripts = {name for name in names if "/" in name and name.endswith(_SCRIPT_SUFFIXES)}
     if any(own_folder is None or not Path(script).is_relative_to(own_folder) for script in scripts):
         names |= set(RUNTIMES)
@@ -105,7 +105,7 @@ def _find_further_programs(command: Sequence[str], path: str, own_folder: Path |
 
 
 def _read_own_scripts(command: Sequence[str], own_folder: Path) -> Iterator[str]:
-    """Yield the shell scripts of the workload's folder that a command names."""
+    """Yield the contents of the shell scripts in the workload's folder that a command names."""
     for word in command:
         if Path(word).is_relative_to(own_folder):
             try:
@@ -126,7 +126,7 @@ def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> S
 
 
 def _describe_compiler(name: str, path: str) -> str | None:
-    """Return the version of a compiler, or its file if it is not the standard one."""
+    """Return the version of a compiler, or the identity of its file if it is not the one on the standard ``PATH``."""
     file = _find_program(name, path)
     if file is None:
         return None
@@ -136,7 +136,7 @@ def _describe_compiler(name: str, path: str) -> str | None:
 
 
 def _describe_tool(name: str, path: str) -> str | None:
-    """Return what identifies a build tool: its file, and the version that a proxy chooses."""
+    """Return what identifies a build tool: its file, the release of Go, or the program behind the proxy of rustup."""
     file = _find_program(name, path)
     if file is None:
         return None
@@ -151,7 +151,7 @@ def _describe_tool(name: str, path: str) -> str | None:
 
 
 def _read_go_version(file: Path) -> str:
-    """Return the version of Go as its installation states it, which is read, not executed; empty if it does not."""
+    """Return the version of Go from its installation's file ``VERSION``, without executing it; empty if unknown."""
     try:
         version_text = read_regular(file.resolve().parents[1] / "VERSION", _MAX_SETTINGS_BYTES).decode()
     except (OSError, ValueError, IndexError):
@@ -161,7 +161,7 @@ def _read_go_version(file: Path) -> str:
 
 
 def _identify_rustup_program(proxy: Path, name: str) -> str | None:
-    """Return the identity of the program that rustup's proxy starts; that of the proxy if the toolchain is unknown."""
+    """Return the identity of the program that rustup's proxy starts, or of the proxy if the toolchain is unknown."""
     rustup_home = proxy.parents[2] / ".rustup"
     try:
         settings = tomllib.loads(read_regular(rustup_home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
@@ -175,14 +175,14 @@ def _identify_rustup_program(proxy: Path, name: str) -> str | None:
 
 
 def _find_program(name: str, path: str) -> Path | None:
-    """Return a program, from the absolute folders of a path only: a workload must not name the caller's folder."""
+    """Return the file of a program. Relative folders in ``path`` are ignored: they could lead to the checkout."""
     absolute_path = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
     program = shutil.which(name, path=absolute_path) if absolute_path and "/" not in name else None
     return Path(program) if program else None
 
 
 def _identify_program(file: Path) -> str | None:
-    """Return the path, size and time of a program, which identify its version without reading the file."""
+    """Return the path, size and time of a program: they identify its version, and the file need not be read."""
     try:
         target = file.resolve(strict=True)
         state = target.stat()

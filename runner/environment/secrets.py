@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 PLACEHOLDER = "(hidden)"
 _MIN_SECRET_CHARACTERS = 6
-"""Characters of the shortest value to remove from a program's output; shorter ones occur in any text."""
+"""The length of the shortest secret that is removed from a program's output: shorter values can occur in any text."""
 
 _SECRET_NAME = re.compile(
     r"(?i)token|passw(?:or)?d|passphrase|secret|credential|api_?key"
     r"|(?!pwd$)(?:^|[_.-])(?:key|pass|pwd|pat|auth|cookie)s?(?:[_.-]|$)"
 )
-"""``PWD`` alone is the working directory, which many messages name."""
+"""Names of variables with secrets. ``PWD`` itself is the working directory, which many messages contain."""
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]+(?=@)")
 _SECRET_IN_QUERY = re.compile(r"(?i)([?&][^=&\s]*(?:token|passw|secret|key|auth|signature)[^=&\s]*=)[^&\s]+")
 
@@ -32,7 +32,7 @@ def hide_password(text: str) -> str:
 
 
 def hide_secrets(text: str, variables: Mapping[str, str]) -> str:
-    """Return a program's output without the values of its secret variables, because many programs print them."""
+    """Return a program's output without the values of its secret variables: many programs print their variables."""
     # The longest first, because one secret can be a part of another.
     for value in sorted(variables.values(), key=len, reverse=True):
         if len(value) >= _MIN_SECRET_CHARACTERS and any(

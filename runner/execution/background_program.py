@@ -1,4 +1,4 @@
-"""Runs a program beside the work of its caller, who decides when to read its output and answer its companions."""
+"""Runs a program in the background; the caller decides when to read its output and to answer its companions."""
 
 import selectors
 import time
@@ -12,13 +12,13 @@ from typing import Self
 from runner.execution.execute import Companion, EndPrograms, Program, ProgramResult, RunningProgram, end_programs
 
 _POLL_SECONDS = 0.01
-"""Seconds after which a condition is checked again if nothing happens."""
+"""Seconds between two checks of a condition while nothing can be read."""
 
 
 class BackgroundProgram:
-    """A program that runs until it ends by itself or until :meth:`end`. Everything it has started ends with it.
+    """A program that runs until it exits or until :meth:`end`. All processes that it has started end with it.
 
-    It makes progress in :meth:`wait_until` only: nobody else reads what it prints or answers its companions.
+    Only :meth:`wait_until` reads what it prints and answers its companions, so it may block until the next call.
     """
 
     def __init__(self, program: Program, directory: Path) -> None:
@@ -32,27 +32,32 @@ class BackgroundProgram:
             self.add_companion(companion)
 
     def add_companion(self, companion: Companion) -> None:
-        """Read and answer the messages of another companion from now on, besides those that the program began with."""
+        """Read and answer the messages of a further companion from now on."""
         serve = partial(companion.serve, self._running.process.pid)
         self._selector.register(companion.fileno(), selectors.EVENT_READ, serve)
 
     def remove_companion(self, companion: Companion) -> None:
-        """Stop reading from a companion. It may have been removed before, when it said that nothing more comes."""
+        """Stop reading from a companion; do nothing if it was removed already because no more messages can come."""
         with suppress(KeyError):
             self._selector.unregister(companion.fileno())
 
     @property
     def has_ended(self) -> bool:
-        """Whether the program has ended by itself, or a companion had it ended."""
+        """Whether the program has exited, or a companion has asked for its end."""
         return self._ended_by_companion or self._running.process.has_ended()
 
     @property
     def printed_output(self) -> str:
-        """The end of each stream that it has written so far, standard output first."""
+        """The end of what the program has written to each stream so far, standard output first."""
         return "".join(bytes(tail).decode(errors="replace") for tail in self._running.tails.values())
 
     def wait_until(self, condition: Callable[[], bool], deadline: float) -> bool:
-        """Read and answer until a condition holds, the program has ended, or a monotonic time has come.
+        """Read streams and answer companions until a condition holds, the program ends, or the deadline passes.
+
+        Parameters
+        ----------
+        deadline
+            A time of the monotonic clock, in seconds.
 
         Returns
         -------
@@ -69,12 +74,12 @@ class BackgroundProgram:
         return True
 
     def end(self, timeout: float = 0) -> ProgramResult:
-        """End the program and all that it has started, and return how it ended.
+        """End the program and all processes that it has started, and return how it ended.
 
         Parameters
         ----------
         timeout
-            The deadline in seconds that the result names.
+            The time limit in seconds that the result mentions.
         """
         while self._running.process.has_ended() and self._selector.select(0):  # what it printed last
             with suppress(EndPrograms):
@@ -92,7 +97,7 @@ class BackgroundProgram:
         self._selector.close()
 
     def _serve_companions(self, seconds: float) -> None:
-        """Read the streams and companions that have something within some seconds; drop those with nothing to come.
+        """Wait at most some seconds for messages, and read them; drop streams and companions that have ended.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Runs a function that mostly waits in the background of other work."""
+"""Runs a function in a background thread; meant for functions that mostly wait."""
 
 import threading
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def start_in_background(work: Callable[[], Result]) -> Callable[[], Result]:
     Returns
     -------
     Callable
-        Waits for the function to end and returns its result, or raises its exception.
+        A function that waits for ``work`` to end, and returns its result or raises its exception.
     """
     results: list[Result] = []
     errors: list[BaseException] = []

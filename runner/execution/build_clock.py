@@ -1,8 +1,8 @@
-"""Counts the seconds that builds may run: the time that they are stopped, because something is measured, is left out.
+"""Counts the seconds that builds run, without the time for which they are stopped because something is measured.
 
-A build has a time limit, and is stopped whenever the host's turn is given to a measurement. Its limit is compared with
-this clock. So a build that stood still for an hour has as many seconds left as before, and one that hangs, or stops
-itself, still ends at its limit: only the process that stops builds can stop the clock.
+A build has a time limit, and is stopped whenever the host is needed for a measurement. The limit is compared with this
+clock, so a build that was stopped for an hour has as many seconds left as before. A build that hangs, or stops itself,
+still ends at its limit: only the process that stops builds can stop the clock.
 """
 
 import os
@@ -21,12 +21,12 @@ class BuildClock:
     Attributes
     ----------
     descriptor
-        Memory with the seconds for which builds were stopped. A process that is stopped with its builds inherits it,
-        because it cannot tell by itself how long it stood still.
+        A file in memory that contains the seconds for which builds were stopped. A process that is stopped along with
+        its builds inherits the descriptor, because it cannot know otherwise how long it was stopped.
     """
 
     def __init__(self, descriptor: int | None = None) -> None:
-        """Create a clock; with a descriptor, one that another process stops."""
+        """Create a clock; with the descriptor of another process's clock, it stops whenever that clock stops."""
         self._stopped_since: float | None = None
         if descriptor is None:
             descriptor = os.memfd_create("seconds-stopped")
@@ -35,8 +35,8 @@ class BuildClock:
         self.descriptor = descriptor
 
     def read(self) -> float:
-        """Return the seconds since some moment, without those for which builds were stopped."""
-        # The time first: who is stopped between the two lines must not count that as time in which his build ran.
+        """Return the seconds since a fixed moment, without those for which builds were stopped."""
+        # Read the time first: if this process is stopped between the two reads, the stop must not count as run time.
         now = time.monotonic()
         since = self._stopped_since
         return now - self._read_stopped_seconds() - (0.0 if since is None else max(0.0, now - since))

@@ -12,8 +12,8 @@ from runner.system.durable_files import rename_durably
 from runner.system.scratch import make_scratch_folder
 
 _TIMEOUT_SECONDS = 600.0
-"""Seconds that a compiler may take. It takes half a second, but at a low priority, on a host whose processors others
-use, a hundred times as long: and without the program, no execution is a sample."""
+"""Seconds that a compiler may take. It needs half a second, but a hundred times as long at a low priority on a busy
+host. The limit is generous, because without the program nothing can be measured."""
 
 
 class CompilationError(Exception):
@@ -28,19 +28,19 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     cache
         The folder of compiled programs.
     headers
-        Files beside the source that it includes.
+        Files that the source includes: a change of one compiles the program again.
     options
-        Options of the compiler; left out if it refuses them.
+        Options of the compiler; left out if the compiler rejects them.
 
     Raises
     ------
     CompilationError
         There is no compiler, it fails, or the program cannot be stored.
     """
-    # Hosts of several architectures can share a home.
+    # Hosts of different architectures can share a home directory.
     content = b"\0".join((os.uname().machine.encode(), *(file.read_bytes() for file in (source, *headers))))
     program = cache / f"{source.stem}-{hashlib.sha256(content).hexdigest()[:16]}"
-    # A power cut can leave a file that is empty.
+    # A power cut can leave an empty file.
     if program.exists() and program.stat().st_size:
         return program
     try:
@@ -61,7 +61,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
 
 
 def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
-    """Compile a program; return the reason for a failure, or an empty string."""
+    """Compile a program; return why this failed, or an empty string."""
     command = ["cc", "-O1", *options, "-o", str(program), str(source)]
     log_command(command)
     try:

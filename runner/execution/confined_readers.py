@@ -9,10 +9,11 @@ from runner.execution.sandbox import NAMESPACES, Sandbox, list_parent_options, l
 
 
 def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
-    """Return the words before a tool that reads untrusted files, such as perf and its recordings.
+    """Return the words that precede the command of a tool that reads untrusted files, such as perf and its recordings.
 
-    The tool has no network and can write nothing. It sees the system's programs and libraries and the given folders, or
-    everything if the programs ran without a sandbox. Without a sandbox and without bubblewrap there are no words.
+    They make bubblewrap confine the tool: it has no network, and can write nothing. It sees the system's programs and
+    libraries and the given folders, or everything if the programs ran without a sandbox. If they did and bubblewrap is
+    not available either, there are no words.
     """
     if sandbox is None and not _is_available():
         return []

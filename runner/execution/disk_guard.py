@@ -1,4 +1,4 @@
-"""Limits how much a program writes into its tree: a limit on the size of one file does not limit many files.
+"""Limits how much a program writes into its tree: the kernel's limit on the size of one file does not limit their sum.
 
 The guard also checks the machine's memory, because a sandbox's ``/tmp`` takes memory outside all process limits.
 """
@@ -16,24 +16,24 @@ from runner.execution.execute import EndPrograms
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 MIN_FREE_BYTES = 1 << 30
-"""Bytes of the disk that stay free; half of what was free before the program, if that is less."""
+"""Bytes of the disk that a program has to leave free, or half of those that were free before it if that is less."""
 MIN_FREE_MEMORY_BYTES = 256 << 20
-"""Bytes of memory that stay available; a quarter of what was available before the program, if that is less."""
+"""Bytes of memory that a program has to leave available, or a quarter of those before it if that is less."""
 MIN_FREE_FILES = 10_000
-"""Files that can still be made; half of what there was before the program, if that is less."""
+"""Free inodes that a program has to leave on the disk, or half of those before it if that is less."""
 MAX_FILES = 1_000_000
-"""The largest number of files that a program may make."""
+"""The largest number of files that a program may create."""
 _BLOCK_BYTES = 512
-"""The unit of ``st_blocks``, whatever the file system's blocks are."""
+"""The unit of ``st_blocks``, independent of the file system's block size."""
 _CHECK_PERIOD_SECONDS = 0.25
-"""Seconds between two checks. A program can exceed the limit by what it writes in that time."""
+"""Seconds between two checks. A program can exceed the limit by as much as it writes in that time."""
 
 
 class TreeGuard:
     """A companion that kills a program whose tree grows too large.
 
-    Asking the file system for its free space costs almost nothing and disturbs nothing. The tree itself is examined
-    only after the free space has shrunk by as much as the tree may grow.
+    Asking the file system for its free space costs almost nothing and disturbs nothing. The tree itself is walked only
+    after the free space has shrunk by as much as the tree may grow.
 
     Attributes
     ----------
@@ -85,8 +85,7 @@ class TreeGuard:
         while not self._ended.wait(self._period):
             free_resources = FreeResources.measure(self._tree)
             self._reason = describe_shortage(self._resources_at_start, free_resources)
-            # An open file that was unlinked takes space but cannot be found, so the free space of the disk is read as
-            # well.
+            # An open file that was unlinked takes space, but is not found in the tree. The free space shows it.
             if not self._reason and self._resources_at_start.bytes - free_resources.bytes >= self._max_bytes:
                 used_bytes = count_used_bytes(self._tree)
                 if used_bytes is None or used_bytes - self._used_bytes_at_start > self._max_bytes:
@@ -112,9 +111,9 @@ class FreeResources(Struct, frozen=True):
 
 
 def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
-    """Return which resource of the host has run short, as the second half of a sentence; empty if none has.
+    """Return which resource of the host has run short, as the predicate of a sentence; empty if none has.
 
-    On a host that had little from the start, a part of that is enough.
+    On a host that had little of a resource at the start, a fraction of that must remain.
     """
     if at_end.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
         return "left too little free space on the disk"

@@ -1,4 +1,4 @@
-"""Run programs with a deadline and bounded output, and leave none of their processes behind."""
+"""Runs programs with a deadline and bounded output, and leaves none of their processes behind."""
 
 import os
 import selectors
@@ -21,9 +21,9 @@ MAX_OUTPUT_BYTES = 256 * 1024
 
 
 _READ_BYTES = 65_536
-"""Bytes that are read of a stream at once: as many as a pipe holds."""
+"""Bytes that are read from a stream at once: the capacity of a pipe."""
 _ROUND_SECONDS = 0.2
-"""How often to look whether a program has reached its deadline, which moves while its clock stands still."""
+"""Seconds between two checks of the deadline: it moves while the clock that it is measured by is stopped."""
 
 TIMEOUT_WORDS = "did not finish within"
 
@@ -34,11 +34,11 @@ class ProgramResult(Struct, frozen=True):
     Attributes
     ----------
     status
-        Exit code, the negative number of the signal that ended it, or None after the deadline.
+        The exit code, the negative number of the signal that ended the program, or None after the deadline.
     output, error
-        The end of its standard output and standard error.
+        The end of its standard output and of its standard error.
     explanation
-        Why it ended, if something else explains it better than the status.
+        Why it ended, if something explains this better than the status; else empty.
     """
 
     status: int | None
@@ -55,7 +55,7 @@ class ProgramResult(Struct, frozen=True):
 
     @property
     def problem(self) -> str:
-        """Why the program failed, as the second half of a sentence; empty if it succeeded."""
+        """Why the program failed, as the predicate of a sentence; empty if it succeeded."""
         if self.explanation:
             return self.explanation
         if self.status is None:
@@ -66,7 +66,7 @@ class ProgramResult(Struct, frozen=True):
 
 
 def get_signal_name(number: int) -> str:
-    """Return the name of a signal. Python knows no names of the real-time signals between the first and the last."""
+    """Return the name of a signal. Python names only the first and the last of the real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -74,11 +74,11 @@ def get_signal_name(number: int) -> str:
 
 
 class EndPrograms(Exception):
-    """Raised by a companion to end all programs that run together at once."""
+    """Raised by a companion to kill all programs that run together."""
 
 
 class Companion(Protocol):
-    """Communicates with the program while it runs, over descriptors that the program inherits."""
+    """Something that communicates with a program while it runs, over descriptors that the program inherits."""
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class Companion(Protocol):
         """Return the descriptor that becomes readable when the program has sent something."""
 
     def serve(self, pid: int) -> bool:
-        """Read and answer a message; return whether more can come. ``pid`` is the started process.
+        """Read and answer a message; return whether more messages can come. ``pid`` is the started process.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Program(Struct, frozen=True):
     environment: Mapping[str, str]
     companions: Sequence[Companion] = ()
     inherited_descriptors: Sequence[int] = ()
-    """Descriptors that it gets besides those of its companions."""
+    """Descriptors that it inherits in addition to those of its companions."""
 
 
 def execute(
@@ -125,9 +125,9 @@ def execute(
     timeout
         Seconds after which every process of the session is killed.
     merge_streams
-        Write standard error into the output, in the order of writing.
+        Whether standard error is added to the output, in the order in which both are written.
     read_clock
-        Returns the seconds since some moment: those that count for the time-out and for the result.
+        Returns the seconds since a fixed moment; the time-out and the duration in the result are measured by it.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def execute_together(
     merge_streams: bool = False,
     read_clock: Callable[[], float] = time.monotonic,
 ) -> list[ProgramResult]:
-    """Run programs at once, each as :func:`execute` does.
+    """Run programs at the same time, each as :func:`execute` does.
 
     The next program is taken from the iterable after the previous one has started.
     """
@@ -192,7 +192,7 @@ class RunningProgram(Struct):
         return cls(process, program.companions, tails, open_streams=len(tails))
 
     def read(self, stream: IO[bytes]) -> bool:
-        """Read the available output; return whether more can come."""
+        """Read the available output of a stream; return whether more can come."""
         data = os.read(stream.fileno(), _READ_BYTES)
         tail = self.tails[stream]
         tail.extend(data)
@@ -207,7 +207,7 @@ class RunningProgram(Struct):
             stream.close()
 
     def make_result(self, seconds: float, timeout: float) -> ProgramResult:
-        """Return the result of a program, given the seconds that it took and those that it was given."""
+        """Return the result of the program, which took ``seconds`` and had a limit of ``timeout`` seconds."""
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return ProgramResult(
             status=self.process.status,
@@ -219,7 +219,7 @@ class RunningProgram(Struct):
 
 
 def end_programs(running_programs: Iterable[RunningProgram]) -> None:
-    """End all programs, and processes in the background too: they would disturb the next measurement."""
+    """End all programs and their background processes, which would disturb the next measurement."""
     problems = []
     for program in running_programs:
         try:
@@ -243,11 +243,11 @@ def _collect_output(
             for companion in program.companions:
                 selector.register(companion, selectors.EVENT_READ, partial(companion.serve, program.process.pid))
         while any(program.open_streams for program in running_programs) and read_clock() < deadline:
-            # A background child can hold a stream open after the program has ended.
+            # A background process can keep a stream open after the program has ended, so do not wait for its end.
             if all(program.process.has_ended() for program in running_programs) and not selector.select(0):
                 break
             for key, _ in selector.select(min(_ROUND_SECONDS, max(0.0, deadline - read_clock()))):
-                # What was registered reads the stream or serves the companion, and returns whether more can come.
+                # The registered function reads the stream or serves the companion; it returns whether more can come.
                 if not key.data():
                     selector.unregister(key.fileobj)
     for program in running_programs:

@@ -1,4 +1,4 @@
-"""Logs what is executed and what is waited for; ``--verbose`` shows it."""
+"""Logs executed commands, actions and waits, which ``--verbose`` shows."""
 
 import logging
 import shlex
@@ -9,7 +9,7 @@ EXECUTION_LOG = logging.getLogger("faultwatch.execution")
 
 
 def log_command(words: Sequence[str | Path], directory: Path | None = None, remark: str = "") -> None:
-    """Log a command line as a shell would take it.
+    """Log a command line, quoted for a shell.
 
     Parameters
     ----------

@@ -17,15 +17,15 @@ from msgspec import Struct, field
 from runner.execution.resource_limits import get_program_limits
 
 CREDENTIALS = struct.Struct("iii")
-"""The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
+"""The credentials of a message's sender, from the kernel: process, user and group in the receiver's namespaces."""
 _MAX_MESSAGE_BYTES = 1000
-"""The largest part of a message of the launcher that is read."""
+"""The largest number of bytes that are read of a message from the launcher."""
 _QUERY_PERSONALITY = 0xFFFFFFFF
-"""The argument with which the system call returns the personality and does not change it."""
+"""The argument with which ``personality`` returns the personality without changing it."""
 _MAX_LAUNCHER_ROUNDS = 2
-"""How many times the launcher asks before it starts the program. The first time only serves to touch its pages."""
+"""How many times the launcher reports that it is ready. The first time only serves to touch its pages."""
 GO_ON = b"g"
-"""What the launcher waits for before it goes on: any byte would do."""
+"""The answer for which the launcher waits before it continues; any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _MAX_STATUS = 0xFFFF
 _PROTOCOL_ERROR = "the launcher sent a malformed message"
@@ -37,13 +37,13 @@ class Ending(Struct, frozen=True):
     Attributes
     ----------
     status
-        Its exit code, or the negative number of the signal that ended it.
+        The exit code of the program, or the negative number of the signal that ended it.
     user, system, elapsed
-        Seconds.
+        The time in user space, in the kernel, and from start to end, in seconds.
     max_rss
-        Bytes.
+        The largest resident set, in bytes.
     faults
-        Minor and major faults since the program was executed, including those that the kernel took to prepare memory
+        Minor and major faults since the program was executed, including those that the kernel took to prepare memory,
         and those of processes that the program left behind.
     """
 
@@ -56,7 +56,7 @@ class Ending(Struct, frozen=True):
 
 
 class Confinement(Struct, frozen=True):
-    """The limits of a program: its user and group, processes, bytes of a file and of a process's data."""
+    """The limits of a program: its user and group, its number of processes, the bytes of a file and of a process."""
 
     processes: int
     file_bytes: int
@@ -66,13 +66,13 @@ class Confinement(Struct, frozen=True):
 
 
 class SimultaneousStart(Struct):
-    """Starts programs at the same time, as soon as all of them exist, have their counters attached, and wait."""
+    """Starts several programs at the same time, as soon as each of them waits and has its counters attached."""
 
     launch_count: int
     _waiting: list["Launch"] = field(default_factory=list)
 
     def wait(self, launch: "Launch") -> None:
-        """Make a launch wait for the others; the last one starts all of them."""
+        """Make a launch wait for the others; the call for the last one starts all of them."""
         self._waiting.append(launch)
         if len(self._waiting) == self.launch_count:
             for waiting_launch in self._waiting:
@@ -86,14 +86,14 @@ class SimultaneousStart(Struct):
 
 
 class Launch:
-    """One launch: a companion of the launcher.
+    """One start of a program by the launcher; a companion of the launcher.
 
     Attributes
     ----------
     program
         The process that becomes the program; None until it exists.
     ending
-        How it ended; None until then.
+        How the program ended; None until then.
     refusal
         Why the program could not be started; empty if it was started.
     outlived
@@ -107,7 +107,7 @@ class Launch:
         Parameters
         ----------
         attach_counters
-            Called with the process that becomes the program, when it exists and waits.
+            Called with the process that becomes the program, as soon as it exists and waits.
         """
         self.program: int | None = None
         self.ending: Ending | None = None
@@ -134,23 +134,25 @@ class Launch:
         copies: Mapping[str, Path] = MappingProxyType({}),
         orders_descriptor: int = -1,
     ) -> list[str]:
-        """Return the command line of the launcher. Call it in the process state in which the program starts.
+        """Return the command line of the launcher. The caller must be in the process state that the program gets.
 
         Parameters
         ----------
         launcher
             The file of the launcher.
-        path, command
-            The file of the program, and its command line.
+        path
+            The file of the program.
+        command
+            The command line of the program.
         variables
             The environment variables of the program.
         confinement
             The limits of the program; None if it is not confined.
         copies
-            The copies to mount over files, by the path of the file. Only root can mount them.
+            The copies to mount over files, by the path of the original. Only root can mount them.
         orders_descriptor
-            The descriptor over which further commands are ordered, see :mod:`runner.execution.load_commands`; -1 if
-            there are no further commands.
+            The descriptor over which the launcher is told to start further commands
+            (:mod:`runner.execution.load_commands`); -1 if there are none.
         """
         personality = ctypes.CDLL(None).personality(_QUERY_PERSONALITY)
         # A limit of 0 processes tells the launcher not to confine the program.
@@ -185,7 +187,7 @@ class Launch:
 
     def serve(self, _pid: int) -> bool:
         """Answer the launcher; return whether it can send more."""
-        # The launcher has its own copy now. While this copy is open, the end of the launcher would go unnoticed.
+        # The launcher has its own copy now. While this copy is open, the channel never signals the launcher's end.
         self._launcher_end.close()
         try:
             message, control, _, _ = self._channel.recvmsg(_MAX_MESSAGE_BYTES, socket.CMSG_SPACE(CREDENTIALS.size))
@@ -211,24 +213,24 @@ class Launch:
     def start_program(self) -> None:
         """Start the program."""
         self._started_at = time.monotonic_ns()
-        with suppress(OSError):  # A launcher that has ended is noticed by :meth:`serve`.
+        with suppress(OSError):  # The launcher may have ended, which :meth:`serve` notices.
             self._channel.send(GO_ON)
 
     def finish(self) -> None:
         """Read the last messages of the launcher, which has ended.
 
-        A program that was stopped just as it was ready is not prepared any more: there is no process to attach to.
+        A program that was killed just as it became ready is no longer prepared: there is no process to attach to.
         """
         self._is_finishing = True
         while self.serve(0) and self.ending is None and self._has_unread_messages():
             pass  # ``serve`` reads one message; its argument is not used.
 
     def describe_outlived(self) -> str:
-        """Return which processes of the program kept running, as the second half of a sentence; empty if none did."""
+        """Return which processes of the program kept running, as the predicate of a sentence; empty if none did."""
         return f"ended, but processes that it started kept running: {self.outlived}" if self.outlived else ""
 
     def close(self) -> None:
-        """Close the channel. A program that still waits is never started."""
+        """Close the channel. A program that still waits is then never started."""
         self._launcher_end.close()
         self._channel.close()
 
@@ -241,7 +243,7 @@ class Launch:
         self.close()
 
     def _handle_ready(self, pid: int, fields: Sequence[str]) -> None:
-        """Handle the launcher's message that the program is ready; prepare the program in the last round."""
+        """Handle a message that the program is ready to start; in the last round, attach the counters."""
         self._rounds += 1
         numbers = _parse_numbers(fields, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
@@ -263,9 +265,9 @@ class Launch:
         self._start.wait(self)
 
     def _handle_account(self, fields: Sequence[str]) -> None:
-        """Store the program's account of its end; an implausible or a second one invalidates it.
+        """Store the launcher's account of the program's end; a second or an implausible account invalidates it.
 
-        If the runner is not root, the program runs as the launcher's user, and could send messages in its name.
+        If the runner is not root, the program runs as the launcher's user, and could forge its messages.
         """
         numbers = _parse_numbers(fields, 6)
         if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
@@ -283,7 +285,7 @@ class Launch:
         )
 
     def _has_unread_messages(self) -> bool:
-        """Return whether the launcher has sent a message that was not read."""
+        """Return whether the launcher has sent a message that has not been read."""
         try:
             return bool(self._channel.recv(1, socket.MSG_PEEK))
         except OSError:
@@ -312,8 +314,8 @@ def resolve_program(
     Parameters
     ----------
     is_visible
-        Returns whether the program will see a file. The reason says nothing about other files, not even whether they
-        exist, because an untrusted author chooses the name.
+        Returns whether the program will see a file. Files that it will not see are treated as missing, so that an
+        untrusted author cannot learn from the reason whether they exist.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Compiles the launcher: a small C program that starts a program at a given moment."""
+"""Compiles the launcher: a small C program that starts another program when it is told to."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,7 @@ def get_launcher() -> Path:
 def _build_launcher(cache: Path) -> Path:
     """Return the compiled launcher of measured programs."""
     try:
-        # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
+        # Link it statically if possible: a program's max RSS is never less than the memory of its launcher.
         return compile_program(_SOURCE, cache, options=["-static"])
     except CompilationError as error:
         raise FaultwatchError(

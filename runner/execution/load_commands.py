@@ -1,8 +1,8 @@
 """Runs commands beside a launched server: those that fill it, load it and stop it.
 
-The launcher starts them (``launcher.c``), so they see what the program sees: its network, which is loopback alone in a
-sandbox, its ``/tmp`` and its tree. They are confined as the program is, run on processors of their own, and are not
-counted.
+The launcher (``launcher.c``) starts the commands, so they see what the server sees: its network (in a sandbox, only
+the loopback interface), its ``/tmp`` and its tree. They are confined as the server is, run on processors of their own,
+and are not counted.
 """
 
 import array
@@ -20,13 +20,13 @@ from runner.execution.execute import MAX_OUTPUT_BYTES, TIMEOUT_WORDS, get_signal
 from runner.execution.launcher import CREDENTIALS, GO_ON
 
 _MAX_ORDER_BYTES = 190_000
-"""Bytes of a command with its variables; ``launcher.c`` has room for a little more."""
+"""The largest number of bytes of a command with its variables; the buffer in ``launcher.c`` is slightly larger."""
 _MAX_KILL_SECONDS = 5
-"""How long to wait for the end of a command that is killed."""
+"""Seconds to wait for the end of a command that was killed."""
 _LAST_OUTPUT_SECONDS = 0.2
-"""How long to wait for the end of the output, which another process that the command has started can keep open."""
+"""Seconds to wait for the end of the output: a background process of the command can keep it open."""
 _READ_BYTES = 65_536
-"""Bytes that are read of a stream at once: as many as a pipe holds."""
+"""Bytes that are read from a stream at once: the capacity of a pipe."""
 
 
 class CommandResult(Struct, frozen=True):
@@ -35,11 +35,11 @@ class CommandResult(Struct, frozen=True):
     Attributes
     ----------
     problem
-        Why it failed, as the second half of a sentence; empty if it succeeded.
+        Why the command failed, as the predicate of a sentence; empty if it succeeded.
     output, error
         The end of its standard output and of its standard error.
     seconds
-        From its start to its end.
+        The time from its start to its end.
     timed_out
         Whether it was ended at its deadline.
     """
@@ -97,16 +97,16 @@ class LoadCommands:
         deadline: float,
         seal: Callable[[int], None] = lambda _: None,
     ) -> CommandResult:
-        """Run a command beside a program until it ends; kill it when its time is over or the program has ended.
+        """Run a command beside a program, and return how it ended; kill it at the deadline or when the program ends.
 
         Parameters
         ----------
         path
             The file to execute.
         cpus
-            The only processors to run it on; empty for those of the launcher.
+            The processors to run it on; empty for those of the launcher.
         deadline
-            The monotonic time at which it is killed.
+            The time of the monotonic clock at which it is killed, in seconds.
         seal
             Called with the process that becomes the command before it is executed.
         """
@@ -130,7 +130,7 @@ class LoadCommands:
                 has_ended = program.wait_until(lambda: self._end_status is not None, deadline)
                 if not has_ended:
                     self._kill_command(program)
-                # What it printed last is read by now, or in the next rounds.
+                # Read what the command printed last.
                 program.wait_until(
                     lambda: all(stream.is_at_end for stream in streams.outputs),
                     time.monotonic() + _LAST_OUTPUT_SECONDS,
@@ -157,7 +157,7 @@ class LoadCommands:
         try:
             self._channel.send(b"kill\0")
         except OSError:
-            return  # The launcher has ended, so nobody reports the end.
+            return  # The launcher has ended, so the command's end is not reported.
         program.wait_until(lambda: self._end_status is not None, time.monotonic() + _MAX_KILL_SECONDS)
 
     def __enter__(self) -> Self:
@@ -170,7 +170,7 @@ class LoadCommands:
 
 
 class _OutputStream:
-    """One output stream of a command: a companion that keeps the end of what is written."""
+    """One output stream of a command: a companion that keeps the last bytes written."""
 
     def __init__(self) -> None:
         self._reader, self.writer = os.pipe()
@@ -189,7 +189,7 @@ class _OutputStream:
         return self._reader
 
     def serve(self, _pid: int) -> bool:
-        """Keep what was written; return whether more can come."""
+        """Keep what the command has written; return whether more can come."""
         data = os.read(self._reader, _READ_BYTES)
         self._tail += data
         del self._tail[:-MAX_OUTPUT_BYTES]
@@ -213,7 +213,7 @@ class _Seal:
         return self._runner_end.fileno()
 
     def serve(self, _pid: int) -> bool:
-        """Seal the process that sent the message, which becomes the command, and let it go on; nothing else comes."""
+        """Seal the sender of the message, which becomes the command, and let it continue; no more messages can come."""
         message, control, _, _ = self._runner_end.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
             command, _, _ = CREDENTIALS.unpack(control[0][2])

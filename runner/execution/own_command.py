@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 
 SAFE_DIRECTORY = "/"
-"""Where such a process starts: only root can write there."""
+"""The directory in which these processes start: only root can write there."""
 
 _PYTHON_VARIABLE = re.compile(r"PYTHON.*|LD_PRELOAD|LD_AUDIT|GIT_.*")
 """Variables that choose what Python, the loader or git runs."""
@@ -38,5 +38,5 @@ def build_own_environment(variables: Mapping[str, str] = os.environ, *, credenti
 
 
 def build_script_command(text: str) -> list[str]:
-    """Return the command line that runs some lines of our own with the standard library alone."""
+    """Return the command line that runs a script of Faultwatch's own, which can import only the standard library."""
     return [sys.executable, "-I", "-S", "-c", text]

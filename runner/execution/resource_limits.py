@@ -11,15 +11,15 @@ _STANDARD_LIMITS: Mapping[str, tuple[int, int, int]] = {
     "as": (resource.RLIMIT_AS, UNLIMITED, UNLIMITED),
     "rss": (resource.RLIMIT_RSS, UNLIMITED, UNLIMITED),
 }
-"""By name: the limit, its soft and its hard value. The defaults of systemd, which most programs meet.
+"""By name: the number of the limit, its soft and its hard value, which are systemd's defaults, as for most programs.
 
-Programs allocate tables by the number of descriptors that they may open, decide by a limit how they allocate, and
-close all descriptors before they start another program.
+Limits change fault counts: programs allocate tables with an entry for each descriptor that they may open, choose how
+to allocate memory by a limit, and close all possible descriptors before they start another program.
 """
 
 
 def get_program_limits() -> dict[str, tuple[int, int, int]]:
-    """Return the resource limits of programs on this host: the standard ones, or the runner's own if lower."""
+    """Return the resource limits of programs on this host: the standard limits, or the runner's own if lower."""
     return {
         name: (number, *_clamp_limit(number, soft, hard)) for name, (number, soft, hard) in _STANDARD_LIMITS.items()
     }
@@ -40,7 +40,7 @@ def _clamp_limit(number: int, soft: int, hard: int) -> tuple[int, int]:
 
 
 def _choose_lower(limit: int, other_limit: int) -> int:
-    """Return the lower of two limits. ``UNLIMITED`` is the highest, although it may be a negative number."""
+    """Return the lower of two limits. ``UNLIMITED`` counts as the highest, although it may be a negative number."""
     if limit == UNLIMITED:
         return other_limit
     if other_limit == UNLIMITED:

@@ -1,8 +1,8 @@
 """Confines untrusted programs: runs them in bubblewrap, with limits.
 
-A program in it is an unprivileged user in user, process, network, IPC and host-name namespaces of its own. It sees the
-system's programs and libraries read-only, a private ``/tmp``, and its own tree, which it can write. The counters
-stay outside (see ``runner/perf/perf_stat.py``), so the sandbox does not change a count.
+A sandboxed program runs as an unprivileged user, in user, process, network, IPC and host-name namespaces of its own. It
+sees the system's programs and libraries (read-only), a private ``/tmp``, and its own tree, to which it can write. The
+counters stay outside (see ``runner/perf/perf_stat.py``), so the sandbox does not change a count.
 """
 
 import os
@@ -31,8 +31,9 @@ _SETTINGS_FILES = (
     *("perl", "protocols", "services", "ssl/openssl.cnf", "timezone"),
 )
 _LANGUAGE_FOLDERS = ("java*", "python3*", "R")
-"""The visible part of ``/etc``: what programs need to start, and compilers to find each other; and what ``/usr`` links
-to, such as ``sitecustomize.py``, without which an interpreter would take different faults than outside the sandbox."""
+"""Folders of ``/etc`` that stay visible. The visible part is what programs need to start, what compilers need to find
+each other, and the targets of links in ``/usr``, such as ``sitecustomize.py``: without these, an interpreter would take
+different faults than outside the sandbox."""
 NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
@@ -42,7 +43,7 @@ _MIB = 1 << 20
 MAX_TASKS = 1024
 MAX_FILE_BYTES = 4096 * _MIB
 MAX_TREE_BYTES = 8192 * _MIB
-"""By how much a tree may grow while a program runs in it."""
+"""How many bytes a tree may grow by while a program runs in it."""
 MAX_TMP_BYTES = 1024 * _MIB
 _MAX_MEMORY_SHARE = 0.75
 
@@ -55,11 +56,11 @@ class Sandbox(Struct, frozen=True):
     user, group
         The user and group of the program if the runner is root; -1 for the runner's own.
     readable_folders
-        More readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
+        Further readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
     empty_folders
         Writable, initially empty folders, such as a cache folder that the program expects.
     sandbox_count
-        How many sandboxes a case has that share the limits equally; 1 if a control group limits all of them together.
+        The number of sandboxes of a case, which share the limits equally; 1 if a control group limits them together.
     """
 
     user: int = -1
@@ -70,7 +71,7 @@ class Sandbox(Struct, frozen=True):
 
     @property
     def memory(self) -> int:
-        """Bytes that all programs of a case may use together if a control group is available, else each process."""
+        """Bytes that the programs of a case may use together; without a control group, the bytes for each process."""
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MAX_MEMORY_SHARE)
 
     @property
@@ -85,7 +86,7 @@ class Sandbox(Struct, frozen=True):
         )
 
     def is_visible(self, file: Path) -> bool:
-        """Return whether the sandbox shows a file of the system and, for a link, its target."""
+        """Return whether the sandbox shows a file of the system; for a link, whether it shows the target as well."""
         visible = (
             *(Path("/", name) for name in _SYSTEM_FOLDERS),
             *map(Path, self.readable_folders),
@@ -94,11 +95,11 @@ class Sandbox(Struct, frozen=True):
         return all(any(path.is_relative_to(folder) for folder in visible) for path in (file, file.resolve()))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
-        """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
+        """Return whether a program that runs in a tree sees a file of the tree or of the system."""
         return replace(self, readable_folders=(*self.readable_folders, str(tree), str(tree.resolve()))).is_visible(file)
 
     def select_visible_path(self, path: str) -> str:
-        """Return the folders of a ``PATH`` that a program in the sandbox sees."""
+        """Return a ``PATH`` without the folders that a program in the sandbox cannot see."""
         return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.is_visible(Path(folder)))
 
     def add_readable(self, folder: Path | None) -> "Sandbox":
@@ -108,25 +109,25 @@ class Sandbox(Struct, frozen=True):
     def build_command_prefix(
         self, tree: Path, launcher: Path, filter_descriptor: int, copies: Mapping[str, Path] = MappingProxyType({})
     ) -> list[str]:
-        """Return the words before the launcher's command line. The program runs in the tree.
+        """Return the words that precede the launcher's command line, so that the program runs sandboxed in the tree.
 
         Parameters
         ----------
         filter_descriptor
             Descriptor of :meth:`open_system_call_filter`, which bubblewrap must inherit.
         copies
-            The copies to mount over files, by the path of the file.
+            The copies to mount over files, by the path of the original.
         """
         mounts = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
         view = (*self._list_view_options(tree, launcher), *mounts, "--seccomp", str(filter_descriptor))
         return ["bwrap", *self._list_namespace_options(), *view, "--chdir", str(tree), "--"]
 
     def open_system_call_filter(self) -> AbstractContextManager[int]:
-        """Yield the descriptor of the filter that denies system calls, for one program."""
+        """Yield a descriptor from which one bubblewrap reads the filter that denies system calls."""
         return open_filter(no_user_namespaces=self.user < 0 and not _can_disable())
 
     def change_owner(self, tree: Path) -> None:
-        """Make the program the owner of its tree, if it runs as another user."""
+        """Make the program's user the owner of the tree, unless that is the runner's own user."""
         if self.user < 0:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
@@ -134,7 +135,7 @@ class Sandbox(Struct, frozen=True):
             os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
     def seal(self, process: int, launcher: Path) -> None:
-        """Forbid the program to create user namespaces, in which it could reach more of the kernel.
+        """Forbid a process to create user namespaces, in which it could reach more of the kernel.
 
         Raises
         ------
@@ -142,7 +143,7 @@ class Sandbox(Struct, frozen=True):
             If the kernel refuses.
         """
         if self.user < 0:
-            return  # bubblewrap has done that.
+            return  # bubblewrap has done this already.
         result = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
         if result.returncode:
             raise FaultwatchError(f"the sandbox cannot be sealed: {result.stderr.strip()}")
@@ -153,7 +154,8 @@ class Sandbox(Struct, frozen=True):
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
         else:
-            # Root builds the view, because only root may reach the tree. The launcher needs these to change its user.
+            # Root sets up the view, because only root may reach the tree. The launcher needs these capabilities to
+            # change its user.
             yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
     def _list_view_options(self, tree: Path, launcher: Path) -> Iterator[str]:
@@ -167,15 +169,15 @@ class Sandbox(Struct, frozen=True):
             yield from (*list_parent_options(Path(folder)), "--ro-bind-try", folder, folder)
         yield from (*list_parent_options(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*list_parent_options(tree), "--bind", str(tree), str(tree))
-        # Hides the kernel's addresses, and its command line, in which secrets may be.
+        # Hide the kernel's addresses, and its command line, which may contain secrets.
         for file in ("/proc/kallsyms", "/proc/cmdline"):
             yield from ("--ro-bind", "/dev/null", file)
-        # Last, bubblewrap's own folders, which a program could fill without limit.
+        # Last, make bubblewrap's own folders read-only, because a program could fill them without limit.
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
 def list_system_options() -> Iterator[str]:
-    """Yield the options for the system's programs and libraries, read-only, and for the part of ``/etc`` they need."""
+    """Yield the options that show the system's programs and libraries and the visible part of ``/etc``, read-only."""
     for name in _SYSTEM_FOLDERS:
         path = Path("/", name)
         if path.is_symlink():
@@ -184,9 +186,9 @@ def list_system_options() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
     for file in _list_visible_settings():
-        if file.parent != Path("/etc"):  # bubblewrap itself would create it for the superuser alone
+        if file.parent != Path("/etc"):  # bubblewrap itself would create the folder for root only.
             yield from list_parent_options(file)
-        # A link stays one: programs read the name of the time zone in that of /etc/localtime.
+        # A link stays a link: programs read the name of the time zone from the target of /etc/localtime.
         if file.is_symlink() and Path(os.path.normpath(file.parent / file.readlink())).is_relative_to("/usr"):
             yield from ("--symlink", str(file.readlink()), str(file))
         else:
@@ -205,8 +207,8 @@ def _list_visible_settings() -> Iterator[Path]:
 def _hide_kernel_folder() -> Iterator[str]:
     """Yield the options that hide ``/sys/kernel``, except for the memory settings in ``mm`` that allocators read.
 
-    The folder serves as the lock of the host (``runner/host/lock.py``): a program that can open it could take the lock
-    and keep every other command from measuring.
+    The folder serves as the lock of the host (``runner/host/lock.py``): a program that could open it could take the
+    lock and keep every other command from measuring.
     """
     if _KERNEL_FOLDER.is_dir():
         memory = str(_KERNEL_FOLDER / "mm")
@@ -215,9 +217,9 @@ def _hide_kernel_folder() -> Iterator[str]:
 
 
 def list_parent_options(path: Path) -> Iterator[str]:
-    """Yield the options that create the folders above a path, empty but passable for another user."""
+    """Yield the options that create the parent folders of a path, empty, and accessible for another user."""
     for folder in reversed(path.parents[:-1]):
-        if folder.parts[1] != "usr":  # /usr is shown as it is, read-only.
+        if folder.parts[1] != "usr":  # All of /usr is shown, read-only.
             yield from ("--perms", "0755", "--dir", str(folder))
 
 
@@ -252,7 +254,7 @@ def _check_sandbox(sandbox: Sandbox) -> None:
     remedy = "or run code that you trust with --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
-    # If the runner is root, the launcher creates the user namespace later. Whether it can is checked here too.
+    # If the runner is root, the launcher creates the user namespace later; check here that it can.
     namespaces = list(sandbox._list_namespace_options()) if sandbox.user < 0 else ["--unshare-user"]
     with sandbox.open_system_call_filter() as filter_descriptor:
         command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(filter_descriptor), "--", "true"]

@@ -1,16 +1,16 @@
 """Limits the requests of a workload file to those of the sandbox."""
 
 MAX_CONFINED_PROCESSES = 64
-"""Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
+"""The largest number of processes of a confined case that start together. Each has its own sandbox and its own perf."""
 
 
 def compute_memory_limit(requested_bytes: int | None, ceiling: int | None) -> int | None:
-    """Return the bytes that a case may use; None for no limit.
+    """Return the bytes of memory that a case may use; None for no limit.
 
     Parameters
     ----------
     requested_bytes
-        The limit in the workload file.
+        The limit in the workload file; None if it has none.
     ceiling
         The sandbox's limit; None outside of a sandbox.
     """

@@ -1,7 +1,7 @@
-"""Starts programs so that all their descendants end with them, and with the runner, however the runner ends.
+"""Starts programs so that all their descendants end with them, and with the runner, even if the runner is killed.
 
 A small C program (``supervisor.c``) starts the program and adopts all orphaned processes, even those in other sessions.
-A socket connects it with the runner. The kernel closes that when the runner is killed.
+A socket connects it with the runner. When the runner is killed, the kernel closes the socket.
 """
 
 import os
@@ -16,19 +16,19 @@ from typing import IO, Any, Self
 from runner.execution.wait_for_child import wait_for_child
 
 _END_TIMEOUT_SECONDS = 12.0
-"""Seconds within which a supervisor ends all processes; a little more than it allows itself."""
+"""Seconds to wait for a supervisor to end all processes; a little more than its own limit."""
 
 
 class SupervisedProcess:
-    """A program in its own session, with a supervisor if this host has one.
+    """A program in its own session, with a supervisor if this host can compile it.
 
     Attributes
     ----------
     pid
         The process that was started: the supervisor, or without one the program itself.
     status
-        The exit code of the program, or the negative number of the signal that ended it; None while it runs, or if it
-        was ended.
+        The exit code of the program, or the negative number of the signal that ended it; None while it runs, and if
+        :meth:`end` killed it.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes], channel: socket.socket | None) -> None:
@@ -55,7 +55,7 @@ class SupervisedProcess:
         supervisor
             The compiled supervisor; None for none.
         merge_streams
-            Merge standard error into the output.
+            Whether standard error is added to the output.
 
         Raises
         ------
@@ -91,11 +91,11 @@ class SupervisedProcess:
         return [stream for stream in (self._popen.stdout, self._popen.stderr) if stream]
 
     def has_ended(self) -> bool:
-        """Return whether the process and all its descendants have ended without being killed."""
+        """Return whether the process has ended; a supervisor ends after all descendants of the program."""
         return self._popen.poll() is not None
 
     def wait(self, seconds: float) -> None:
-        """Wait for the process to end."""
+        """Wait for the process to end, at most for some seconds."""
         wait_for_child(self._popen, seconds)
 
     def end(self) -> None:
@@ -108,12 +108,12 @@ class SupervisedProcess:
         """
         has_ended = self.has_ended()
         message = self._read_last_message() if has_ended else []
-        # A supervisor whose channel is closed kills what is left, and ends.
+        # A supervisor whose channel is closed kills the remaining processes, and ends.
         if self._channel:
             self._channel.close()
             self._channel = None
             wait_for_child(self._popen, _END_TIMEOUT_SECONDS)
-        # Without a supervisor, or if somebody has killed it.
+        # Without a supervisor, or if it was killed, processes of the session may remain.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         code = self._popen.wait()

@@ -1,4 +1,4 @@
-"""Compiles the supervisor: a small C program that ends everything that a program has started."""
+"""Compiles the supervisor: a small C program that ends all processes that another program has started."""
 
 import os
 from functools import lru_cache

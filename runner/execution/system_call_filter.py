@@ -34,18 +34,18 @@ DENIED_CALLS: dict[str, tuple[str, ...]] = {
 }
 """System calls by what they would allow."""
 _NOT_IMPLEMENTED_CALLS = ("io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
-"""Programs that use these have another way where the kernel lacks them, so they are told that it does.
+"""Calls that are denied as if the kernel lacked them: programs that use them can do without.
 
-The mode of a file that openat2 makes lies in memory, where no filter can look.
+openat2 is one of them because it takes the mode of a new file from memory, which no filter can read.
 """
 _MODE_ARGUMENTS = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2, "creat": 1}
-"""Calls that set the mode of a file, by the place of the mode."""
+"""Calls that set the mode of a file, with the position of the argument for the mode."""
 _OPEN_FLAGS_ARGUMENTS = {"open": 1, "openat": 2}
-"""Calls that set it only if their flags say so, by the place of the flags; the mode is next."""
+"""Calls that set the mode only with certain flags, with the position of the flags; the mode follows the flags."""
 _CREATING_FLAGS = (os.O_CREAT, 0o20000000)
-"""O_CREAT, and the bit of O_TMPFILE that O_DIRECTORY does not have."""
+"""The flags with which a call creates a file: O_CREAT, and the bit of O_TMPFILE that O_DIRECTORY does not have."""
 _SET_ID_BITS = (0o4000, 0o2000)
-"""A user who executes a file with such a mode becomes its owner, who may be the runner's user."""
+"""Whoever executes a file with a set-user-ID bit gets the rights of its owner, who may be the runner's user."""
 _CALLS_UNKNOWN_TO_LIBSECCOMP = {
     **{
         "io_uring_setup": 425,
@@ -58,24 +58,24 @@ _CALLS_UNKNOWN_TO_LIBSECCOMP = {
     **{"fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440},
     **{"mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "open_tree_attr": 467},
 }
-"""Numbers of calls that an older libseccomp has no name for: since 424 they are the same on every architecture."""
+"""Numbers of calls whose names an older libseccomp does not know; from 424 on they are equal on all architectures."""
 _MAX_ADDRESS_FAMILY = 16
-"""AF_NETLINK. Later families, such as AF_VSOCK and AF_ALG, reach around network namespaces or are rarely tested."""
+"""AF_NETLINK. Later families, such as AF_VSOCK and AF_ALG, bypass network namespaces or are rarely tested."""
 
 # Constants of libseccomp's seccomp.h: actions, an attribute of a filter, and operators.
 _ALLOW = 0x7FFF0000
 _ERROR = 0x00050000
 _OPTIMIZE, _BINARY_TREE = 8, 2
-"""The attribute for the shape of the filter, and its value for a tree, in which a call is found in few steps."""
+"""The attribute for the optimisation of the filter, and its value for a tree, which finds a call by binary search."""
 _GREATER, _MASKED_EQUAL = 6, 7
 OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
-"""The 32-bit architecture whose programs a 64-bit kernel runs too: i386, and 32-bit Arm."""
+"""The 32-bit architecture whose programs a 64-bit kernel can run as well: i386, or 32-bit Arm."""
 _CLONE_NEWUSER = 0x10000000
 _UNKNOWN_CALL = -1
 
 
 class Argument(ctypes.Structure):
-    """A condition of a rule on one argument: its place, the operator, and one or two numbers."""
+    """A rule's condition on one argument: its position, the operator, and one or two operands."""
 
     _fields_ = (
         ("arg", ctypes.c_uint),
@@ -92,12 +92,12 @@ def open_filter(*, no_user_namespaces: bool = False) -> Iterator[int]:
     Parameters
     ----------
     no_user_namespaces
-        Whether to deny user namespaces too, which is necessary if bubblewrap cannot do so.
+        Whether to deny user namespaces too; necessary if bubblewrap cannot forbid them.
 
     Raises
     ------
     FaultwatchError
-        If libseccomp is not installed, or refuses.
+        If libseccomp is not installed, or cannot create the filter.
     """
     with open_as_descriptor(_build_filter(no_user_namespaces)) as descriptor:
         yield descriptor
@@ -105,7 +105,7 @@ def open_filter(*, no_user_namespaces: bool = False) -> Iterator[int]:
 
 @contextmanager
 def open_as_descriptor(program: bytes) -> Iterator[int]:
-    """Yield a descriptor from which a filter can be read, from its begin."""
+    """Yield a descriptor from which a filter can be read from its beginning."""
     descriptor = os.memfd_create("system-calls")
     try:
         os.write(descriptor, program)
@@ -124,7 +124,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
         raise FaultwatchError("libseccomp cannot create a filter")
     try:
         if other_architecture := OTHER_ARCHITECTURES.get(platform.machine()):
-            # Otherwise a program for it is killed at its first system call.
+            # Otherwise a program for this architecture is killed at its first system call.
             seccomp.seccomp_arch_add(context, other_architecture)
         seccomp.seccomp_attr_set(context, _OPTIMIZE, _BINARY_TREE)
         for name in (name for names in DENIED_CALLS.values() for name in names):
@@ -136,7 +136,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
                 _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
             for name, index in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
-                    # The mode is the argument after the flags, and counts only if these create a file.
+                    # The mode is the argument after the flags, and has an effect only if the flags create a file.
                     creates_file = Argument(index, _MASKED_EQUAL, flag, flag)
                     _add_denial(
                         seccomp, context, name, errno.EPERM, creates_file, Argument(index + 1, _MASKED_EQUAL, bit, bit)
@@ -147,7 +147,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
             _add_denial(
                 seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)
             )
-            _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # A filter cannot read its flags.
+            _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # Its flags are in memory, which no filter can read.
         return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)
@@ -163,7 +163,7 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
     Raises
     ------
     FaultwatchError
-        If libseccomp refuses.
+        If libseccomp rejects the rule.
     """
     number = seccomp.seccomp_syscall_resolve_name(name.encode())
     if number == _UNKNOWN_CALL:
@@ -172,7 +172,7 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
         return
     array = (Argument * len(arguments))(*arguments)
     status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
-    if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: no such call here.
+    if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two mean that this architecture lacks the call.
         raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
 
 
@@ -196,7 +196,7 @@ def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
 
 @lru_cache
 def load_libseccomp() -> ctypes.CDLL:
-    """Return libseccomp.
+    """Load and return libseccomp.
 
     Raises
     ------

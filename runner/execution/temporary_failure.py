@@ -1,4 +1,4 @@
-"""Decides whether a failed program may succeed at the next attempt, because the state of the host was the reason."""
+"""Decides whether a failure was caused by the state of the host, so that another attempt may succeed."""
 
 import re
 import signal
@@ -6,7 +6,7 @@ import signal
 from runner.execution.execute import ProgramResult
 
 _EXTERNAL_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU})
-"""Signals that others send: the kernel when memory runs out, an administrator, a shutdown."""
+"""Signals that come from outside of a program: from the kernel out of memory, an administrator, a shutdown."""
 _TEMPORARY_MESSAGES = re.compile(
     # What strerror() prints in the C locale, in which builds run.
     r"No space left on device|Disk quota exceeded|Cannot allocate memory|Out of memory|virtual memory exhausted"
@@ -18,7 +18,7 @@ _TEMPORARY_MESSAGES = re.compile(
     re.MULTILINE,
 )
 _SHORTAGE_WORDS = "left too "
-"""How the disk guard's sentences begin about what the whole host lacks."""
+"""The beginning of the disk guard's messages about a shortage of the whole host."""
 
 
 def is_disk_full(message: str) -> bool:
@@ -29,8 +29,8 @@ def is_disk_full(message: str) -> bool:
 def is_temporary(program_result: ProgramResult) -> bool:
     """Return whether the reason for a failure may be temporary: a time-out, a signal, a full disk.
 
-    A build tool ends with an ordinary exit code when a compiler cannot write, or is killed. So its output decides too.
-    If it prints such a line for another reason, the only price is another attempt.
+    A build tool ends with an ordinary exit code when its compiler cannot write, or is killed, so its output is searched
+    as well. If it prints such a line for another reason, this costs only a second attempt.
     """
     if program_result.explanation:
         return program_result.explanation.startswith(_SHORTAGE_WORDS)

@@ -1,7 +1,7 @@
 """The findings of a gate as GitLab's code-quality report.
 
-GitLab shows each finding in the merge request, at its line of the workload file. The format is a part of that of
-CodeClimate: the document "Code Quality" of GitLab lists the fields, and requires all that are written here.
+GitLab shows each finding in the merge request, at its line of the workload file. The format is a subset of
+CodeClimate's. GitLab's document "Code Quality" lists the fields; it requires all those that are written here.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from runner.gate_files.escape_for_result_files import escape_result_text
 
 _SEVERITIES = {"failure": "major", "warning": "minor", "notice": "info"}
 _DEFAULT_FILE = "workload.toml"
-"""The format requires a file, also where the workload lies outside of the repository."""
+"""Stands for the workload file if that is outside of the repository: the format requires a file."""
 
 
 def format_code_quality(answer: GateAnswer) -> str:
@@ -22,7 +22,7 @@ def format_code_quality(answer: GateAnswer) -> str:
 
 
 def compute_fingerprint(finding: GateFinding) -> str:
-    """Return an identifier of a finding that does not depend on its numbers."""
+    """Return an identifier of a finding that stays the same if only its numbers change."""
     parts = (finding.rule, finding.case, finding.metric, finding.file)
     return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
 

@@ -9,10 +9,11 @@ _JOINER = "\N{WORD JOINER}"
 
 
 def escape_result_text(text: str) -> str:
-    """Return a text on one line, in which nothing is invisible, mentions anybody, is a link or a CI command.
+    """Return a text as one line without invisible characters, mentions, links and CI commands.
 
-    Every control character, surrogate and direction mark is written as its code point, so that the result also has only
-    characters that XML 1.0 allows. SARIF 2.1.0, section 3.11.6, reads ``[text](target)`` as a link even in plain text.
+    Each control character, surrogate and direction mark is replaced by its code point, so the result contains only
+    characters that XML 1.0 allows. ``[text](target)`` is escaped, because SARIF 2.1.0 (section 3.11.6) reads it as a
+    link even in plain text.
     """
     line = " ".join(text.split())
     visible = break_commands("".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in line))

@@ -1,7 +1,7 @@
 """The verdict of a gate as JUnit XML: a test for each case.
 
-Jenkins, GitLab, Forgejo and most other CI systems read it. The format has no standard of its own; this follows the
-schema of Jenkins' xUnit plugin (``junit-10.xsd``), and the document "Unit test reports" of GitLab.
+Jenkins, GitLab, Forgejo and most other CI systems read it. There is no standard for the format; this module follows
+the schema of Jenkins' xUnit plugin (``junit-10.xsd``), and GitLab's document "Unit test reports".
 """
 
 import xml.etree.ElementTree as ET
@@ -14,13 +14,14 @@ from runner.gate_files.escape_for_result_files import escape_result_text
 
 _SUITE_NAME = "faultwatch.gate"
 _GATE_TEST_NAME = "gate"
-"""The name of the test of findings that concern no single case."""
+"""The name of the test for the findings that concern no particular case."""
 
 
 def format_junit(report: GateReport, answer: GateAnswer) -> str:
-    """Return the JUnit XML report: a failure for what got worse, an error for what could not be measured.
+    """Return the JUnit XML report, with one test for each case.
 
-    A case that is undecided or could not be judged without failing the gate is a skipped test.
+    A case that got worse is a failure, and one that could not be measured is an error. If it is undecided or could not
+    be judged, but the gate does not fail for that, the test is skipped.
     """
     suite = ET.Element("testsuite", name=_SUITE_NAME)
     properties = ET.SubElement(suite, "properties")
@@ -59,7 +60,7 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
 
 
 def _count_results(tests: Sequence[ET.Element], kind: str) -> str:
-    """Return how many tests have a result of a kind, as the text of an attribute."""
+    """Return the number of tests that have a result of this kind, as the text of an attribute."""
     return str(sum(test.find(kind) is not None for test in tests))
 
 
@@ -93,7 +94,7 @@ def _format_finding(finding: GateFinding) -> str:
 
 
 def _format_metrics(comparison: Comparison | None) -> Iterable[str]:
-    """Return a line for each metric that decides."""
+    """Return a line for each metric by which the gate decides."""
     for metric_comparison in comparison.metrics if comparison else ():
         if metric_comparison.counts:
             unit = metric(metric_comparison.metric).unit
@@ -110,7 +111,7 @@ def _format_level(side: Side) -> str:
 
 
 def _compute_seconds(case: GateCase) -> float:
-    """Return how long the runs of a case took."""
+    """Return how many seconds the runs of a case took."""
     sides = (case.head,) if case.base_stored else (case.base, case.head)
     start, end = min(side.started_at for side in sides), max(side.finished_at for side in sides)
     return (end - start).total_seconds()

@@ -1,4 +1,4 @@
-"""Removes the leftovers of commands that were killed, or that a power cut ended."""
+"""Removes what commands left behind because they were killed, or because the power failed."""
 
 from contextlib import suppress
 

@@ -1,7 +1,7 @@
 """Compares the settings that the host's setup declared with the actual settings.
 
-The file is JSON, in the format of ``faultwatch env --json``: its output on a correctly set up host can serve as the
-declaration.
+The declaration is a JSON file in the format of ``faultwatch env --json``: the output of this command on a correctly
+set up host can serve as the declaration.
 
     {"settings": {"vm.swappiness": "1", "thp.enabled": "madvise"}}
 """
@@ -22,13 +22,13 @@ DEFAULT_DECLARATION_FILE = Path("/etc/faultwatch/settings.json")
 
 
 class Declaration(Struct, frozen=True):
-    """The declared settings, or why they are unknown."""
+    """The declared settings of a host, or why they are unknown."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
 
     def list_mismatches(self, environment: Environment) -> tuple[Mismatch, ...]:
-        """Return the declared settings that have another value, sorted by name."""
+        """Return the declared settings whose actual value differs, sorted by name."""
         return tuple(
             Mismatch(name=name, declared=value, actual=environment.settings.get(name))
             for name, value in sorted(self.settings.items())
@@ -37,7 +37,7 @@ class Declaration(Struct, frozen=True):
 
 
 def load_declaration(file: Path | None = None) -> Declaration:
-    """Read the declaration of this host. A missing file declares nothing; it is a problem if the variable names it."""
+    """Read the declaration of this host. A missing file declares nothing, but is a problem if a variable names it."""
     configured = get_value(DECLARATION_VARIABLE)
     file = file or Path(configured or DEFAULT_DECLARATION_FILE)
     try:

@@ -1,14 +1,14 @@
-"""Allows one measurement at a time on this host, for all users and all data directories.
+"""Allows one measurement at a time on this host, across all users and all data directories.
 
-The lock is a folder that every Linux host has and only the kernel can change, ``/sys/kernel``. So nobody can put a link
-or a file of his own in its place, nothing has to be created or removed, and users without privileges can lock it. The
-kernel releases the lock when its process ends, however it ends.
+The lock is an advisory lock on ``/sys/kernel``, a folder that every Linux host has and that only the kernel can change.
+So nobody can replace it by a link or a file, nothing has to be created or removed, and users without privileges can
+lock it. The kernel releases the lock when the process that holds it ends, even if it is killed.
 
-A command holds the lock while it measures. It lets others measure while it builds, waits for the service, or goes on to
-its next commit; what it builds meanwhile is stopped, so that whoever measures has the host for itself.
+A command holds the lock while it measures. It lets others measure while it builds, waits for the service, or continues
+with its next commit. Its builds are stopped while another command measures, so that only the measurement runs.
 
-A user who may measure can also hold the lock for ever. ``FAULTWATCH_HOST_LOCK`` names another file or folder, such
-as one that only a group may open. All runners on a host have to name the same.
+A user who may measure can also hold the lock for ever. ``FAULTWATCH_HOST_LOCK`` can name another file or folder, such
+as one that only a group may open. All runners on a host have to use the same lock.
 """
 
 import fcntl
@@ -36,11 +36,11 @@ _JOB_COMMAND = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _MAX_COMMAND_CHARACTERS = 200
 """The largest number of characters of a command that are shown."""
 _LOOK_SECONDS = 0.1
-"""The pause between two checks of who measures, while this command builds."""
+"""Seconds between two checks of whether another command measures, while this command builds."""
 _SHORT_LOOK_SECONDS = 0.025
-"""The same while others are to have their turn: a turn that begins and ends between two checks is not seen."""
+"""Seconds between two checks of who measures, after this command gave way. A turn between two checks is not noticed."""
 _HANDOVER_SECONDS = 0.3
-"""How long nobody must have held the lock before a command that gave way measures again."""
+"""Seconds for which the lock must have been free before a command that gave way measures again."""
 
 
 class Holder(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Holder(Struct, frozen=True):
 
 
 class HostTurn:
-    """The turn of a command to measure on this host. It begins when the command is ready, and ends with the context."""
+    """The turn of a command to measure on this host: from :meth:`begin` to the end of the context."""
 
     def __init__(
         self, lock: Path, print_message: Callable[[str], None], prepare: Callable[[], None] = lambda: None
@@ -81,7 +81,7 @@ class HostTurn:
         self._print_message = print_message
         self._prepare = prepare
         self._descriptor: int | None = None
-        self._announced_process: int | None = None  # the process for which this one has said that it waits
+        self._announced_process: int | None = None  # The process that the last message said this one is waiting for.
 
     def begin(self, print_message: Callable[[str], None] | None = None) -> None:
         """Wait until no other process measures on this host. Does nothing if the turn has begun.
@@ -89,7 +89,7 @@ class HostTurn:
         Parameters
         ----------
         print_message
-            Called in place of the function of the turn; None for that function.
+            Called instead of the turn's own function; None to call the turn's own.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class HostTurn:
         self._prepare()
 
     def _acquire(self, print_message: Callable[[str], None]) -> None:
-        """Wait for the lock; say for whom, once for each process."""
+        """Wait for the lock; print which process holds it, once for each process."""
         descriptor = _open_lock(self._lock)
         try:
             try:
@@ -121,7 +121,7 @@ class HostTurn:
         self._descriptor = descriptor
 
     def give_way(self) -> None:
-        """Let the processes that wait measure first. Does nothing if nobody waits, or the turn has not begun."""
+        """Let the waiting processes measure first. Does nothing if none waits, or the turn has not begun."""
         if self._descriptor is None:
             return
         _, waiting_list = _read_locks(self._descriptor)
@@ -130,8 +130,8 @@ class HostTurn:
             return
         log_step("lets %d other commands measure first", len(waiting_processes))
         self.end()
-        # The kernel wakes one of them after the other, and whoever locks first has the lock: so wait until each had it,
-        # or nobody wants it.
+        # Locks are not handed over in a fixed order, and this process could overtake the waiting ones. So wait until
+        # each of them has had the lock, or nobody wants it any more.
         served_processes: set[int] = set()
         last_used_at = time.monotonic()
         while time.monotonic() < last_used_at + _HANDOVER_SECONDS:
@@ -145,16 +145,17 @@ class HostTurn:
 
     @contextmanager
     def pause(self, builders: Collection[int] = (), clock: Clock | None = None) -> Iterator[None]:
-        """Let others measure during a context in which this command does not; then wait for the turn again.
+        """Let others measure during the context, in which this command does not measure; then wait for the turn again.
 
-        What the context starts is stopped while another command measures. Does nothing if the turn has not begun.
+        Processes that are started in the context are stopped while another command measures. Does nothing if the turn
+        has not begun.
 
         Parameters
         ----------
         builders
-            Processes that were started before and whose descendants are stopped too.
+            Processes that were started earlier, and whose descendants are to be stopped as well.
         clock
-            Stands still while what the context starts is stopped.
+            A clock that is stopped while these processes are stopped.
         """
         if self._descriptor is None:
             yield
@@ -166,7 +167,7 @@ class HostTurn:
             target=self._stop_while_others_measure, args=(context_has_ended, other_children, clock), daemon=True
         )
         stopping_thread.start()
-        is_interrupted = True  # By Ctrl-C or the like, which is no Exception.
+        is_interrupted = True  # Stays true after Ctrl-C and the like, which are not subclasses of Exception.
         try:
             yield
             is_interrupted = False
@@ -176,13 +177,13 @@ class HostTurn:
         finally:
             context_has_ended.set()
             stopping_thread.join()
-            if not is_interrupted:  # otherwise the command ends, and measures no more
+            if not is_interrupted:  # An interrupted command ends, so it needs no further turn.
                 self._acquire(self._print_message)
 
     def _stop_while_others_measure(
         self, context_has_ended: Event, other_children: Collection[int], clock: Clock | None
     ) -> None:
-        """Pause the descendants of this process's children while others measure, except those of ``other_children``."""
+        """Stop this process's children and their descendants while others measure, except ``other_children``."""
         while not context_has_ended.wait(_LOOK_SECONDS):
             if find_holder(self._lock):
                 with pause_descendants(list_children(os.getpid()) - set(other_children), clock):
@@ -216,7 +217,7 @@ def find_holder(lock: Path) -> Holder | None:
 def _open_lock(lock: Path) -> int:
     """Open the lock file of the host, which must exist."""
     try:
-        # Not with O_CREAT: a file that anybody can create in a shared folder is anybody's.
+        # Without O_CREAT: in a shared folder, any user could create the file first, and own it.
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise FaultwatchError(
@@ -226,13 +227,13 @@ def _open_lock(lock: Path) -> int:
 
 
 def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
-    """Return who holds a lock, and the processes that wait for it, from the kernel's list, which nobody can forge."""
+    """Return who holds a lock and which processes wait for it, from the kernel's list, which cannot be forged."""
     state = os.fstat(descriptor)
     file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
     holder, waiting_processes = None, []
     for line in Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines():
-        # 1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF, or 1: -> FLOCK … of a process that waits. A process of another
-        # container has the number 0.
+        # "1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF" is a holder, and "1: -> FLOCK …" a process that waits. A
+        # process of another container has the number 0.
         fields = line.replace("-> ", "").split()
         if len(fields) < 6 or fields[1] != "FLOCK" or fields[5] != file or not fields[4].isdecimal():
             continue
@@ -244,7 +245,7 @@ def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
 
 
 def _describe_line(holder: Holder | None, waiting_processes: Sequence[int]) -> str:
-    """Return for whom a process waits that comes last."""
+    """Return for which processes a newcomer has to wait, as the end of a message."""
     holder_text = holder.describe() if holder else "a process that is not visible from here"
     other_count = len(waiting_processes)
     if not other_count:
@@ -265,7 +266,7 @@ def _get_user(process: int) -> str:
 
 
 def _may_signal(process: int) -> bool:
-    """Return whether this user may pause and end a process."""
+    """Return whether this user may stop and kill a process."""
     try:
         os.kill(process, 0)
     except OSError:
@@ -274,18 +275,18 @@ def _may_signal(process: int) -> bool:
 
 
 def _get_command(process: int) -> str:
-    """Return the command line of a process in short, without passwords or control characters."""
+    """Return the command line of a process, shortened, and without passwords or control characters."""
     try:
         words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         words = []
     text = " ".join(" ".join(hide_password(word) for word in words).split())
-    # The other user chose the words of the command, so they must not control this terminal.
+    # Another user may have chosen the words of the command: they must not control this terminal.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     short_command = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
-    # The service starts its jobs as commands, which nobody has typed.
+    # The service starts its jobs as commands that the user has not typed, so explain them.
     job = _JOB_COMMAND.search(text)
-    if not job or not _may_signal(process):  # Another user's jobs are of a service that may not be known here.
+    if not job or not _may_signal(process):  # Another user's job may belong to a service that is not known here.
         return short_command
     return (
         f"{short_command} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` frees the "

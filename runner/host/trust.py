@@ -1,4 +1,4 @@
-"""Whether a host can be trusted, assessed before each session and stored with every report of the session."""
+"""Assesses whether a host can be trusted, before each session; every report of the session contains the result."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from runner.host.declared_settings import Declaration, load_declaration
 
 
 class HostTrust(Struct, frozen=True):
-    """Whether the host counts correctly, which settings were declared, and what could not be found out."""
+    """The count of the canary and the declared settings of the host, or why either is unknown."""
 
     canary: Canary | None = None
     declared: Declaration = field(default_factory=Declaration)

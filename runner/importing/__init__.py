@@ -1,4 +1,4 @@
-"""Imports measurements of other tools: a file is recognised by its content and read into runs, which become reports."""
+"""Imports measurements of other tools: recognises a file by its content, reads its runs, and makes reports of them."""
 
 from runner.importing.files import FolderRuns, read_file, read_folder
 from runner.importing.imported_run import ImportDefaults, ImportedRun, make_reports

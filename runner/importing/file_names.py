@@ -4,19 +4,19 @@ import re
 from datetime import UTC, datetime
 
 _MIN_YEAR = 1990
-"""Digits that look like an earlier date are taken for something else."""
+"""Digits that form a date before this year are not taken for a date."""
 _HASH = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{7,64}(?![0-9A-Za-z])")
 _FULL_HASH_LENGTHS = (40, 64)
-"""The digits of a SHA-1 and of a SHA-256."""
+"""The number of hex digits of a SHA-1 and of a SHA-256."""
 _TIME = re.compile(
     r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)(?:[T_ .-]?(\d\d)[:_.-]?(\d\d)(?:[:_.-]?(\d\d))?)?(?=Z|\D|$)",
 )
 
 
 def find_revision(names: tuple[str, ...]) -> str:
-    """Return the first commit hash, of 7 digits or more, in the names of a file and its folders; else nothing.
+    """Return the first commit hash of at least 7 digits in the names of a file and its folders; empty if there is none.
 
-    A number without letters is a date, a build or a year, except where it has all the digits of a hash.
+    A number without letters is taken for a date or a build number, unless it has the length of a full hash.
     """
     for name in names:
         for match in _HASH.finditer(name):
@@ -31,11 +31,11 @@ def find_time(names: tuple[str, ...]) -> datetime | None:
     """Return the first date, with or without a time, in the names of a file and its folders, as UTC."""
     for name in names:
         for match in _TIME.finditer(name):
-            numbers = [int(part) for part in match.groups("0")]  # from the year to the second; 0 for what is left out
+            numbers = [int(part) for part in match.groups("0")]  # From the year to the second; missing parts are 0.
             try:
                 time = datetime(*numbers, tzinfo=UTC)  # type: ignore[misc,arg-type]
             except ValueError:
-                continue  # other digits than those of a date
+                continue  # The digits are not a valid date.
             if time.year >= _MIN_YEAR:
                 return time
     return None

@@ -22,13 +22,13 @@ MAX_FILE_BYTES = 64 << 20
 MAX_FILES = 100_000
 """The largest number of files below one folder."""
 MAX_RUNS = 500_000
-"""The largest number of runs of one import: all are checked before the first is stored."""
+"""The largest number of runs of one import. All of them are in memory at once, to be checked before any is stored."""
 _MAX_NAMED_FOLDERS = 3
-"""Folders above a file whose names may say what was measured, and when."""
+"""How many of the folders above a file are searched for a revision or a time in their names."""
 
 
 class FolderRuns(Struct, frozen=True):
-    """The runs of a folder, and the files that no format recognises, by their paths below it."""
+    """The runs of a folder, and the paths in the folder of the files that no format recognises."""
 
     runs: list[ImportedRun]
     left_out: list[str]
@@ -40,7 +40,7 @@ def read_file(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     Raises
     ------
     FaultwatchError
-        The file cannot be read completely; then nothing of it is imported.
+        The file cannot be read completely. Nothing of it is imported then.
     """
     source = _make_source(file, _decode_text(file), file.name)
     file_format = find_format(source, defaults)
@@ -55,7 +55,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     Raises
     ------
     FaultwatchError
-        A file has a known format but cannot be read completely, or no file has one.
+        A file of a known format cannot be read completely, or no file has a known format.
     """
     runs: list[ImportedRun] = []
     left_out: list[str] = []
@@ -64,11 +64,11 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         name = str(file.relative_to(folder))
         try:
             source = _make_source(file, _decode_text(file), name)
-        except FaultwatchError:  # not a text
+        except FaultwatchError:  # It is not text.
             left_out.append(name)
             continue
         file_format = find_format(source, defaults)
-        # A format that the user chose is not that of each file.
+        # If the user chose the format, some files may not have it.
         if file_format is None or not file_format.recognises(source):
             left_out.append(name)
             continue

@@ -1,7 +1,7 @@
 """A run that another tool measured, and the report that it becomes.
 
-An imported report cannot be mistaken for a measured one. Its ``runner_version`` is ``imported``. Its environment names
-the format and holds only the settings that the source states, so that it never equals the environment of a measured
+An imported report cannot be mistaken for a measured one. Its ``runner_version`` is ``imported``. Its environment
+contains the format and only those settings that the source states, so it never equals the environment of a measured
 run.
 """
 
@@ -31,11 +31,11 @@ from runner.importing.revision_order import place_revisions
 from runner.importing.source import describe_first_mistake
 
 IMPORT_VERSION = "imported"
-"""Stands for the runner's version. It is constant, so that a later version imports the same file as the same runs."""
+"""Replaces the runner's version. It is constant, so that every version imports a file as the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
-"""The namespace of the ids of imported runs, which follow from their content."""
+"""The UUID namespace of the ids of imported runs, which are derived from their content."""
 _MAX_ARGUMENTS_CHARACTERS, _MAX_QUOTED_CHARACTERS = 200, 60
-"""How much of arguments and of a wrong value is kept: a file can contain any text."""
+"""How many characters of arguments and of a quoted value are kept: a file can contain any text."""
 
 
 class ImportDefaults(Struct, frozen=True):
@@ -50,7 +50,7 @@ class ImportDefaults(Struct, frozen=True):
     format
         The name of the format; empty to recognise it.
     better
-        Which direction of a metric is an improvement, by the tool's name of the metric.
+        Which direction is an improvement, by the tool's name of the metric.
     find_commit
         Returns the commit of a revision if the repository is available, else None.
     """
@@ -73,15 +73,15 @@ class ImportedRun(Struct, frozen=True):
     Attributes
     ----------
     location
-        Its location in the file, for messages.
+        The location of the run in the file, for messages.
     revision
-        The name in the source: a full hash, or any other text.
+        The revision as the source names it: a full hash, or any other text.
     case
-        A name, or a complete case.
+        The name of a case, or a complete case.
     time_is_known
-        Whether the time is that of the run, not only that of its file.
+        Whether the time of the run is known; otherwise it is that of the file.
     not_judged
-        The titles of the metrics of which nothing says which direction is an improvement.
+        The titles of the metrics that are not judged, because it is unknown which direction is an improvement.
     """
 
     location: str
@@ -111,20 +111,19 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     """
     if not runs:
         return []
-    # By subject and revision.
-    first_measured_at: dict[tuple[str, str], datetime] = {}
+    first_measured_at: dict[tuple[str, str], datetime] = {}  # By subject and revision.
     for run in runs:
         key = (_require_subject(run, defaults), run.revision)
         first_measured_at[key] = min(first_measured_at.get(key, run.started_at), run.started_at)
     guessed_locations = {run.revision: run.location for run in runs if not run.time_is_known}
     commits = place_revisions(first_measured_at, guessed_locations, defaults.find_commit, runs[0].location)
     reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
-    # A run that is in several files has the same id in each.
+    # A run that is in several files has the same id each time, and is kept once.
     return list({report.run_id: report for report in reports}.values())
 
 
 def require_value(value: str, value_name: str, location: str) -> str:
-    """Return a required value of a run.
+    """Return a required value of a run, after checking that it is not empty.
 
     Raises
     ------
@@ -137,7 +136,7 @@ def require_value(value: str, value_name: str, location: str) -> str:
 
 
 def parse_time(text: str, location: str) -> datetime:
-    """Parse a time: ISO 8601, or seconds since 1970. Without a zone it is UTC.
+    """Parse a time: ISO 8601, or seconds since 1970. A time without a zone is UTC.
 
     Raises
     ------
@@ -161,7 +160,7 @@ def _require_subject(run: ImportedRun, defaults: ImportDefaults) -> str:
 
 
 def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
-    """Return the report of an imported run; raise with its location in the file if it is not valid."""
+    """Return the report of an imported run; if it is not valid, raise with the location in the file."""
     try:
         return _make_report(run, revision, defaults)
     except ValidationError as error:
@@ -171,7 +170,7 @@ def _check_run(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -
 
 
 def _make_report(run: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
-    """Return an imported run as a report; its id follows from its content, so that it is stored once."""
+    """Return an imported run as a report. Its id is derived from its content, so a second import changes nothing."""
     subject = _require_subject(run, defaults)
     host = make_safe_name(require_value(defaults.host or run.host or defaults.this_host, "host", run.location))
     case = run.case if isinstance(run.case, Case) else _create_case(require_value(run.case, "case", run.location))

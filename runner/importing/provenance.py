@@ -1,4 +1,4 @@
-"""Determines the time and the revision of a result: from its file, the command line, or the file's name."""
+"""Determines the revision and the time of a result from its file, the command line, or the file's name."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from runner.importing.source import Source
 
 
 class Placement(Struct, frozen=True):
-    """The revision and the time of a result, and whether the time is more precise than that of the file."""
+    """The revision and the time of a result, and whether the time is known or only that of the file."""
 
     revision: str
     time: datetime
@@ -22,8 +22,8 @@ def locate_result(
 ) -> Placement:
     """Return the revision and the time of a result.
 
-    Each is that in the file, or else on the command line, or else in the names of the file and its folders. Otherwise
-    the time is that of the commit, or that of the file.
+    Each of them is taken from the content of the file, else from the command line, else from the names of the file and
+    its folders. If these contain no time, it is that of the commit, or else the modification time of the file.
 
     Parameters
     ----------

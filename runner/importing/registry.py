@@ -46,7 +46,7 @@ class Format(Struct, frozen=True):
 def _make_result_format(
     name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]
 ) -> Format:
-    """Return a format whose parser yields single results, which are then grouped into runs."""
+    """Return a format from a parser that returns single results, which are then grouped into runs."""
     return Format(name, recognises, lambda source, defaults: group_into_runs(parse(source), name, source, defaults))
 
 
@@ -58,7 +58,7 @@ _FORMAT_WITHOUT_DIRECTION = _make_result_format(
     "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
 )
 _RECOGNISABLE_FORMATS = (
-    # Files of pyperf, Google Benchmark and pytest-benchmark have common keys: the most specific comes first.
+    # Files of pyperf, Google Benchmark and pytest-benchmark have keys in common, so the most specific format is first.
     _make_result_format(pytest_benchmark.FORMAT_NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
     _make_result_format(google_benchmark.FORMAT_NAME, google_benchmark.recognises, google_benchmark.parse),
     Format(pyperf_suite.FORMAT_NAME, pyperf_suite.recognises, pyperf_suite.read),
@@ -80,12 +80,12 @@ _RECOGNISABLE_FORMATS = (
 FORMATS = {
     known_format.name: known_format for known_format in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if known_format.name
 }
-"""What ``--format`` chooses from."""
+"""The formats, by the name that ``--format`` takes."""
 _CSV_FORMAT = Format("csv", lambda _: True, csv_columns.read)
 
 
 def find_format(source: Source, defaults: ImportDefaults) -> Format | None:
-    """Return the chosen format of a file, else the one that recognises it, or None."""
+    """Return the format that the user chose, or else the first that recognises the file; None if none does."""
     if defaults.columns:
         return _CSV_FORMAT
     if defaults.format:
@@ -99,7 +99,7 @@ def read_source(file_format: Format, source: Source, defaults: ImportDefaults) -
     Raises
     ------
     FaultwatchError
-        The file is damaged, or lacks something; the message is one line, whatever the file holds.
+        The file is damaged or incomplete. The message is one line, even if it quotes the file.
     """
     try:
         return file_format.read(source, defaults)

@@ -1,4 +1,4 @@
-"""What the parser of a format returns: results, which become runs."""
+"""Results, which the parsers of formats return, and their grouping into runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -14,12 +14,12 @@ from runner.importing.provenance import locate_result
 from runner.importing.source import Source, shorten_message
 
 MAX_SAMPLES = 201
-"""The largest number of samples of one run. More values are represented by evenly spaced order statistics, of which the
-middle is the median."""
+"""The largest number of samples of one run. More values are represented by evenly spaced quantiles, whose middle one is
+the median."""
 _MAX_METRICS = 100
 """The largest number of metrics that are judged for one case."""
 _MAX_PARAMETERS, _MAX_PARAMETER_CHARACTERS, _MAX_SETTING_CHARACTERS = 100, 200, 1000
-"""How much of a file's parameters and settings is kept: a file can contain any text."""
+"""How many of a file's parameters and how much of each text is kept: a file can contain any number and length."""
 
 
 class Result(Struct, frozen=True):
@@ -28,19 +28,19 @@ class Result(Struct, frozen=True):
     Attributes
     ----------
     metric
-        The tool's name of it, or a name of the catalogue.
+        The tool's name of the metric, or its name in the catalogue.
     unit
         The unit of the values.
     better
-        Which direction is an improvement; None if the file does not say: then the metric is recorded, not judged.
+        Which direction is an improvement; None if the file does not say, so that the metric is stored but not judged.
     values
         The values in the order in which they were measured.
     revision, time, host, subject
         The value in the file; empty or None if the file has none.
     settings
-        Facts about the environment in the file, if they stay the same between runs.
+        Facts about the environment that the file contains, if they stay the same between runs.
     in_catalogue
-        Whether the metric is that of the catalogue, with its unit.
+        Whether the metric is one of the catalogue, and has its unit.
     """
 
     case: Case
@@ -62,8 +62,8 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
     Parameters
     ----------
     identity
-        The distinction from other benchmarks of the same name, such as the package. A series never spans two
-        identities.
+        What distinguishes the benchmark from others of the same name, such as its package. Cases with different
+        identities never share a series.
     """
     parameter_texts = {
         make_safe_name(key): " ".join(str(value).split())[:_MAX_PARAMETER_CHARACTERS]
@@ -81,7 +81,7 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
 def group_into_runs(
     results: Iterable[Result], format_name: str, source: Source, defaults: ImportDefaults
 ) -> list[ImportedRun]:
-    """Group results into runs: those of one case, revision, time and host share one, with a sample for each value."""
+    """Group results into runs: those with the same case, revision, time, host and settings form one run."""
     groups: dict[object, list[Result]] = {}
     for result in results:
         settings = tuple(sorted(result.settings.items()))
@@ -91,7 +91,7 @@ def group_into_runs(
 
 
 def _make_run(group: Sequence[Result], format_name: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
-    """Return the results of one case as a run, with a sample for each index of their values."""
+    """Return results of one case as a run; sample number *i* contains value number *i* of each metric."""
     first_result = group[0]
     location = shorten_message(f"{source.name}: {first_result.case.name:.100}")
     placement = locate_result(source, defaults, location, first_result.revision, first_result.time)
@@ -125,7 +125,7 @@ def _make_run(group: Sequence[Result], format_name: str, source: Source, default
 
 
 def _build_metric_name(result: Result, better: Better | None) -> str:
-    """Return the metric of a result by its name in reports, which states a direction even if none is known."""
+    """Return the name of a result's metric in reports. It needs a direction, which is ``lower`` if none is known."""
     if result.in_catalogue:
         return result.metric
     return name_imported_metric(result.metric, result.unit, better or "lower")

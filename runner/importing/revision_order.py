@@ -49,7 +49,7 @@ def place_revisions(
 
 
 def _check_order(guessed_locations: Mapping[str, str], unknown_revisions: Set[str]) -> None:
-    """Refuse several revisions if their order could only be guessed from the times of their files."""
+    """Raise if the order of unknown revisions could only be guessed from the modification times of their files."""
     locations = [location for name, location in guessed_locations.items() if name in unknown_revisions]
     if len(locations) > 1:
         raise FaultwatchError(
@@ -70,8 +70,8 @@ def _create_revision(subject: str, revision: str, first_measured: datetime, loca
 def _build_substitute_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
     """Create a substitute commit for a revision whose hash is unknown.
 
-    A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256, and kept
-    in the title. Pages show the hash before a title, so a title does not repeat it.
+    A full hash is kept: the repository may provide the details of the commit later. Any other name is replaced by its
+    SHA-256, and the title contains the name. Pages show the hash before the title, so the title does not repeat it.
     """
     if _COMMIT.fullmatch(revision):
         commit, name = revision, ""
@@ -83,5 +83,5 @@ def _build_substitute_commit(subject: str, revision: str, first_measured: dateti
 
 def _make_commit_hash(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
-    # JSON can contain half of a surrogate pair. The report's validation refuses it later, with a reason.
+    # JSON can contain half of a surrogate pair. The report's validation rejects it later, with a reason.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The text of one file to import, and access to the files and folders beside it. Reads nothing itself."""
+"""The text of one file to import, and callables that give access to the files and folders beside it."""
 
 import json
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from runner.errors import FaultwatchError
 
 T = TypeVar("T")
 MAX_MILLISECONDS = 253_402_300_800_000
-"""The beginning of the year 10,000, in milliseconds since 1970: Python has no such date."""
+"""The beginning of the year 10,000, in milliseconds since 1970: Python's dates end before it."""
 MAX_VALUE = 2**64
-"""The bound of the values that a report may contain; NaN is not below it either."""
+"""The exclusive upper bound of the values in a report. Comparing with ``<`` excludes NaN too."""
 _MAX_MESSAGE_CHARACTERS = 500
 
 
 class Source(Struct, frozen=True, dict=True):
-    """One file.
+    """One file to import.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Source(Struct, frozen=True, dict=True):
     modified_at
         The modification time of the file.
     folders
-        The names of the folders that it lies in, the nearest first.
+        The names of the folders above the file, the innermost first.
     list_sibling_folders
-        Returns the names of the folders beside its own.
+        Returns the names of the folders beside the innermost folder, including it.
     read_neighbour
         Returns the text of a file by its path relative to this file's folder, or None if there is none.
     """
@@ -54,7 +54,7 @@ class Source(Struct, frozen=True, dict=True):
 
 
 class Part(BaseModel):
-    """Base of the models of foreign files: unknown fields are ignored."""
+    """Base class of the models of other tools' files: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -68,17 +68,19 @@ def parse_json(text: str) -> Any:
 
 
 def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, expected_kind: str) -> T:
-    """Return a document as a model.
+    """Return a document as an instance of a model.
 
     Parameters
     ----------
-    name, expected_kind
-        What the document is called in a message, and what it should be, as in ``an asv file``.
+    name
+        The name of the document, for messages.
+    expected_kind
+        What the document should be, for messages, such as ``an asv file``.
 
     Raises
     ------
     FaultwatchError
-        A field is missing or has another type; the message names the first.
+        A field is missing or has another type; the message names the first such field.
     """
     adapter: TypeAdapter[T] = model if isinstance(model, TypeAdapter) else TypeAdapter(model)
     try:
@@ -88,11 +90,11 @@ def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, ex
 
 
 def describe_first_mistake(error: ValidationError) -> str:
-    """Return the first field that a model refuses, and the reason, in one line."""
+    """Return the first field that a model rejects, and the reason, as one line."""
     mistake = error.errors()[0]
     return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
 
 
 def shorten_message(text: str) -> str:
-    """Return a message without the line breaks of the file that it quotes, and of at most 500 characters."""
+    """Return a message as one line of at most 500 characters, because it may quote a file."""
     return " ".join(text.split())[:_MAX_MESSAGE_CHARACTERS]

@@ -5,14 +5,14 @@ import re
 from runner.contract.imported_metric import Better
 
 NANOSECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "seconds": 1e9, "m": 60e9}
-"""How many nanoseconds a unit of time has."""
+"""The length of each unit of time in nanoseconds."""
 _SIZES = re.compile(r"(?:[kmgt]i?)?(?:b|bytes?)", re.IGNORECASE)
 _PER_SECOND = re.compile(r".+(?:/|\bper\s*|_per_)(?:s|sec|seconds?)", re.IGNORECASE)
 _PER_OPERATION = re.compile(r".+/(?:op|iter|iteration|call)", re.IGNORECASE)
 
 
 def find_direction(unit: str) -> Better | None:
-    """Return which direction of a unit is an improvement: lower for a time, a size or a cost, higher for a rate.
+    """Return which direction is an improvement for a unit: lower for a time, a size or a cost, higher for a rate.
 
     None if the unit does not say.
     """
@@ -24,10 +24,11 @@ def find_direction(unit: str) -> Better | None:
     return None
 
 
-def convert_to_rate(unit: str) -> tuple[str, float]:
-    """Return the unit and the factor by which a time becomes nanoseconds and a rate becomes one per second.
+def standardize_unit(unit: str) -> tuple[str, float]:
+    """Return a standard unit, in nanoseconds or per second, and the factor that converts values to it.
 
-    ``us/op`` becomes ``ns/op`` × 1,000; ``ops/ms`` becomes ``ops/s`` × 1,000. Other units stay.
+    For example, ``us/op`` gives ``ns/op`` and 1,000, and ``ops/ms`` gives ``ops/s`` and 1,000. Units that are neither
+    times nor rates are returned with the factor 1.
     """
     numerator, slash, denominator = unit.partition("/")
     if numerator in NANOSECONDS:

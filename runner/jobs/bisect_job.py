@@ -13,16 +13,16 @@ from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
 _RUNS_PER_PROOF = 2
-"""The runs of a culprit and of its parent."""
+"""One of the culprit, and one of its parent."""
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Search, and return the culprits."""
+    """Search for the commits that moved the metric of the job, and return the culprits."""
     return build_result(search_commits(job))
 
 
 def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
-    """Search; further observers can follow."""
+    """Search for the commits that moved the metric of the job; the observers are told of each step."""
     question = job.question
     assert isinstance(question, BisectQuestion)
     good_commit, revisions = resolve_range(job.repository, question.good, question.bad)
@@ -44,7 +44,7 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
 
 
 def build_result(search: Search) -> JobResult:
-    """Return the result of a search, as a sentence and in full."""
+    """Return the result of a search, in words and as data."""
     return JobResult(_describe_state(search), search.model_dump(mode="json"))
 
 
@@ -74,7 +74,7 @@ def _join_names(culprits: Sequence[Culprit]) -> str:
 
 
 def _describe_culprit(culprit: Culprit) -> str:
-    """Return the commit of a culprit, or the range of commits that cannot be told apart."""
+    """Return a culprit in words: its commit, or a range of commits that could not be told apart."""
     count = len(culprit.candidates)
     if count == 1:
         return culprit.commit[:10]
@@ -104,7 +104,7 @@ class _ProgressReporter:
         self._job.report_measured(_describe_run(report, self._metric), runs_left)
 
     def on_proof_start(self, state: Search) -> None:
-        """Announce the two runs of a proof, and report it as progress."""
+        """Announce the two runs of a proof, and report the proof as progress."""
         assert isinstance(state.answer, Prove)
         self._job.announce_runs(_RUNS_PER_PROOF)
         self._job.report_progress(

@@ -49,9 +49,12 @@ class ClaimedJob(Struct):
     _durations: list[float] = field(default_factory=list)
 
     def announce_runs(self, runs: int = 1) -> None:
-        """Call before measuring: checks whether the job was paused or stopped.
+        """Check that the job may continue. Must be called before runs are measured.
 
-        ``runs`` is how many runs follow. Their time is divided by it, so it counts as at least 1.
+        Parameters
+        ----------
+        runs
+            The number of runs that follow. The time until :meth:`report_measured` is divided by it (0 counts as 1).
 
         Raises
         ------
@@ -64,20 +67,20 @@ class ClaimedJob(Struct):
         self._runs_started_at, self._announced_runs = time.monotonic(), max(1, runs)
 
     def report_measured(self, sentence: str, runs_left: int | None = None) -> None:
-        """Call after the runs announced by :meth:`announce_runs` were measured and sent.
+        """Report progress after the runs that :meth:`announce_runs` announced were measured and sent.
 
         Parameters
         ----------
         sentence
             The progress in words.
         runs_left
-            Expected number of remaining runs.
+            The expected number of remaining runs; None if unknown.
         """
         self._durations.append((time.monotonic() - self._runs_started_at) / self._announced_runs)
         self.report_progress(sentence, runs_left)
 
     def report_progress(self, sentence: str, runs_left: int | None = None) -> None:
-        """Report what is being done and the expected number of remaining runs."""
+        """Report what the job is doing, and the expected number of remaining runs (None if unknown)."""
         mean_seconds = sum(self._durations) / len(self._durations) if self._durations else None
         seconds = None if runs_left is None or mean_seconds is None else round(runs_left * mean_seconds, 1)
         self.heartbeat.report_progress(sentence, runs_left, seconds)

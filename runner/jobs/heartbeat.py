@@ -1,4 +1,4 @@
-"""Keeps the lease of a claimed job: reports that the runner is alive and its progress, and receives orders."""
+"""Keeps the lease of a claimed job: sends heartbeats with the job's progress, and receives the service's orders."""
 
 import threading
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class JobStopped(Exception):
 
 
 class Heartbeat:
-    """The connection between a running job and the service. A thread sends heartbeats during long work."""
+    """The connection between a running job and the service; within its context, a thread sends heartbeats."""
 
     def __init__(
         self,
@@ -71,14 +71,15 @@ class Heartbeat:
             self._print_message(sentence)
 
     def count_run(self, document: Report | Profile) -> None:
-        """Count a run just before it is sent, so that a killed runner leaves no run uncounted.
+        """Count a run toward the job's budget. Must be called before the run is sent, in case the runner is killed.
 
-        Profiles, and runs of another subject or case, do not belong to the job's budget.
+        Profiles, and runs of another subject or case, are not counted.
         """
         question = self.job.question
         if not isinstance(document, Report) or document.subject != question.subject:
             return
-        if document.case.name != question.case and not document.experimental:  # with other settings it has another name
+        # An experimental run of the case can have another name, because its settings differ.
+        if document.case.name != question.case and not document.experimental:
             return
         with self._lock:
             if document.run_id not in self._runs:
@@ -87,7 +88,7 @@ class Heartbeat:
                 self._send_progress()
 
     def check_orders(self, runs: int = 0) -> None:
-        """Check that the job may continue and that its budget covers this many further runs.
+        """Check that the job may continue, and that its budget allows this many further runs.
 
         Raises
         ------
@@ -110,7 +111,7 @@ class Heartbeat:
         Raises
         ------
         FaultwatchError
-            The service does not accept it.
+            The service does not accept the report.
         """
         with self._lock:
             finish = Finish(
@@ -135,12 +136,12 @@ class Heartbeat:
         except RequestRefused as error:
             self._reclaim_job(error)
         except FaultwatchError:
-            return  # a later heartbeat reports it; new runs are on disk meanwhile
+            return  # A later heartbeat reports it; until then, new runs are safe on disk.
         else:
             del self._unreported[: len(progress.measured)]
 
     def _reclaim_job(self, error: RequestRefused) -> None:
-        """Claim the job again: the service declared it lost because no heartbeat arrived."""
+        """Claim the job again, because the service declared it lost when no heartbeat arrived."""
         try:
             self._lease = self._service.claim_job(self.job.id, self._claim).lease
         except RequestRefused:

@@ -17,7 +17,7 @@ from runner.settings import Settings
 _MAX_WAIT_SECONDS = 30.0
 
 Prepare = Callable[[Job, Service, Heartbeat, Callable[[], None]], ClaimedJob]
-"""Prepares a job on this host. The last argument waits for the turn: to be called once the job is known to be sound."""
+"""Prepares a job on this host. The last argument waits for the turn: it is called when the job is known to be valid."""
 
 
 class JobRunner(Struct, frozen=True):
@@ -30,7 +30,7 @@ class JobRunner(Struct, frozen=True):
     print_message
         Shows a message to the user.
     log_url
-        Address of the log of this process.
+        The address of the log of this process.
     verbose
         Whether to show the progress of a job as well.
     """
@@ -71,12 +71,12 @@ class JobRunner(Struct, frozen=True):
             handler = handler or _find_handler(lease.job.question)
 
             def report_waiting(line: str) -> None:
-                if not self.verbose:  # otherwise the heartbeat shows it
+                if not self.verbose:  # In verbose mode, the heartbeat shows it.
                     self.print_message(line)
                 heartbeat.report_progress(line)
 
             def begin() -> None:
-                # While it waits, heartbeats go on, so the service does not take the job for lost.
+                # Heartbeats continue during the wait, so the service does not declare the job lost.
                 self.turn.begin(report_waiting)
                 heartbeat.check_orders()
 
@@ -93,12 +93,12 @@ class JobRunner(Struct, frozen=True):
             self.print_message(str(stop))
             return _report_stopped(heartbeat, str(stop))
         except ServiceUnavailable:
-            raise  # cannot be reported; the service notices the lost job and orders it again
+            raise  # The end cannot be reported, but the service notices the lost job and orders it again.
         except FaultwatchError as error:
             heartbeat.finish(Outcome.FAILED, str(error))
             raise
         except KeyboardInterrupt:
-            # The service starts any other job again, once its heartbeats end.
+            # The service starts jobs of other backends again when their heartbeats stop.
             if heartbeat.job.backend is Backend.CALLER:
                 _report_stopped(heartbeat, "It was interrupted by the user.")
             raise
@@ -123,14 +123,14 @@ class JobRunner(Struct, frozen=True):
 
 
 def _find_handler(question: Question) -> JobHandler:
-    """Return the handler of a kind of job. Each is imported only when needed: they import much that others do not."""
+    """Return the handler of a kind of job. Only this one is imported, because each imports much that others do not."""
     run_job: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
     return run_job
 
 
 def _report_stopped(heartbeat: Heartbeat, reason: str) -> Job:
-    """Report that the job was stopped, if the service still accepts that."""
+    """Report that the job was stopped, if the service still accepts the report; return the job."""
     try:
         return heartbeat.finish(Outcome.STOPPED, reason)
-    except FaultwatchError:  # another runner has the job by now, or the service does not answer
+    except FaultwatchError:  # Another runner has the job by now, or the service does not answer.
         return heartbeat.job

@@ -1,4 +1,4 @@
-"""Runs a job that measures a case of one revision, unless a run in this environment is stored."""
+"""Runs a job that measures a case of one revision, unless such a run in this environment is stored already."""
 
 from runner.contract.job import MeasureQuestion
 from runner.contract.plan import PlanRequest
@@ -12,7 +12,7 @@ from runner.reporting.spool import Spool
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure the case and send the run."""
+    """Measure the case and send the run, unless it is stored; return what was done."""
     question = job.question
     assert isinstance(question, MeasureQuestion)
     # Ask whether the run is still missing.

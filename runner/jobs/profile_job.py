@@ -1,4 +1,4 @@
-"""Runs a job that profiles a case of one revision, or of two for comparison."""
+"""Runs a job that profiles a case of one revision, or of two revisions to compare them."""
 
 from runner.contract.job import ProfileQuestion
 from runner.jobs.claimed_job import ClaimedJob, JobResult

@@ -48,7 +48,7 @@ def run(job: ClaimedJob) -> JobResult:
     result = compare_interleaved(present_trial, changed_trial, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_experimental(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
-    # Report a side that failed, or what the remedy changes. A skipped side comes last: it was skipped for the other.
+    # Report a side that failed, or else what the remedy changes. A skipped side comes last: the other caused the skip.
     sides = sorted((result.base, result.head), key=lambda side: side.outcome is Outcome.SKIPPED)
     failure = next((side.failure for side in sides if side.failure), None)
     if failure is not None:
@@ -63,19 +63,19 @@ def run(job: ClaimedJob) -> JobResult:
 
 
 def _drop_own_variables(job: ClaimedJob) -> Bench:
-    """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
+    """Return the bench without the variables that the case sets: the remedy may be a parameter that sets them again."""
     own_variables = bind_case(job.workload, job.case).variables
     variables = {name: value for name, value in job.bench.variables.items() if own_variables.get(name) != value}
     return replace(job.bench, variables=variables)
 
 
 def _mark_experimental(report: Report) -> Report:
-    """Return a report that does not become a part of any series."""
+    """Return the report marked as experimental, so that it does not become a point of any series."""
     return report.model_copy(update={"experimental": True})
 
 
 def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
-    """Return the medians, without and with the remedy, of each metric by which a remedy is judged."""
+    """Return the medians without and with the remedy, for each metric by which remedies are judged."""
     values = {
         name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
     }

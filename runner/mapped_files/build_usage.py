@@ -1,4 +1,4 @@
-"""Finds out whether a count can depend on the revision: whether the program loaded and read the built files."""
+"""Finds out whether a count can depend on the revision, that is, whether the program used the built files."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -9,21 +9,21 @@ from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 
 def list_doubts(tree: Path, own_files: Iterable[Path], system_files: Iterable[Path]) -> Iterator[str]:
-    """Yield each reason to doubt that the measured files are of the revision, as a line.
+    """Yield the reasons to doubt that the program used the files of the revision, as lines.
 
     Parameters
     ----------
     own_files
         The files of the build that the program mapped or read.
     system_files
-        The files from elsewhere that it mapped.
+        The files outside of the build that the program mapped.
     """
     own_stems = {_strip_version(path.name) for path in own_files}
     if not own_stems:
         yield "the program mapped and read no file of the build, so its count says nothing about the revision"
     foreign_libraries = {_strip_version(path.name): path for path in system_files if ".so" in path.name}
     built_libraries: dict[str, str] = {}
-    if foreign_libraries.keys() - own_stems:  # Otherwise the walk through the tree is saved.
+    if foreign_libraries.keys() - own_stems:  # Otherwise the tree need not be walked.
         with suppress(TreeTooLarge):
             for entry in walk_tree(tree):
                 if ".so" in entry.name:

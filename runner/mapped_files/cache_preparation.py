@@ -1,8 +1,8 @@
 """Prepares the page-cache state of one file, and verifies it.
 
-In the prepared state every page of the file is resident, as a folio of one page, and none is marked for readahead. To
-get there, the file is evicted from the page cache and read back without readahead. A file that is already in that state
-is not read again.
+In the prepared state every page of the file is resident, as a folio of one page, and none is marked for readahead. A
+file gets into this state when it is evicted from the page cache and read back without readahead. A file that is in
+this state already is not read again.
 """
 
 import os
@@ -18,7 +18,7 @@ from runner.mapped_files.residency import FileMapping, evict_pages, measure_resi
 from runner.system.regular_file import identify_file, open_regular
 
 MAX_BYTES = 1 << 30
-"""Size of the largest file that is evicted and read back. Larger files stay as they are."""
+"""The size of the largest file that is evicted and read back. Larger files stay unprepared."""
 
 
 class Preparation(Struct, frozen=True):
@@ -29,9 +29,9 @@ class Preparation(Struct, frozen=True):
     reason
         Why the file is unprepared; empty if it is prepared.
     changed
-        Whether the file was in another state before.
+        Whether the file was not in the prepared state before.
     lock
-        Keeps the file's pages resident for as long as it is referenced.
+        Keeps the file's pages resident as long as this object is referenced.
     """
 
     cache: CacheState
@@ -41,7 +41,7 @@ class Preparation(Struct, frozen=True):
 
 
 class ResidencyLock:
-    """Keeps the pages of a file resident while it is referenced, if this user may lock memory."""
+    """Keeps the pages of a file resident as long as this object is referenced, if this user may lock memory."""
 
     def __init__(self, descriptor: int) -> None:
         self._stack = ExitStack()
@@ -51,12 +51,12 @@ class ResidencyLock:
 
 
 class CachePreparer(Struct):
-    """Prepares files, and remembers which it has prepared, because only root can verify the folios of a file."""
+    """Prepares files, and remembers the prepared ones, because users other than root cannot verify a file's folios."""
 
     _prepared: set[tuple[int, ...]] = field(default_factory=set)
 
     def prepare(self, path: Path) -> Preparation:
-        """Prepare a file, unless it is prepared already."""
+        """Prepare a file unless it is prepared already, and return the result."""
         try:
             with open_regular(path) as file:
                 state = os.fstat(file.fileno())
@@ -93,11 +93,11 @@ class CachePreparer(Struct):
         return Preparation(CacheState.UNPREPARED, reason, lock=lock)
 
     def _is_prepared(self, descriptor: int, identity: tuple[int, ...]) -> bool:
-        """Return whether a file is in the defined page-cache state already."""
+        """Return whether a file is in the prepared state already."""
         has_expected_folios = has_prepared_folios(descriptor)
         if has_expected_folios:
             self._prepared.add(identity)
-        # If the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
+        # If the kernel does not show the folios, a file that was prepared counts as such while all pages are resident.
         if has_expected_folios is not None or identity not in self._prepared:
             return bool(has_expected_folios)
         resident_pages, pages = measure_residency(descriptor)

@@ -1,4 +1,4 @@
-"""Counts faults by what they hit: files, other memory, and memory that the kernel copies for the program."""
+"""Counts faults by kind: in files, in other memory, and on memory that the kernel copies for the program."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ FAULT_KIND_NAMES = (FILE, ANONYMOUS, KERNEL)
 
 
 def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, processes: int = 1) -> list[Sample]:
-    """Add the fault kinds of the watched execution to the first sample that has as many faults.
+    """Return samples with the fault kinds of the watched execution added to the first one that has as many faults.
 
-    Without such a sample, the first sample says why the kinds were not counted.
+    If there is no such sample, the first one contains the reason why the kinds were not counted.
 
     Parameters
     ----------
     faults
         The faults of the watched execution; None if it could not be watched.
     processes
-        How many processes ran at once: only the first of several is watched.
+        How many processes ran at the same time; only the first of several was watched.
     """
     totals = [_get_page_faults(sample) for sample in samples]
     is_usable = faults is not None and not faults.lost and processes == 1
@@ -48,7 +48,7 @@ def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
 
 
 def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[str, Reading]:
-    """Return readings without a value, with the reason why faults are not known by kind."""
+    """Return readings without values, which contain the reason why the faults are not known by kind."""
     status, reason = Status.NOT_COUNTED, ""
     if processes > 1:
         status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at the same time was watched"

@@ -10,11 +10,11 @@ from runner.mapped_files.residency import RESIDENT_BIT, FileMapping
 
 _PAGEMAP, _KPAGEFLAGS = "/proc/self/pagemap", "/proc/kpageflags"
 _ENTRY_BYTES = 8
-"""Bytes of an entry in either file, of which there is one for each page."""
+"""The bytes of an entry in ``/proc/self/pagemap`` and ``/proc/kpageflags``, which have one entry for each page."""
 _FRAME_MASK = (1 << 55) - 1
 _UNPREPARED_FLAGS = 1 << 15 | 1 << 16 | 1 << 9
-"""KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL: a page of a large folio. KPF_RECLAIM: on a page that is not under writeback,
-the readahead mark."""
+"""KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL mark a page of a large folio. KPF_RECLAIM is the readahead mark, except on a
+page under writeback."""
 
 _MAX_ATTEMPTS = 3
 
@@ -41,7 +41,7 @@ def has_prepared_folios(descriptor: int) -> bool | None:
 
 
 def _has_prepared_folios(descriptor: int) -> bool | None:
-    """Return whether each page of a file is a folio by itself; None if the kernel does not show that."""
+    """Return the same as :func:`has_prepared_folios`, from a single look at the pages."""
     try:
         with FileMapping(descriptor) as mapping:
             if not all(state & RESIDENT_BIT for state in mapping.read_residency()):
@@ -67,7 +67,7 @@ def _read_page_frames(mapping: FileMapping) -> list[int] | None:
 
 
 def _read_page_flags(frames: list[int]) -> Iterator[int]:
-    """Yield the kernel's flags of some page frames, reading those of consecutive frames at once."""
+    """Yield the kernel's flags of page frames; those of consecutive frames are read at once."""
     with _open_file(_KPAGEFLAGS) as kpageflags:
         for first_frame, frame_count in _find_consecutive(frames):
             yield from array("Q", os.pread(kpageflags, _ENTRY_BYTES * frame_count, _ENTRY_BYTES * first_frame))

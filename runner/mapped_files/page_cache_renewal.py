@@ -11,7 +11,7 @@ from runner.system.regular_file import open_regular
 
 
 def evict_unprepared(preparations: Mapping[str, Preparation]) -> None:
-    """Evict the unprepared files from the page cache, as far as possible."""
+    """Evict the evictable pages of the unprepared files from the page cache."""
     for path, preparation in preparations.items():
         if preparation.cache is CacheState.UNPREPARED:
             with suppress(OSError), open_regular(path) as file:
@@ -21,10 +21,10 @@ def evict_unprepared(preparations: Mapping[str, Preparation]) -> None:
 def compute_uncertain_faults(
     watched_executions: Iterable[FaultsByFile | None], preparations: Mapping[str, Preparation]
 ) -> UncertainFaults:
-    """Return the range of the faults in unprepared files while their state was renewed.
+    """Return the lowest and the highest count of faults in unprepared files, over renewals of their state.
 
-    Only measured differences are uncertain: if records were lost, or if no state could be renewed, every difference
-    counts.
+    Both are 0 if they were not measured, because records were lost or no state could be renewed: then even the smallest
+    difference counts as a change.
     """
     watched_faults = [faults for faults in watched_executions if faults is not None and not faults.lost]
     unprepared_paths = {path for path, state in preparations.items() if state.cache is CacheState.UNPREPARED}

@@ -1,7 +1,7 @@
-"""Prepares the files that a trial's program maps, before it is measured, and describes them for the report.
+"""Prepares the files that a trial's program maps before it is measured, and describes them for the report.
 
-The paths come from the program, which may be untrusted and may see different files than the runner. A file is opened
-only if the sandbox shows the same file to the program.
+The paths come from the program, which may be untrusted, and may see other files at these paths than the runner. A file
+is opened only if the sandbox shows the same file to the program.
 """
 
 import os
@@ -39,13 +39,13 @@ class KnownFiles(Struct):
     preparer
         Prepares files, and remembers which files it has prepared.
     expected
-        The files that a case mapped when it was watched, by case; those in the build's directory relative to it.
+        By case: the files that its program mapped when it was last watched. Paths in the build are relative to it.
     answered
-        The last file lookups of a case's program with their answers, by case; missing if some are unknown.
+        By case: the last file lookups of its program with their answers. A case is missing if some are unknown.
     untraced_reasons
-        Why a case cannot be traced, by case.
+        By case: why its program cannot be traced.
     shared
-        The identity and the copy of each file that other programs map, by path.
+        By path, for files that other programs map: the identity of the file, and its private copy.
     """
 
     preparer: CachePreparer = field(default_factory=CachePreparer)
@@ -66,7 +66,7 @@ class TrialFiles:
     Attributes
     ----------
     copies
-        The copies to mount over files, by the path of the file.
+        The copies to mount over files, by the path of the original.
     faults
         The faults of the last watched execution; None if it could not be watched.
     lookups
@@ -83,14 +83,14 @@ class TrialFiles:
         *,
         began: int = 0,
     ) -> None:
-        """Begin without any prepared file.
+        """Create the record of a trial in which no file is prepared yet.
 
         Parameters
         ----------
         untouched
             Files whose state in the page cache must stay as it is, such as those that a cold case evicts.
         began
-            When the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
+            The time at which the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
         """
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
@@ -109,10 +109,9 @@ class TrialFiles:
         self._has_lookups = False
 
     def prepare_expected(self, program: Path) -> None:
-        """Prepare the program itself and the files that the case mapped when it was watched before.
+        """Prepare the program's own file, and the files that the case mapped in earlier sessions.
 
-        If the first watched execution maps no other files, all of them were prepared during it, and it need not be
-        repeated.
+        If the first watched execution maps no further files, all were prepared already, and it need not be repeated.
         """
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
@@ -127,7 +126,7 @@ class TrialFiles:
         faults, lookups
             The recorded faults and file lookups of the execution.
         began_at
-            When it began, in nanoseconds since the epoch. Files that changed later are its own products.
+            When it began, in nanoseconds since the epoch. Files that changed later are the program's output.
 
         Returns
         -------
@@ -147,14 +146,14 @@ class TrialFiles:
         return had_unprepared_file
 
     def prepare_restored(self, files: Iterable[Path]) -> None:
-        """Prepare files that were put back to their built state, so that each execution finds them alike."""
+        """Prepare files that were restored to their built state, so that all executions find them in the same state."""
         for path in files:
             with suppress(OSError):
                 real_path = os.path.realpath(path)
                 if Path(real_path) in self._untouched_files:
                     continue
                 with open_regular(path, may_be_link=False) as stream:
-                    os.fsync(stream.fileno())  # A page that is not stored yet cannot be evicted.
+                    os.fsync(stream.fileno())  # A dirty page cannot be evicted.
                 if real_path in self._preparations:
                     self._prepare_file(real_path)
                 else:
@@ -162,7 +161,7 @@ class TrialFiles:
 
     @property
     def paths(self) -> list[Path]:
-        """The files that the program is known to map, itself first."""
+        """The files that the program is known to map, its own file first."""
         return [Path(path) for path in self._preparations]
 
     @property
@@ -180,11 +179,11 @@ class TrialFiles:
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
     def renew(self) -> None:
-        """Evict the unprepared files from the page cache, as far as possible."""
+        """Evict the evictable pages of the unprepared files from the page cache."""
         evict_unprepared(self._preparations)
 
     def record_renewal(self, faults: FaultsByFile | None) -> None:
-        """Record the faults of a watched execution in another state of the page cache."""
+        """Record the faults of a watched execution that followed :meth:`renew`."""
         self._renewals.append(faults)
 
     def build_program_files(self) -> ProgramFiles | None:
@@ -195,7 +194,7 @@ class TrialFiles:
             self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations
         )
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
-        # Only known answers are remembered, because only these can be compared with those of another build.
+        # Remember only known answers: unknown ones cannot be compared with those of another build.
         self._known.answered.pop(self._case, None)
         if own_bytes:
             self._known.answered[self._case] = self.answered
@@ -207,7 +206,7 @@ class TrialFiles:
         )
 
     def verify(self) -> None:
-        """Check that all files are still prepared, after the program was measured."""
+        """Mark files as unprepared that are no longer prepared after the program was measured."""
         for path, preparation in self._preparations.items():
             mapped = self.copies.get(path, Path(path))
             if preparation.cache is not CacheState.UNPREPARED and not self._known.preparer.is_prepared(mapped):
@@ -248,11 +247,11 @@ class TrialFiles:
             return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
-        # In a sandbox, the path can lead to another file than the program's. A file that changed since is its product.
+        # In a sandbox, the program may see another file at this path. A file that changed since then is its output.
         return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began_at
 
     def _is_shown(self, path: Path) -> bool:
-        """Return whether the sandbox shows the program the runner's file of a path.
+        """Return whether the program sees the same file at a path as the runner.
 
         For example, a file in the private ``/tmp`` of an untrusted program may have the path and the inode number of a
         file that the program must not see.
@@ -260,7 +259,7 @@ class TrialFiles:
         if self._sandbox is None:
             return True
         if path.is_relative_to(self._tree):
-            return path.resolve() == path  # no link leads out of the tree
+            return path.resolve() == path  # The path contains no link, which could lead out of the tree.
         return self._sandbox.is_visible(path)
 
     def _prepare_file(self, path: str) -> bool:
@@ -279,7 +278,7 @@ class TrialFiles:
         return preparation.changed
 
     def _prepare_known_copy(self, path: str, copy: Path) -> bool:
-        """Prepare the copy of a file that other programs map; return whether it was unprepared, or not mounted yet."""
+        """Prepare an existing private copy of a file; return whether it was unprepared, or not mounted yet."""
         preparation = self._known.preparer.prepare(copy)
         if preparation.cache is CacheState.PREPARED:
             preparation = replace(preparation, cache=CacheState.COPY)
@@ -289,7 +288,10 @@ class TrialFiles:
         return preparation.changed or not was_mounted
 
     def _prepare_private_copy(self, path: str, failed_preparation: Preparation) -> Preparation:
-        """Prepare a copy to mount over a file whose own pages cannot be prepared, and keep it for later sessions."""
+        """Prepare a private copy to mount over a file whose own pages cannot be prepared, and remember the copy.
+
+        If there can be no prepared copy, return ``failed_preparation``, with the reason if copies cannot be mounted.
+        """
         if not can_mount_copies(self._sandbox):
             return replace(failed_preparation, reason=f"{failed_preparation.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
@@ -301,7 +303,7 @@ class TrialFiles:
         return replace(preparation, cache=CacheState.COPY, changed=True)  # The program has not mapped the copy yet.
 
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:
-        """Return a mapped file as the report describes it: its digest, its cache state and its faults."""
+        """Return the report's description of a mapped file: its digest, its page-cache state and its faults."""
         path, preparation = Path(file.path), self._preparations[file.path]
         is_in_build = path.is_relative_to(self._tree)
         return MappedFile(
@@ -323,15 +325,15 @@ class TrialFiles:
 
 
 def _list_files(paths: Sequence[str]) -> str:
-    """Return the first of some paths, and how many more there are."""
+    """Return the first paths, and how many more there are, as text."""
     remainder = f" and {len(paths) - _MAX_NAMED_FILES} more" if len(paths) > _MAX_NAMED_FILES else ""
     return f"{', '.join(paths[:_MAX_NAMED_FILES])}{remainder}"
 
 
 def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
-    """Return whether a file is the one that was mapped.
+    """Return whether the file with this status is the file that was mapped.
 
-    File systems without their own device, such as overlays, show another number in ``stat`` than to perf.
+    File systems without a device, such as overlays, report another device number by ``stat`` than to perf.
     """
     device = os.major(state.st_dev), os.minor(state.st_dev)
     return state.st_ino == file.inode and (device == file.device or device[0] == 0)

@@ -1,7 +1,7 @@
 """Stores private copies of files that cannot be evicted because other programs map them, such as the C library.
 
-The copy is mounted over the file in the measured program's own view of the file system, so nobody else maps it. Root
-can give a program such a view, and so can a sandbox.
+The copy is mounted over the file in a mount namespace of the measured program, so no other program maps the copy. This
+requires root or a sandbox.
 """
 
 import hashlib
@@ -19,21 +19,21 @@ from runner.system.scratch import make_scratch_folder
 
 
 class PrivateCopies:
-    """The copies in a folder, each named by the digest of its content."""
+    """A folder of copies, each named by the digest of its content."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get_copy(self, file: Path) -> Path | None:
-        """Return the copy of a file's current content, stored if it is new; None if the file cannot be copied."""
+        """Return a copy of a file's current content, and store it first if it is new; None if that is impossible."""
         try:
             state = file.stat()
-            # The kernel lets nobody count a program that changes its user or group.
+            # The kernel does not let perf count a program that changes its user or group.
             if state.st_size > MAX_BYTES or state.st_mode & (stat.S_ISUID | stat.S_ISGID):
                 return None
             content = file.read_bytes()
             copy = self._folder / hashlib.sha256(content).hexdigest()
-            # A copy of another size was damaged, as by a power cut.
+            # A copy of another size is damaged, for example by a power cut.
             if not copy.exists() or copy.stat().st_size != len(content):
                 self._store_copy(content, copy, state.st_mode & 0o777)
         except OSError:
@@ -41,9 +41,9 @@ class PrivateCopies:
         return copy
 
     def _store_copy(self, content: bytes, copy: Path, mode: int) -> None:
-        """Write a private copy of a file, which appears under its name only when it is complete."""
+        """Write a private copy of a file atomically."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Renamed when complete, because two runners may store the same copy at once.
+        # Rename it when it is complete: two runners may store the same copy at once.
         with make_scratch_folder(self._folder) as scratch:
             complete_copy = scratch / copy.name
             complete_copy.write_bytes(content)
@@ -58,7 +58,7 @@ def can_mount_copies(sandbox: Sandbox | None) -> bool:
 
 @lru_cache
 def _may_mount(user: int) -> bool:
-    """Try the mount that the launcher will make."""
+    """Return whether this user can make the mount that the launcher will make, by trying it."""
     if user != 0 or shutil.which("unshare") is None:
         return False
     with make_scratch_folder() as folder:

@@ -11,22 +11,22 @@ _PROT_READ, _MAP_SHARED = 1, 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _MADV_RANDOM, _MADV_POPULATE_READ = 1, 22
 RESIDENT_BIT = 1
-"""The bit of a page's state, as mincore returns it, that says whether the page is resident."""
+"""The bit that says whether a page is resident, in the state that mincore returns."""
 _CHUNK_BYTES = 1 << 17
-"""Bytes per read. The size does not affect the folios: without readahead the kernel reads each page by itself."""
+"""Bytes per read. The size does not affect the folios: without readahead, the kernel reads each page individually."""
 
 
 def evict_pages(descriptor: int) -> tuple[int, int]:
-    """Evict the pages of an open file, as far as possible; return how many stay resident, and how many it has."""
+    """Evict all evictable pages of an open file; return how many stay resident, and how many the file has."""
     os.fsync(descriptor)  # The kernel does not evict dirty pages.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     return measure_residency(descriptor)
 
 
 def read_back(descriptor: int) -> tuple[int, int]:
-    """Read all of an open file without readahead; return how many pages are resident, and how many it has.
+    """Read all of an open file without readahead; return how many pages are resident, and how many the file has.
 
-    A page that was not resident becomes a folio by itself, without a readahead mark. Pages that were resident do not
+    A page that was not resident becomes a folio of one page, without a readahead mark. Pages that were resident do not
     change.
     """
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
@@ -71,7 +71,7 @@ class FileMapping:
 
     @property
     def first_page(self) -> int:
-        """The number of its first page in the address space."""
+        """The number of the mapping's first page in the address space."""
         return self._address // mmap.PAGESIZE
 
     def read_residency(self) -> bytes:
@@ -84,14 +84,14 @@ class FileMapping:
         return states.raw
 
     def populate_page_table(self) -> bool:
-        """Populate the page table with all pages, without readahead; return whether this kernel can."""
+        """Populate the page table with all pages, without readahead; return whether the kernel supports this."""
         if not self._length:
             return True
         _load_libc().madvise(self._address, self._length, _MADV_RANDOM)
         return bool(_load_libc().madvise(self._address, self._length, _MADV_POPULATE_READ) == 0)
 
     def lock(self) -> bool:
-        """Lock all pages in memory for as long as the file is mapped; return whether this user may.
+        """Lock all pages in memory for as long as the file is mapped; return whether this user is allowed to.
 
         The kernel reclaims pages that have not been touched for a while, on some hosts long before memory is short.
         """

@@ -14,13 +14,13 @@ class EvictionError(SpoiledSession):
 
 
 class OutsideError(Exception):
-    """A file of a revision leads out of its build. The message names it."""
+    """The path of a file leads out of its build. The message names the file."""
 
 
 def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> None:
     """Evict all pages of these files from the page cache.
 
-    Pages that a running program maps cannot be evicted, nor pages of a file system in memory.
+    Pages that a running program maps cannot be evicted, and neither can pages of a file system in memory.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> N
     FileNotFoundError
         If a file does not exist.
     EvictionError
-        If pages stay resident, so that the start would not be cold, or if the file is a folder, a pipe or a device. The
-        message names the file and the number of pages.
+        If a file is a folder, a pipe or a device, or if pages of a file stay resident, so that the start would not be
+        cold. The message names the file and the number of these pages.
     OutsideError
         If a file lies outside of ``allowed_folder``.
     """
     for file in files:
         if allowed_folder is not None and not Path(os.path.realpath(file)).is_relative_to(allowed_folder.resolve()):
             raise OutsideError(f"{file} is not in the build's directory")
-        # O_NONBLOCK, because opening a pipe in an untrusted tree would wait for its other end for ever.
+        # Without O_NONBLOCK, opening a pipe in an untrusted tree would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -58,9 +58,9 @@ def make_cold(files: Iterable[Path], *, allowed_folder: Path | None = None) -> N
 
 
 def count_resident_pages(file: Path) -> tuple[int, int]:
-    """Return how many pages of a file are resident, and how many it has.
+    """Return how many pages of a file are resident, and how many the file has.
 
-    The kernel shows this only to users who own the file or may write it; to others every page appears resident.
+    The kernel shows this only to users who own the file or may write to it; to others, every page appears resident.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     try:

@@ -1,4 +1,4 @@
-"""Compares two revisions: executes them interleaved in one session on one host, until the service has decided."""
+"""Compares two revisions: executes them interleaved in one session on one host until the service decides."""
 
 import time
 import uuid
@@ -32,15 +32,15 @@ Decide = Callable[[ComparisonRequest], Comparison]
 BuildFurtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 BuildBaseInHeadFolder = Callable[[], AbstractContextManager[Trial]]
 FIRST_PAIRS_OF_COUNTS = 2
-"""Pairs before the first question to the service if only exact counts are judged: two show whether they repeat."""
+"""Pairs before the service is first asked, if only exact counts are judged: two pairs show whether they repeat."""
 FIRST_PAIRS_OF_NOISY_METRICS = 16
-"""The same if noisy metrics are judged: fewer show nothing about them."""
+"""Pairs before the service is first asked, if noisy metrics are judged: fewer pairs show nothing about them."""
 FIRST_PAIRS_OF_PROOF = 16
-"""Pairs of a proof before the first question to the service: fewer prove nothing."""
+"""Pairs of a proof before the service is first asked: fewer pairs prove nothing."""
 SAMPLES_PER_FURTHER_BUILD = 5
-"""Samples of a further build, of which the level is taken."""
+"""Samples from which the level of a further build is computed."""
 SAMPLES_IN_OTHER_PLACE = 20
-"""Samples of base in the place of head: equal ones exclude a change as surely as this many equal pairs."""
+"""Samples of base in the place of head. If all are equal, they exclude a change as firmly as this many equal pairs."""
 
 
 class Pairs(Struct, frozen=True):
@@ -49,9 +49,9 @@ class Pairs(Struct, frozen=True):
     Attributes
     ----------
     min_pairs
-        Pairs before the service is asked for the first time.
+        The number of pairs before the service is asked for the first time.
     max_pairs
-        Pairs after which the comparison ends without a decision.
+        The number of pairs after which the comparison ends, even if the service has not decided.
     """
 
     min_pairs: int
@@ -59,7 +59,7 @@ class Pairs(Struct, frozen=True):
 
     @classmethod
     def from_workload(cls, workload: Workload, pair_count: int | None = None) -> Self:
-        """Return the numbers for a workload, or a fixed number of pairs."""
+        """Return the limits that a workload asks for, or those for a fixed number of pairs."""
         if pair_count is not None:
             return cls(pair_count, pair_count)
         has_noisy_metrics = bool(workload.metrics.judging.requested)
@@ -69,7 +69,7 @@ class Pairs(Struct, frozen=True):
 
     @classmethod
     def for_proof(cls, workload: Workload) -> Self:
-        """Return the numbers to prove that one metric changed."""
+        """Return the limits for a proof that one metric changed."""
         return cls(FIRST_PAIRS_OF_PROOF, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
 
@@ -82,12 +82,12 @@ class ComparisonResult(Struct, frozen=True):
     base_stored: bool = False
     """Whether base is a stored run."""
     max_pairs: int | None = None
-    """The largest number of pairs that it was allowed; None if one side could not be measured."""
+    """The largest number of pairs that the comparison was allowed; None if a side could not be measured."""
     explanation: Explanation | None = None
-    """Why head got worse; None if it did not, or if nobody asked."""
+    """Why head got worse; None if it did not, or if no explanation was requested."""
 
     def build_request(self, judging: Judging, n_cases: int = 1) -> ComparisonRequest:
-        """Return the request that the service has decided."""
+        """Return the request that led to the service's decision."""
         return _make_request(self.base, self.head, judging, n_cases=n_cases, max_pairs=self.max_pairs)
 
 
@@ -104,27 +104,28 @@ def compare_interleaved(
     deadline: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
-    """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
+    """Execute base and head interleaved (A B B A), and let the service decide after enough pairs.
 
-    In each four executions a steady drift of the host affects both sides equally. Each side's first execution warms the
-    page cache, shows which files are mapped, and is discarded.
+    In this order, a steady drift of the host affects both sides equally. Each side's first execution warms the page
+    cache and shows which files are mapped, and is discarded.
 
     Parameters
     ----------
     decide
         Returns the decision of the service.
     n_cases
-        How many cases are judged together: they share the error probability.
+        How many cases are judged together: they share the error probability of the decision.
     judging
-        Which metrics are decided, and how; by default as the workload says.
+        Which metrics are judged, and how; by default as the workload says.
     build_further_trials
-        Takes the number of a further build, from 1 on, and returns its trials of base and head; None if there is none.
-        The service asks for them if base and head differ by very little.
+        Builds base and head once more and returns their trials; None if no more builds are possible. The argument is
+        the number of the further build, from 1 on. Called if base and head differ by so little that the difference may
+        be one between builds.
     build_base_in_head_folder
-        Builds base in the folder of head until the context ends, and yields its trial there. The service asks for it if
-        both differ although their file lookups had the same answers.
+        Builds base in the folder of head and yields its trial there; the context's end restores the folder. Called if
+        base and head differ although their file lookups had the same answers.
     deadline
-        The monotonic time in seconds from which on no more pairs are begun; None for no limit.
+        The time of the monotonic clock, in seconds, after which no more pairs are begun; None for no limit.
     progress
         Called after each execution.
 
@@ -185,10 +186,10 @@ def sample_interleaved(
     deadline: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
-    """Take pairs of samples until the service needs no more or the workload allows no more.
+    """Take pairs of samples until the service needs no more pairs, or no more are allowed.
 
-    ``decide`` returns the service's decision on the pairs so far, with how many more it needs. The other parameters are
-    those of :func:`compare_interleaved`.
+    ``decide`` returns the service's decision on the pairs so far, which says how many more it needs. The other
+    parameters are those of :func:`compare_interleaved`.
     """
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
@@ -198,7 +199,7 @@ def sample_interleaved(
             for number in range(len(samples[base]), target_pairs):
                 if number >= pairs.min_pairs and _is_over(deadline):
                     break
-                # Alternately, so that a steady drift of the host affects both sides equally.
+                # Alternate the order, so that a steady drift of the host affects both sides equally.
                 order = (base, head) if number % 2 == 0 else (head, base)
                 for position, (executed_trial, sample) in enumerate(_execute_pair(order)):
                     samples[executed_trial].append(sample.model_copy(update={"place": 2 * number + position}))
@@ -211,7 +212,7 @@ def sample_interleaved(
             target_pairs = min(pairs.max_pairs, target_pairs + decision.remaining_pairs)
     except SideFailure as side_failure:
         if side_failure.trial is base and _can_run_alone(base):
-            # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
+            # Base runs when head does not: head makes it fail, for example because it fills the disk.
             skipped_report = head.report_skipped(
                 f"base fails only when head runs at the same time: {side_failure.failure.message}",
                 temporary=True,
@@ -221,7 +222,7 @@ def sample_interleaved(
             base, head, {side_failure.trial: _report_failure(side_failure.trial, side_failure.failure)}
         )
     except SpoiledSession as error:
-        # The last execution before the host spoiled the session is reported.
+        # The problem is reported for the side that was executed last.
         return make_undecided(base, head, {executed_trial: _report_failure(executed_trial, error)})
 
 
@@ -235,12 +236,12 @@ class SideFailure(Exception):
 
 
 def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]:
-    """Execute two trials, and yield their samples: one after the other, or both servers alive and loaded in turns.
+    """Execute two trials, and yield their samples: one after the other, or as servers with alternating windows.
 
     Raises
     ------
     SideFailure
-        One of them fails.
+        One of the programs fails.
     """
     first, second = trials
     if first.can_run_at_once(second):
@@ -253,7 +254,7 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
 
 
 def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, Sample]]:
-    """Start both servers, measure their windows in turns, A B B A, and return the sample of each."""
+    """Start both servers, measure their windows alternately (A B B A), and return the sample of each server."""
     servers: dict[Trial, ServerExecution] = {}
     with ExitStack() as stack:
         for trial in trials:
@@ -276,7 +277,7 @@ def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, 
 
 @contextmanager
 def _name_failed_side(trial: Trial) -> Iterator[None]:
-    """Turn a failure within the context into one that names the side."""
+    """Turn a failure within the context into a :class:`SideFailure`, which names the side."""
     try:
         yield
     except ExecutionFailure as failure:
@@ -289,7 +290,7 @@ def _is_over(deadline: float | None) -> bool:
 
 
 def _can_run_alone(trial: Trial) -> bool:
-    """Return whether a program runs after its tree was restored to its built state."""
+    """Return whether a program runs without the other side, after its tree was restored to its built state."""
     try:
         restore_tree(trial.tree)
         trial.warm_up()
@@ -308,14 +309,14 @@ def _compare_in_other_place(
     judging: Judging,
     progress: Callable[[], None],
 ) -> ComparisonResult:
-    """Measure base in the place of head, if the service asks for it, and let the service decide again.
+    """If the service asks for it, measure base in the place of head, and let the service decide again.
 
-    If that fails, the result stays as it was.
+    If this measurement fails, return the result unchanged.
 
     Parameters
     ----------
     program_trees
-        What the programs of base and of head asked about their trees, which shows where the trees differ.
+        The trees of base and of head, whose differences are listed in the result.
     """
     if not result.comparison or not result.comparison.needs_other_place:
         return result
@@ -350,7 +351,7 @@ def compare_other_builds(
 ) -> ComparisonResult:
     """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`.
 
-    If there are none, or one cannot be measured, the last decision stands.
+    If no further build is possible, or one cannot be measured, the last decision stands.
     """
     number = 0
     while result.comparison and result.comparison.needs_other_builds:
@@ -373,7 +374,7 @@ def compare_other_builds(
 
 
 def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
-    """Measure a further build of a revision, and return its levels."""
+    """Measure a further build of a revision, and return the levels of its counts."""
     restore_tree(trial.tree)
     trial.warm_up()
     progress()
@@ -389,7 +390,7 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
 
 
 def _compute_level(values: Sequence[Number]) -> Number:
-    """Return the value on which more than half of the samples agree, otherwise their median."""
+    """Return the value on which more than half of the samples agree; if there is none, their median."""
     majority, median = find_majority(values), compute_median(values)
     assert median is not None
     return majority[0] if majority else median
@@ -398,7 +399,7 @@ def _compute_level(values: Sequence[Number]) -> Number:
 def _make_request(
     base: Report, head: Report, judging: Judging, *, n_cases: int, max_pairs: int | None
 ) -> ComparisonRequest:
-    """Return the request by which the service decides on the samples so far."""
+    """Return the request to the service for a decision on the samples so far."""
     return ComparisonRequest(
         base=base,
         head=head,
@@ -411,9 +412,9 @@ def _make_request(
 
 
 def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> ComparisonResult:
-    """Return the result of a comparison if a side cannot be measured.
+    """Return the result of a comparison in which a side cannot be measured.
 
-    If base cannot be measured, head is executed alone, to find out whether the change repairs the program. If head
+    If only base cannot be measured, head is executed alone, to find out whether the change repairs the program. If head
     cannot be measured, base is skipped.
 
     Parameters
@@ -428,7 +429,7 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
 
 
 def _measure_head_alone(head: Trial) -> Report:
-    """Return the report of one execution of head, without base at the same time."""
+    """Return the report of one execution of head without base."""
     try:
         head.warm_up()
         return head.report_measured([head.execute()])
@@ -437,7 +438,7 @@ def _measure_head_alone(head: Trial) -> Report:
 
 
 def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
-    """Return the report of a trial that failed, or that the host has spoiled."""
+    """Return the report of a trial whose program failed, or whose session was spoiled by the host."""
     if isinstance(error, ExecutionFailure):
         return trial.report_failed(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.report_skipped(str(error), temporary=True)
@@ -445,7 +446,7 @@ def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> R
 
 @contextmanager
 def raise_priority() -> Iterator[None]:
-    """Give this process priority over the host's other processes within the context, if this user may."""
+    """Give this process priority over the host's other processes within the context, if this user is allowed to."""
     scheduling = RoundRobin()
     is_raised = False
     with suppress(OSError):

@@ -1,10 +1,10 @@
 """Reuses the counts of a measured build for builds in which the program's file lookups have the same answers.
 
-A revision can change a count only through what the program asks the kernel about its tree: contents, sizes, modes,
-times, links, the names in folders, and what is missing. All of it was watched where the program was measured. If the
-answers are the same in another build, the program does the same there. One build in twenty is measured all the same, to
-check the host. So are the last revision of a history, and the last one before a count that differs: what is said of
-these was measured.
+A revision can change a count only through the kernel's answers to the program's questions about its tree: contents,
+sizes, modes, times, links, the names in folders, and missing files. All questions were recorded when the program was
+measured. If the answers are the same in another build, the program does the same there. One build in twenty is measured
+nevertheless, to check the host. The last revision of a history, and the last one before a different count, are measured
+too, because the conclusions rest on them.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
-"""One revision in this many is measured although its counts could be reused."""
+"""One revision in this many is measured even if its counts could be reused."""
 MIN_AGREEING_RUNS = 12
-"""Successive measured runs that must agree before counts are reused. Counts that are reused are no evidence for a
-level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
-of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
+"""How many successive measured runs must agree before counts are reused. Reused counts are no evidence for a level. The
+detector is sure of a new level after three runs if at least 12 measured runs precede them: by chance, the three would
+come last in one of C(15, 3) = 455 orders, and it requires one of at least 400."""
 _ALL_MEASURED = "the rest of this command measures every revision"
 _OTHER_FILES_REMARK = (
     "the files that the program used at {} are the same in this build, but the program used other files here; "
@@ -56,16 +56,16 @@ class _ReusableRun(Struct, frozen=True):
 
 
 class CountReuse:
-    """Finds runs that need no measurement, by the answers to the file lookups of their programs.
+    """Finds revisions that need no measurement, because the file lookups of their program have the same answers.
 
-    It remembers the newest measured run of each case.
+    It compares with the newest measured run of each case.
     """
 
     def __init__(self, workload: Workload, bench: Bench) -> None:
         self._workload = workload
         self._bench = bench
-        # Noisy metrics, and counts of processes that run at once, can differ at each measurement.
-        # A placeholder for the number of processes is not looked up here: it counts as more than one.
+        # Noisy metrics, and counts of processes that run at the same time, can differ at each measurement.
+        # If the number of processes is a placeholder, its value is unknown here, and taken for more than one.
         self._can_reuse = workload.run.processes in {1, "1"} and all(
             metric(name).exact for name in workload.metrics.judge
         )
@@ -82,13 +82,12 @@ class CountReuse:
         return newest_run.report if has_same_answers else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
-        """Return the report of a revision with the counts of a run; None if it has to be measured.
+        """Return the report of a revision with the counts of a run; None if the revision has to be measured.
 
         A revision has to be measured in these cases: fewer than ``MIN_AGREEING_RUNS`` successive measured runs agree;
-        an earlier measurement contradicted the reused counts; it is the one in twenty by which the host is checked; the
-        environment has changed; or one untraced execution of it fails, or has other counts. It has other counts if a
-        program looks up other files while it is traced, or if the answers to its lookups do not contain all that it
-        depends on.
+        an earlier measurement contradicted the reused counts; it is the one in twenty that checks the host; the
+        environment has changed; or one untraced execution fails or has different counts. The counts differ if the
+        program looks up other files while it is traced, or depends on more than the answers to its lookups.
         """
         name = source.case.name
         if self._newest_runs[name].agreeing_runs < MIN_AGREEING_RUNS or name in self._contradicted_cases:
@@ -109,7 +108,7 @@ class CountReuse:
         return trial.report_reused(source, expected_counts)
 
     def attach_check(self, report: Report, source: Report) -> Report:
-        """Attach to a report how its counts compare with those that could have been reused."""
+        """Return a report with the comparison of its counts with those that could have been reused."""
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
@@ -146,12 +145,15 @@ class CountReuse:
 
 
 def is_checked(commit: str, case: Case) -> bool:
-    """Return whether a run belongs to the fixed one in twenty that is measured although its counts could be reused."""
+    """Return whether a run is one of the 5 % that are measured even if their counts could be reused.
+
+    The choice is pseudorandom, but always the same for a commit and a case.
+    """
     return int(hash_document([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
 def _are_counts_certain(report: Report) -> bool:
-    """Return whether each count of a run repeats, and no state of the page cache can move it."""
+    """Return whether each count of a run repeats in all samples and cannot depend on the page cache."""
     files = report.files
     return (
         report.outcome is Outcome.MEASURED
@@ -179,10 +181,11 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
 
 
 def _describe_varying(report: Report, expected_counts: Mapping[str, Number], counts: Mapping[str, Number]) -> list[str]:
-    """Return the counts that differ because they vary, as clauses; empty if that does not explain all differences.
+    """Return the counts that differ from the expected ones because they vary, as clauses.
 
-    A program whose threads allocate memory in random order takes one more or one fewer fault. That is no reason to
-    distrust the host if the counts differ from the expected count by no more than from each other.
+    Empty if the variation does not explain all differences. A program whose threads allocate memory in random order may
+    take a fault more or fewer. The host is not distrusted for this if the counts differ from the expected count by no
+    more than they differ from each other.
     """
     clauses = []
     for name, expected_count in expected_counts.items():

@@ -1,4 +1,4 @@
-"""Derives metrics from one execution: shares, and rates from the program's own report of its work."""
+"""Derives metrics from one execution: shares, and rates computed from the work that the program reports."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
 
 MAX_RESULT_BYTES = 16 << 20
-"""The largest size of a result file; a program can make one of many gigabytes that takes no room on the disk."""
+"""The largest size of a result file. A program can make a sparse file of many gigabytes."""
 
 
 def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sample:
-    """Add the derived metrics of an execution to the readings of perf.
+    """Return the sample of an execution: the readings of perf and the derived metrics.
 
     Raises
     ------
@@ -39,12 +39,12 @@ def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sampl
 
 
 def locate_result_file(tree: Path, name: str) -> Path:
-    """Return a result file in a build, whose content is untrusted.
+    """Return the path of a result file, after checking that it is a regular file in the build.
 
     Raises
     ------
     ExecutionFailure
-        The file lies outside the build, by its name or by a link, or it is not a regular file.
+        The name or a link leads out of the build, or the file is not a regular file.
     """
     file = tree / name
     try:

@@ -1,4 +1,4 @@
-"""Says that the host, not the program, is the reason why a session has no result."""
+"""The errors of a session whose result is spoiled by the host, not by the program."""
 
 from runner.contract.report import Environment
 from runner.environment.capture import find_differences
@@ -9,16 +9,16 @@ _MAX_SETTINGS = 5
 
 
 class SpoiledSession(FaultwatchError):
-    """The state of the host spoils a session. Another attempt can succeed."""
+    """The state of the host spoils the session. Another attempt can succeed."""
 
 
 def require_unchanged(before: Environment, after: Environment) -> None:
-    """Refuse a session during which the environment changed, because the environment of each sample is unknown.
+    """Check that the environment did not change during a session; otherwise that of each sample would be unknown.
 
     Raises
     ------
     SpoiledSession
-        It changed; the message names the settings.
+        The environment changed; the message names the settings.
     """
     changes = find_differences(before, after)
     if changes:

@@ -25,7 +25,7 @@ _HOST_ERRORS = frozenset(
         *(errno.ENOSPC, errno.EPIPE, errno.EROFS, errno.ESTALE),
     }
 )
-"""Errors of the kernel that no revision causes: the next one would meet them too."""
+"""Errors of the kernel that no revision causes: the next revision would meet them too."""
 
 
 def measure_case(
@@ -42,13 +42,13 @@ def measure_case(
 ) -> Report:
     """Execute a case in a built tree, and return a report with its samples or with the reason why there are none.
 
-    The first execution warms the page cache and is discarded, because what it reads from storage depends on what ran
-    before, not on the case. It also shows which files the program maps. Those are prepared before the first sample.
+    The first execution warms the page cache and is discarded, because its reads from storage depend on what ran before,
+    not on the case. It also shows which files the program maps; they are prepared before the first sample.
 
     Parameters
     ----------
     sampling
-        Decides how many samples are enough; by default from the workload.
+        Decides how many samples are enough; by default as the workload says.
     progress
         Called after each execution.
 
@@ -65,7 +65,7 @@ def measure_case(
     except Exception as error:
         if not _is_caused_by_revision(error):
             raise
-        # A program can fail in unexpected ways, which must not stop the measuring of other commits.
+        # A program can cause unexpected errors, which must not prevent the measurement of other commits.
         message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
         return Trial(workload, trial_subject, bench).report_failed(
             Stage.MEASURE, message, traceback.format_exc(), temporary=True
@@ -98,16 +98,16 @@ def _measure_case(trial: Trial, sampling: Sampling, progress: Callable[[], None]
 
 
 def _preload_report_models() -> None:
-    """Import what reports need while a program runs in the warm-up."""
+    """Build the models of reports and look up the version in advance, while the warm-up runs."""
     Report.model_rebuild()
-    get_version()  # remembers the version
+    get_version()  # The version is cached.
 
 
 def _is_caused_by_revision(error: Exception) -> bool:
-    """Return whether an unexpected error may be the fault of the revision, so that others can be measured."""
+    """Return whether an unexpected error may be caused by the revision, so that other revisions can be measured."""
     cause: BaseException | None = error
     while cause is not None:
-        # If a signal interrupts the creation of a class, Python raises another error.
+        # The causes are examined too: if Ctrl-C interrupts the creation of a class, Python raises another error.
         if isinstance(cause, FaultwatchError | KeyboardInterrupt | MemoryError):
             return False
         if isinstance(cause, OSError) and cause.errno in _HOST_ERRORS:
@@ -126,7 +126,7 @@ def measure_revision(
     revision: Revision,
     sampling: Sampling | None = None,
 ) -> Report:
-    """Build a revision, unless it is built already, and measure a case of it; a failed build is reported too."""
+    """Build a revision unless it is built already, measure a case of it, and return the report, also of a failure."""
     try:
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
@@ -146,7 +146,7 @@ def measure_revision(
 def report_failed_build(
     workload: Workload, case: Case, failure: BuildFailure, *, bench: Bench, subject: str, revision: Revision
 ) -> Report:
-    """Return the report of a revision whose build failed or is impossible on this host."""
+    """Return the report of a case of a revision whose build failed or is impossible on this host."""
     trial = Trial(workload, Subject(subject, revision, case, failure.build), bench)
     if failure.lacks_programs:
         return trial.report_skipped(failure.message, temporary=True)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
 MACHINE_SETTINGS = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
-"""Settings that decide what a compiler makes: homes can be shared, and ``-march=native`` follows the processor."""
+"""Settings that decide what a compiler produces, for example with ``-march=native``. Builds are kept apart by them,
+because several hosts can share a home directory."""
 USER_ONLY_WARNING = (
     "faults inside the kernel, such as read() into fresh memory, are not counted for this user: `faultwatch doctor` "
     "shows how to allow that"
@@ -38,17 +39,17 @@ USER_ONLY_WARNING = (
 
 
 class Workbench(Struct, frozen=True):
-    """The objects for building and measuring on this host."""
+    """What is needed to build and measure on this host."""
 
     bench: Bench
     builder: Builder
     variables: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    """Problems of this host, a line each, for the person who starts the session."""
+    """One line for each problem of this host, for the person who starts the session."""
 
 
 def is_sandbox_needed(confined: bool | None, repository: Repository, settings: Settings) -> bool:
-    """Return whether to sandbox code: as ``confined`` requests; if that is None, only code cloned from an address."""
+    """Return whether to sandbox code: as ``confined`` says, or if that is None, only code cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
@@ -62,20 +63,21 @@ def prepare_bench(
     origin: CodeOrigin = CodeOrigin.OWN,
     report_repeated_build: Callable[[str], None] = lambda _: None,
 ) -> Workbench:
-    """Check that this host can measure, and return what measuring needs.
+    """Check that this host can measure, and return what is needed to build and measure.
 
     Parameters
     ----------
     variables
         Variables to add to the environment of the measured process.
     examine_host
-        Count the canary and read the declared settings; needed before a session, but not for showing the environment.
+        Whether to count the canary and read the declared settings: needed before a session, but not to show the
+        environment.
     confined
-        Build and run in a sandbox.
+        Whether to build and run in a sandbox.
     origin
-        Where the code comes from: with the sandbox it decides where builds are kept.
+        Where the code comes from. This and the sandbox decide where builds are kept.
     report_repeated_build
-        Called with a line for each build that has to be repeated.
+        Called with a line of text for each build that has to be repeated.
 
     Raises
     ------
@@ -85,11 +87,11 @@ def prepare_bench(
     from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def prepare_counting() -> "Scope":
-        """Return the scope of counting; meanwhile, let caches fill that the first session needs."""
+        """Return the scope of counting, and fill the caches that the first session needs."""
         scope = get_counting_scope()
         compilers.read_settings()
-        read_library_settings(Tree())  # Remembers the digests of the libraries.
-        describe_page_cache(None)  # Remembers whether copies can be mounted.
+        read_library_settings(Tree())  # Caches the digests of the libraries.
+        describe_page_cache(None)  # Caches whether copies can be mounted.
         return scope
 
     if examine_host and forbids_programs(settings.builds):
@@ -98,12 +100,12 @@ def prepare_bench(
             "set FAULTWATCH_HOME to a folder on another file system",
         )
     variables = dict(variables or {})
-    # Several independent waits for other programs, so do them at once.
+    # Both steps wait for other programs, so do them at the same time.
     wait_for_scope = start_in_background(prepare_counting)
     try:
         trust = assess_host(settings.programs) if examine_host else HostTrust()
     finally:
-        scope = wait_for_scope()  # Raise the reason why nothing can be counted before any error that follows from it.
+        scope = wait_for_scope()  # If nothing can be counted, this raises the reason, before any error that it causes.
     sandbox = create_sandbox() if confined else None
     build_store = choose_build_store(origin, confined=confined)
     max_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))

@@ -1,4 +1,4 @@
-"""Combines the samples of processes that ran at once into one sample that keeps the readings of each."""
+"""Combines the samples of processes that ran at the same time into one sample, which keeps the readings of each."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -12,10 +12,11 @@ _STATUSES_WORST_FIRST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIP
 
 
 def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Reading]) -> Sample:
-    """Combine the samples of processes that started together; a single sample is returned with the group's readings.
+    """Combine the samples of processes that started together, and add the readings of the group as a whole.
 
-    Counts, CPU times and rates are added up. The elapsed time is that of the slowest process, a size that of the
-    largest, and a ratio is the mean. If one process lacks a reading, so does the combined sample, for the same reason.
+    Counts, CPU times and rates are added up. The elapsed time is that of the slowest process, a size is that of the
+    largest process, and a ratio is the mean. If the reading of one process has no value, the combined one has none for
+    the same reason.
     """
     if len(samples) == 1:
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group_readings)})
@@ -33,7 +34,7 @@ def combine_processes(samples: Sequence[Sample], group_readings: Mapping[str, Re
 
 
 def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
-    """Combine one metric of several processes; if a value is missing, return the worst reading."""
+    """Combine the readings of one metric from several processes; if a value is missing, return the worst reading."""
     worst_reading = next(
         (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
     )

@@ -1,4 +1,4 @@
-"""Decides whether enough samples were taken, so that more samples cannot change the verdict."""
+"""Decides whether a case has enough samples."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -12,37 +12,38 @@ from runner.contract.report import Reading, Sample
 from runner.workload import Workload
 
 MEDIAN_ERROR_PROBABILITY = 0.05
-"""Probability that the true median of a metric ever lies outside the bounds that determine its precision."""
+"""Probability that the true median of a metric is ever outside its confidence interval, which shows the precision."""
 MIN_OUTLIER_SIGMA = 5.0
-"""A value is an outlier if it is this many standard deviations off, estimated from the median absolute deviation.
+"""A value is an outlier if it is at least this many standard deviations from the median.
 
-As recommended by C. Leys et al., "Detecting outliers: do not use standard deviation around the mean, use absolute
-deviation around the median", Journal of Experimental Social Psychology 49(4), 2013, but wider: noise here is skewed.
+The standard deviation is estimated from the median absolute deviation, as recommended by C. Leys et al., "Detecting
+outliers: do not use standard deviation around the mean, use absolute deviation around the median", Journal of
+Experimental Social Psychology 49(4), 2013. The limit is wider than theirs, because the noise here is skewed.
 """
 MIN_SAMPLES_FOR_OUTLIERS = 8
-"""Number of samples below which no outliers of a noisy metric are marked."""
+"""The smallest number of samples in which outliers of a noisy metric are marked."""
 _SIGMA_PER_DEVIATION = 1.4826
-"""Standard deviation of normal noise over its median absolute deviation."""
+"""The standard deviation of normal noise divided by its median absolute deviation."""
 _MAX_SAMPLES = 10
-"""Samples of a case at most, if its workload does not say."""
+"""The largest number of samples of a case, unless its workload sets it."""
 _MAX_SAMPLES_WITH_PRECISION = 100
-"""The same for a workload that gives a noisy metric a precision."""
+"""The largest number of samples if the workload asks for a precision of a noisy metric, unless it sets the number."""
 
 
 class Sampling(Struct, frozen=True):
     """How many samples a case needs.
 
-    An exact count is known once more than half of the samples, and at least two, agree. A sample that repeats the count
-    of the history is enough by itself. Noisy metrics require more samples only if they have a precision.
+    An exact count is known when more than half of the samples, and at least two, agree. A single sample is enough if it
+    repeats the counts of the history. Noisy metrics require more samples only if a precision is given for them.
 
     Attributes
     ----------
     min_samples, max_samples
-        Limits of the number of samples.
+        The limits of the number of samples.
     precision
-        For each noisy metric, the precision to which its median must be known, in percent of its level.
+        By noisy metric: the precision to which its median must be known, in percent.
     expected
-        Levels of exact counts that the history shows for this case in this environment.
+        By exact metric: the level in the history of this case in this environment.
     """
 
     min_samples: int = 2
@@ -59,9 +60,9 @@ class Sampling(Struct, frozen=True):
         Parameters
         ----------
         sample_count
-            The fixed number; None for what the workload asks for.
+            The fixed number; None for the number that the workload asks for.
         expected
-            See :class:`Sampling`. A fixed number of samples is taken whatever is expected.
+            See :class:`Sampling`. It has no effect on a fixed number of samples.
         """
         if sample_count is not None:
             return cls(min_samples=sample_count, max_samples=sample_count)
@@ -72,7 +73,7 @@ class Sampling(Struct, frozen=True):
         return cls(min_samples, max(min_samples, max_samples), precision, expected or {})
 
     def sample_all_unless_expected(self) -> Self:
-        """Return a sampling that takes all samples as soon as one differs from what is expected."""
+        """Return a sampling that takes ``max_samples`` samples, unless they have the expected counts."""
         return replace(self, min_samples=self.max_samples)
 
     def needs_more_samples(self, samples: Sequence[Sample]) -> bool:
@@ -84,7 +85,7 @@ class Sampling(Struct, frozen=True):
         return len(samples) < self.min_samples or not (_do_samples_agree(samples) and self._is_precise(samples))
 
     def _are_counts_expected(self, samples: Sequence[Sample]) -> bool:
-        """Return whether all exact counts of all samples are those that the history leads to expect."""
+        """Return whether all exact counts of all samples are those that are expected from the history."""
         names = _list_exact_metrics(samples)
         return bool(names) and all(
             name in self.expected and all(value == self.expected[name] for value in _list_values(samples, name))
@@ -96,7 +97,7 @@ class Sampling(Struct, frozen=True):
 
 
 def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """Mark the values that differ from the other samples of their metric; nothing is dropped."""
+    """Return the samples with the outliers of each metric marked; no sample is left out."""
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     ordinary_ranges = {name: _find_ordinary_range(name, _list_values(samples, name)) for name in names}
     marked_samples = []
@@ -107,20 +108,20 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 
 def compute_levels(samples: Sequence[Sample]) -> dict[str, Number]:
-    """Return the levels of the exact counts of a run, with which the next run is compared."""
+    """Return the levels of the exact counts of a run, by metric; the next run is compared with them."""
     majorities = {name: find_majority(_list_values(samples, name)) for name in _list_exact_metrics(samples)}
     return {name: majority[0] for name, majority in majorities.items() if majority}
 
 
 def _mark_reading(reading: Reading, ordinary_range: tuple[Number, Number] | None) -> Reading:
-    """Return a reading, marked as an outlier if it lies outside of a range; None is an unknown range."""
+    """Return a reading, marked as an outlier if it is outside of the ordinary range; None means an unknown range."""
     if reading.value is None or ordinary_range is None or ordinary_range[0] <= reading.value <= ordinary_range[1]:
         return reading
     return reading.model_copy(update={"outlier": True})
 
 
 def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
-    """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
+    """Return the range of a metric's values that are not outliers; None if it is unknown."""
     if metric(name).exact:
         majority = find_majority(values)
         if majority is None:
@@ -140,19 +141,19 @@ def _do_samples_agree(samples: Sequence[Sample]) -> bool:
     for name in _list_exact_metrics(samples):
         values = _list_values(samples, name)
         majority = find_majority(values)
-        # The workload may ask for one sample only; of two or more, two must agree.
+        # The workload may ask for only one sample; of two or more samples, at least two must agree.
         if majority is None or majority[1] < min(2, len(values)):
             return False
     return True
 
 
 def _is_precise(values: Sequence[Number], percent: float) -> bool:
-    """Return whether the median is known to within some percent; more samples do not help a metric without values."""
+    """Return whether the median is known to within ``percent``; True without values, because samples would not help."""
     median_bounds = compute_median_bounds(values, MEDIAN_ERROR_PROBABILITY)
     if median_bounds is None:
         return not values
     low, high = median_bounds
-    # The middle of the bounds is (low + high) / 2, so this asks whether both lie within ``percent`` of it.
+    # The middle is (low + high) / 2, so this asks whether both bounds are within ``percent`` of the middle.
     return high - low <= percent / 100 * abs(low + high)
 
 

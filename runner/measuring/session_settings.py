@@ -1,4 +1,4 @@
-"""Settings of a session that only the runner knows: the scope of the counts, the length of paths, the sandbox."""
+"""Settings of a session that the host does not show: the scope of the counts, the length of paths, the sandbox."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def build_session_settings(scope: str, builds: Path, *, sandboxed: bool) -> dict
     Parameters
     ----------
     scope
-        What is counted: ``user+kernel``, or ``user`` if faults inside the kernel are not.
+        Which faults are counted: ``user+kernel``, or ``user`` if those inside the kernel are not counted.
     builds
         The folder of the builds; the length of its path changes the stack of a program.
     sandboxed

@@ -1,4 +1,4 @@
-"""Compares head with a stored run of base, so that base need not be measured again."""
+"""Compares head with a stored run of base, so that base need not be measured once more."""
 
 import uuid
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from runner.perf.perf_stat import ExecutionFailure
 from runner.subject.session_tree_restorer import restore_tree
 
 MIN_SAMPLES = 2
-"""The smallest number of samples of head: a single one does not show whether its counts repeat."""
+"""The smallest number of samples of head: a single sample does not show whether the counts repeat."""
 
 
 def build_base_query(base_commit: str, head: Trial) -> BaseQuery:
-    """Return the query for a stored run of base with the case, the host and the environment of head."""
+    """Return the query for a stored run of base that has the case, the host and the environment of head."""
     return BaseQuery(
         subject=head.subject.name,
         revision=base_commit,
@@ -38,7 +38,7 @@ def compare_with_stored_base(
 ) -> ComparisonResult | None:
     """Execute only head, and compare it with a stored run of base in the same environment.
 
-    Returns None unless the counts repeat and are the same: any difference has to be measured interleaved. For the
+    Return None unless the counts repeat and equal those of base: any difference has to be measured interleaved. For the
     parameters, see :func:`runner.measuring.comparison.compare_interleaved`.
     """
     session = uuid.uuid4()

@@ -1,4 +1,4 @@
-"""Executes one case of one built revision, and creates the report about it."""
+"""Executes one case of one built revision, and creates its report."""
 
 import os
 import shlex
@@ -65,7 +65,7 @@ from runner.workload.bound_case import BoundCase, bind_case
 from runner.workload.workload_folder import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
-"""A watched execution that took longer than this is not repeated."""
+"""A watched execution that took more seconds than this is not repeated."""
 
 
 class Bench(Struct, frozen=True):
@@ -80,9 +80,9 @@ class Bench(Struct, frozen=True):
     trust
         The results of the checks of the host before this session.
     cpus
-        The only processors to measure on; empty for all.
+        The processors to measure on; empty for all.
     sandbox
-        Confines the measured programs; None for no sandbox.
+        The sandbox for the measured programs; None for no sandbox.
     known_files
         What the runner remembers about mapped files from one session to the next.
     """
@@ -128,7 +128,7 @@ class Bench(Struct, frozen=True):
         )
 
     def choose_load_cpus(self, case: BoundCase) -> frozenset[int]:
-        """Return the processors of the load generator of a server; empty for a program."""
+        """Return the processors for the load generator of a server; empty if the case is not a server."""
         if not case.is_server:
             return frozenset()
         _, load_cpus = split_processors(self._available_cpus)
@@ -149,7 +149,7 @@ class Subject(Struct, frozen=True):
 
 
 class Trial:
-    """One built case that can be executed any number of times: it makes samples, and the report about them.
+    """One built case that can be executed any number of times, and that makes samples and their report.
 
     Raises
     ------
@@ -182,12 +182,12 @@ class Trial:
 
     @property
     def obstacle(self) -> str:
-        """Why the case cannot be measured on this host; empty if no reason is known before executing it."""
+        """Why the case cannot be measured on this host; empty if no reason is known before it is executed."""
         if self._case.memory_limit is not None and self._environment.settings.get(MemoryGroup.setting) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
         actual = self._environment.settings.get(HugePages.setting)
         match self._case.huge_pages:
-            # "never" can be set for a process everywhere, and "host" is what the host has.
+            # The other policies are always possible: a process can set "never", and "host" is what the host has.
             case "madvise" | "always" as policy if actual != policy:
                 return f"huge pages are {actual} here, not {policy}: {HugePages(policy).remedy}"
         library = describe_missing_library(self._case.allocator)
@@ -195,7 +195,7 @@ class Trial:
 
     @property
     def processes(self) -> int:
-        """How many processes run at once."""
+        """How many processes run at the same time."""
         return self._case.processes
 
     @property
@@ -205,7 +205,7 @@ class Trial:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The environment variables that the case and the caller add."""
+        """The environment variables that the case and the caller add to the standard ones."""
         return self._state.variables
 
     @property
@@ -230,7 +230,7 @@ class Trial:
 
     @property
     def program(self) -> Path:
-        """The file that the command names."""
+        """The file that the case's command executes."""
         path, _ = resolve_program(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
@@ -251,11 +251,11 @@ class Trial:
         return self._files.answered
 
     def warm_up(self) -> None:
-        """Execute the case, watch which files it maps and asks about, and prepare their state in the page cache.
+        """Execute the case, watch which files it maps and looks up, and prepare their state in the page cache.
 
         The executions are not samples. If files were unprepared during the first execution, or if it left files that
-        stay, such as bytecode, a short case is executed again. If some files cannot be prepared, two more executions
-        show by how much their state in the page cache changes the faults.
+        stay, such as bytecode, a second one follows, unless the first took long. If some files cannot be prepared, two
+        more executions show by how much their state in the page cache changes the faults.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class Trial:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
-            for _ in range(2):  # once with the evicted files, and once in the state that the first execution leaves
+            for _ in range(2):  # First with evicted files, then in the state in which the first execution left them.
                 self._files.record_renewal(self._record_faults())
 
     def _leaves_files(self, lookups: Lookups) -> bool:
@@ -287,7 +287,7 @@ class Trial:
         return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
-        """Execute the case once, with the files prepared that it mapped when it was watched.
+        """Execute the case once, after preparing the files that it mapped in earlier watched executions.
 
         Raises
         ------
@@ -298,7 +298,7 @@ class Trial:
         return self.execute()
 
     def renew(self) -> None:
-        """Renew the page cache of the files that could not be prepared, by one execution after evicting them.
+        """Renew the page-cache state of the files that could not be prepared: evict them, and execute the case once.
 
         Raises
         ------
@@ -313,8 +313,8 @@ class Trial:
         """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
         If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
-        the tracer. If it was stopped, but not by the tracer, it is not executed again: it would be stopped again, or
-        fail because of the files that it left behind.
+        the tracer. It is not executed again if something else than the tracer killed it: it would be killed once more,
+        or fail because of the files that it left behind.
         """
         reasons = self._bench.known_files.untraced_reasons
         case = self.subject.case.name
@@ -324,7 +324,7 @@ class Trial:
             try:
                 return self._record_faults(tracer), tracer.read_lookups()
             except ExecutionFailure as failure:
-                # In a memory limit, a program that the tracer killed looks like one that the kernel killed.
+                # With a memory limit, a program killed by the tracer looks as if the kernel had killed it.
                 if failure.was_stopped and not tracer.has_killed_command():
                     raise
                 problem = f"it fails while it is traced: {failure.message}"
@@ -333,7 +333,7 @@ class Trial:
         return faults, make_untraced(problem)
 
     def _record_faults(self, tracer: LookupTracer | None = None) -> FaultsByFile | None:
-        """Execute the case once with all faults recorded; return them by file, None if that is impossible."""
+        """Execute the case once while all faults are recorded; return them by file, or None if that is impossible."""
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), (recorder,), tracer))
         return recorder.get_result()
@@ -346,9 +346,9 @@ class Trial:
         Parameters
         ----------
         recording
-            What to record during the execution. A recorded execution is not a sample.
+            What to record during the execution, which then is not a sample.
         processes
-            How many to run at once; by default as many as the case says.
+            How many processes to run at the same time; by default as many as the case says.
         keep_page_cache
             Whether to keep the page cache as the previous execution left it, even for a cold case.
 
@@ -414,25 +414,26 @@ class Trial:
             yield execution
 
     def _choose_state(self, recording: Recording | None) -> ProcessState:
-        """Return the state in which the program starts, with the variables of a recording if it has its own."""
+        """Return the state in which the program starts, with the variables of the recording if that has any."""
         if recording is None or recording.variables is None:
             return self._state
         return replace(self._state, variables=recording.variables)
 
     def can_run_at_once(self, other_trial: "Trial") -> bool:
-        """Return whether the servers of two trials can be alive at once.
+        """Return whether the servers of two trials can run at the same time.
 
-        They need trees of their own, where their data is, and the policy of huge pages can be the host's.
+        They need separate trees, because these contain their data, and the same policy of huge pages, because that may
+        be a setting of the whole host.
         """
         is_apart = self._tree != other_trial._tree and self._case.huge_pages == other_trial._case.huge_pages
         return self.workload.server is not None and is_apart
 
     def replace_workload(self, workload: Workload) -> "Trial":
-        """Return the trial of the same build and case as another workload runs it."""
+        """Return a trial of the same build and case with another workload."""
         return Trial(workload, self.subject, self._bench, self._tree)
 
     def share_restorer(self, other_trial: "Trial") -> None:
-        """If both trials use one tree, use one restorer: each execution also undoes what the other trial changed."""
+        """Use the other trial's restorer if both have the same tree, so that each execution undoes all changes."""
         if self._tree == other_trial._tree:
             self._restorer = other_trial._restorer
 
@@ -441,7 +442,7 @@ class Trial:
         self._files.prepare_restored(self._restorer.restore())
 
     def _remove_result(self, name: str) -> None:
-        """Remove the result file of an earlier execution, which must not count as this one's."""
+        """Remove the result file of an earlier execution, so that it is not taken for that of the next execution."""
         try:
             locate_result_file(self._tree, name).unlink(missing_ok=True)
         except NotADirectoryError:
@@ -467,19 +468,19 @@ class Trial:
         Raises
         ------
         SpoiledSession
-            If the environment is not the one from before the samples.
+            If the environment has changed since before the samples.
         """
         require_unchanged(self._environment, self._bench.capture_environment(self.workload, self.subject.case))
         self._files.verify()
-        if not self.workload.server:  # of a server, the whole life was watched, not the windows
+        if not self.workload.server:  # Of a server, the watched execution covers its whole life, not only the windows.
             samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
     def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
-        """Return the report of this revision with counts of a run with the same bytes, which is not executed again.
+        """Return the report of this revision with the counts of ``source``, a run with the same bytes.
 
-        None if the environment has changed since that run, or for a cold case, whose files are evicted before each
-        execution.
+        Return None if the case has an obstacle, if the environment has changed since that run, or for a cold case,
+        whose files are evicted before each execution.
         """
         if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
             return None
@@ -499,7 +500,7 @@ class Trial:
         Parameters
         ----------
         temporary
-            The state of this host is the reason, so another attempt can succeed.
+            Whether the state of this host is the reason, so that another attempt can succeed.
         """
         message, log = (hide_secrets(text, self._state.variables) for text in (message, log))
         failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
@@ -514,7 +515,7 @@ class Trial:
         session: uuid.UUID | None = None,
     ) -> Report:
         """Return a report of the trial with everything that is known about its session."""
-        # Without samples, only the host has remarks: what the workload and the files say is about counts.
+        # Without samples, only remarks about the host are reported: those about the workload and files concern counts.
         caveats: tuple[str, ...] = ()
         files_remarks: tuple[str, ...] = ()
         if samples:

@@ -1,4 +1,4 @@
-"""Weak scaling: N processes at once do N times the work of one process, and should take no longer."""
+"""Weak scaling: N processes that run at the same time do N times the work of one, ideally in the same time."""
 
 import re
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ SCALING_EFFICIENCY = "scaling-efficiency"
 
 
 def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: Workload) -> Report:
-    """Add t(1) / t(N) to each sample of a report, if the same revision was measured with one process too.
+    """Return a report with t(1) / t(N) added to each sample, if the revision was measured with one process too.
 
-    t is the elapsed time; for several processes, that of the slowest.
+    t is the elapsed time; with several processes, that of the slowest.
     """
     if get_process_count(workload, report.case) == 1:
         return report
@@ -32,8 +32,8 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
 
 
 def _is_single_process_run(other_report: Report, report: Report, workload: Workload) -> bool:
-    """Return whether a run is that of one process at the same commit and otherwise the same point."""
-    # The parameters that determine the number of processes: their values may differ.
+    """Return whether a run differs from that of ``report`` only in that it has a single process."""
+    # Parameters that determine the number of processes may differ.
     process_parameters = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
 
     def select_other_parameters(case: Case) -> dict[str, Parameter]:

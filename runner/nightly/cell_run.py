@@ -1,4 +1,4 @@
-"""Measures the cells of a nightly run on this host; ``service/rules/run_plan.py`` of the service plans the commits."""
+"""Measures the cells of a nightly run on this host; the service plans the runs (``service/rules/run_plan.py``)."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 from runner.reporting.client import Service
 
 RETRIED_STATES = {CaseState.FAILED, CaseState.MISSING}
-"""States of cases that are measured again. A skipped case stays skipped, and a host that counts wrong stays wrong."""
+"""States of cases that are measured again. It would not help a skipped case, or a host that counts incorrectly."""
 
 
 class PreparedCell(Struct, frozen=True):
@@ -28,9 +28,9 @@ Prepare = Callable[[], PreparedCell]
 def run_cell(
     nightly_run: str, cell: NightlyCell, prepare: Prepare, *, service: Service, observer: HistoryObserver, retries: int
 ) -> None:
-    """Measure the missing cases of a cell, retry failed ones, and report the cell, even if it cannot be measured.
+    """Measure the missing cases of a cell, retry failed cases, and report the cell, even if it cannot be measured.
 
-    After each round the service returns the states of the cases, which decide what is retried.
+    After each report of the cell, the service returns the states of its cases, which decide which ones are retried.
     """
     try:
         prepared = prepare()
@@ -63,25 +63,25 @@ def run_cell(
 
 
 def _describe_problem(summary: HistorySummary) -> str:
-    """Return why reports of a cell cannot be judged; empty if all of them can."""
+    """Return why reports of a cell are missing in the service; empty if it has accepted all of them."""
     if summary.refusals:
         return f"the service refused {len(summary.refusals)} of its reports: {summary.refusals[0]}"[:1000]
     return ""
 
 
 def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> NightlyDigest:
-    """Report what became of a cell to the service; return the digest."""
+    """Report the result of a cell to the service; return the digest of the nightly run."""
     return service.update_nightly_run(nightly_run, NightlyPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 
 def _select_failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case, ...]:
-    """Return the cases of a cell that are to be measured again, by their states in the digest."""
+    """Return the cases of a cell that have to be measured again because of their states in the digest."""
     states = {case.name: case.state for case in _find_cell_digest(digest, cell).cases}
     return tuple(case for case in cell.cases if states.get(case.name) in RETRIED_STATES)
 
 
 def _find_cell_digest(digest: NightlyDigest, cell: NightlyCell) -> CellDigest:
-    """Return what the digest says about a cell."""
+    """Return the part of the digest about a cell."""
     return next(
         candidate
         for candidate in digest.cells

@@ -1,4 +1,4 @@
-"""The cells of a matrix, and workloads with the settings of a configuration."""
+"""Lists the cells of a matrix, and applies configurations to workloads."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +13,12 @@ _THREADS_VARIABLE = "OMP_NUM_THREADS"
 
 
 def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
-    """Return the planned cells of all hosts.
+    """Return the cells of all hosts.
 
     Parameters
     ----------
     this_host
-        Name of this host, which is the only one if the matrix names none.
+        The name of this host: the only host if the matrix names none.
     """
     return tuple(
         NightlyCell(host=this_host if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
@@ -27,7 +27,7 @@ def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
 
 
 def list_host_cells(matrix: Matrix, this_host: str) -> tuple[tuple[NightlyCell, WorkloadEntry], ...]:
-    """Return the cells of a host, each with its entry in the matrix.
+    """Return the cells of this host, each with its entry in the matrix.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
 
 
 def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
-    """Yield each host, configuration and workload of the matrix that belong together."""
+    """Yield each combination of host, configuration and workload that the matrix asks for."""
     listed_combinations = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
@@ -82,7 +82,7 @@ def _list_combinations(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry
 
 
 def format_case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
-    """Return the choices of cases of an entry, in the form of --set."""
+    """Return an entry's values of parameters, which choose its cases, in the form of ``--set``."""
     choices = []
     for name, value_or_values in entry.set.items():
         values = value_or_values if isinstance(value_or_values, tuple) else (value_or_values,)
@@ -93,10 +93,10 @@ def format_case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
 def apply_configuration(
     workload: Workload, name: str, configuration: Configuration
 ) -> tuple[Workload, tuple[str, ...]]:
-    """Return a workload with the settings of a configuration, and the choice of its cases that this implies.
+    """Return a workload with the settings of a configuration, and the resulting choices of cases, as for ``--set``.
 
-    A setting for which the workload has a parameter, such as its own list of allocators, becomes a choice of cases.
-    Every other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
+    A setting for which the workload has a parameter, such as a list of allocators, becomes a choice of cases. Every
+    other setting becomes a parameter with one value, so that each configuration has its own series and drifts.
     """
     case_choices: list[str] = []
     added_parameters: dict[str, Parameter] = {}
@@ -120,7 +120,7 @@ def apply_configuration(
         else:
             run_keys[key] = f"{{{key}}}"
     if configuration.environment:
-        # Escape braces: the values are literal, and braces would be placeholders.
+        # Escape braces, which would be placeholders: the values are literal.
         environment |= {
             variable: value.replace("{", "{{").replace("}", "}}")
             for variable, value in configuration.environment.items()
@@ -132,5 +132,5 @@ def apply_configuration(
     fields["run"] = workload.run.model_copy(update={**run_keys, "environment": environment})
     fields["matrix"] = {**workload.matrix, **{key: (value,) for key, value in added_parameters.items()}}
     fields["include"] = tuple({**point, **added_parameters} for point in workload.include)
-    # Construct it: a copy would keep the cached hash of the original.
+    # Do not use model_copy: the copy would keep the cached hash of the original.
     return Workload.model_validate(fields), tuple(case_choices)

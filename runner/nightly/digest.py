@@ -1,4 +1,4 @@
-"""Reads the digest of a nightly run: which cells are complete, and what did not run."""
+"""Reads the digest of a nightly run: which cells are complete, and why others are not."""
 
 from collections.abc import Iterator
 

@@ -12,9 +12,9 @@ from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 PLAIN_CONFIGURATION = "plain"
-"""The only configuration of a file that names none: the settings of the workload file."""
+"""The only configuration of a matrix file that names none: it has the settings of the workload file."""
 THIS_HOST = "here"
-"""The only host of a file that names none: the one that reads it."""
+"""Stands for the only host of a matrix file that names none: the host that reads the file."""
 Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)$")]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 

@@ -1,1 +1,1 @@
-"""Runs programs under perf: its command lines, attached counters and recordings, and the parsers of its output."""
+"""Runs programs under perf: command lines of perf, attached counters and recordings, and parsers of perf's output."""

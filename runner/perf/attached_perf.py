@@ -18,9 +18,9 @@ from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.perf_binary import get_perf_program
 
 _TIMEOUT_SECONDS = 60.0
-"""Seconds within which perf must attach and acknowledge."""
+"""Seconds within which perf must attach and acknowledge a command."""
 _KERNEL_ONLY_EVENTS = frozenset({"context-switches", "cpu-migrations", "cgroup-switches", LOCK_WAIT_EVENT})
-"""Events that perf counts as 0 if it may count in user space only."""
+"""Events that happen only in the kernel: perf counts 0 of them if it may count only in user space."""
 _KERNEL_ONLY_REASON = "it happens in the kernel, where this user may not count"
 
 
@@ -29,7 +29,7 @@ class AttachError(Exception):
 
 
 class ControlledPerf:
-    """A perf attached to processes and their future children; it does nothing before ``enable``."""
+    """A process of perf that is attached to processes and their future children, and does nothing before ``enable``."""
 
     def __init__(
         self,
@@ -48,16 +48,16 @@ class ControlledPerf:
         arguments
             The subcommand of perf and its options.
         processes
-            The processes to attach to; none for all of the host.
+            The processes to attach to; if empty, perf observes the whole host.
         are_threads
-            Whether ``processes`` are the numbers of threads: perf then attaches to these and to those that they start,
-            not to the other threads of their processes.
+            Whether ``processes`` contains thread ids. perf then attaches to these threads and the threads that they
+            start, but not to the other threads of their processes.
         inherited_descriptors
-            Descriptors for perf, which are closed with it.
+            Descriptors for perf to inherit, which are closed when it ends.
         prefix
-            Words before the command: a program that in the end executes perf in its place.
+            Words before the command of perf: a program that finally becomes perf by ``exec``.
         before_execution
-            What the new process does before it becomes perf.
+            Called in the new process before it becomes perf.
         """
         self._stopped = False
         self._descriptors = list(inherited_descriptors)
@@ -74,7 +74,7 @@ class ControlledPerf:
             log_command(command)
             self._perf = subprocess.Popen(
                 command,
-                env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.
+                env=dict(BASE_VARIABLES),  # The program's variables could preload a library into perf.
                 pass_fds=(control, ack, *inherited_descriptors),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -109,13 +109,13 @@ class ControlledPerf:
                 chunk = os.read(self._from_perf, 16)
                 if not chunk:
                     lines = (text.strip() for text in _read_text(self._stderr).split("\n"))
-                    # The first line that says something: perf may print "Error:" and an empty line above it.
+                    # Take the first line with a message: perf may print "Error:" and an empty line above it.
                     line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += chunk
 
     def stop(self) -> None:
-        """Tell perf to write its results, without waiting. On its own, it notices the end only after up to a second."""
+        """Tell perf to write its results, without waiting. Otherwise it may notice a program's end a second later."""
         if not self._stopped:
             self._stopped = True
             self._perf.send_signal(signal.SIGINT)
@@ -150,7 +150,7 @@ class ControlledPerf:
 
 
 class AttachedPerf(ControlledPerf):
-    """An attached perf stat, which counts events, and of the tracepoints in ``filters`` what their filters select."""
+    """An attached perf stat: it counts ``events``, and of each tracepoint in ``filters`` what its filter selects."""
 
     def __init__(
         self, processes: Sequence[int], events: Sequence[str], filters: Mapping[str, str] = MappingProxyType({})
@@ -167,7 +167,7 @@ class AttachedPerf(ControlledPerf):
         return _read_text(self._output)
 
     def read_readings(self) -> dict[str, Reading]:
-        """Return the readings. An event of the kernel that perf could count in user space only is not supported.
+        """Return the readings. If perf may count only in user space, events in the kernel are not supported.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class AttachedPerf(ControlledPerf):
         text = self.read_output()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
-        # Attached counters are enabled one after the other, while the program may run.
+        # The counters were enabled one after the other, while the program may have been running.
         result = parse_csv(text, SEPARATOR, requested_events=self._events, started_together=False)
         unsupported_reading = Reading(status=Status.NOT_SUPPORTED, reason=_KERNEL_ONLY_REASON)
         return result.readings | dict.fromkeys(_KERNEL_ONLY_EVENTS & result.in_user_space, unsupported_reading)

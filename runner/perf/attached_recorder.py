@@ -12,22 +12,22 @@ from runner.perf.perf_binary import has_record_option
 from runner.perf.private_mounts import build_recording_prefix
 
 _MAX_RECORDING_SIZE = "1G"
-"""Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
+"""The size at which perf stops a recording and reports this. Without it, a program could produce events without end."""
 _FINISH_SECONDS = 30.0
-"""Seconds within which perf must have written the rest of a recording."""
+"""Seconds within which perf must write the rest of a recording."""
 _BUFFER_PAGES = 8192
-"""Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
+"""The size of each CPU's buffer, for half a million fault records, if the user may lock that much memory."""
 
 
 class RecordPlan(Struct, frozen=True):
-    """What one perf records.
+    """What one process of perf records.
 
     Attributes
     ----------
     options
-        Options of perf record: the events, their period, their fields.
+        The options of perf record: the events, their period, their fields.
     output
-        The file that perf writes; its content is untrusted.
+        The file that perf writes; the content is untrusted.
     """
 
     options: tuple[str, ...]
@@ -35,32 +35,32 @@ class RecordPlan(Struct, frozen=True):
 
 
 class Tracer(Protocol):
-    """Another tool that traces a program from before its start to its end."""
+    """A tool other than perf that traces a program from before its start to its end."""
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Attach to processes, which wait until this returns."""
+        """Attach to processes, which do not start before this method returns."""
 
     def close(self) -> None:
         """Wait until the tool has noticed the end of the processes."""
 
 
 class Follower(Protocol):
-    """A program that starts another one and follows it."""
+    """A program that starts another program and traces it."""
 
     inherited_descriptors: tuple[int, ...]
     """The descriptors that the program needs."""
 
     def wrap_command(self, command: Sequence[str]) -> list[str]:
-        """Return the command line that starts and follows a command."""
+        """Return the command line that starts and traces a command."""
 
 
 class Recording(Struct, frozen=True):
-    """Everything to record of one execution.
+    """What to record during one execution.
 
     Attributes
     ----------
     variables
-        The variables of the program, in place of those of its case; None for those.
+        The environment variables of the program, instead of those of its case; None for those of the case.
     """
 
     plans: tuple[RecordPlan, ...]
@@ -80,7 +80,7 @@ class Recorder(ControlledPerf):
         before_execution: Callable[[], None] | None = None,
         are_threads: bool = False,
     ) -> None:
-        # -N and -B: without build ids and their cache, for which perf would read each binary again when it ends.
+        # -N and -B: no build ids and no cache of them, for which perf would read every binary again at the end.
         command = ["record", "-q", "-N", "-B", "--max-size", _MAX_RECORDING_SIZE]
         # perf otherwise watches which BPF programs are loaded, in a thread that notices the end after up to a second.
         if has_record_option("--no-bpf-event"):
@@ -96,7 +96,7 @@ class Recorder(ControlledPerf):
         )
 
     def finish(self) -> None:
-        """Tell perf to write its recording, and wait for it."""
+        """Tell perf to write the rest of its recording, and wait until it has."""
         self.end(timeout=_FINISH_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""The events that perf counts, and the command line that tests whether it knows them."""
+"""The events that perf counts, and the command line that runs a command under perf stat."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,13 +22,13 @@ STANDARD_EVENTS = (
 )
 """The events of every case. If a machine lacks one, the report says so."""
 OWN_CLOCKS = ("user_time", "system_time", "duration_time")
-"""Events that perf can only count for a program that it starts itself. The launcher measures them instead."""
+"""Events that perf can count only for a program that it starts itself. The launcher measures them instead."""
 ATTACHED_EVENTS = tuple(event for event in STANDARD_EVENTS if event not in OWN_CLOCKS)
 
 LOCK_WAIT_EVENT = "lock:contention_begin"
 """A thread begins to wait for a lock of the kernel (since Linux 5.19)."""
 RWSEM_FILTER = "flags == 2 || flags == 4"
-"""Lets only those events of it pass that are of reader-writer semaphores: it reads (2) or writes (4) and sleeps."""
+"""Selects the waits for reader-writer semaphores, in which a thread sleeps until it may read (2) or write (4)."""
 
 SEPARATOR = ";"
 """The separator of perf's CSV output. Not a comma, because event names of hardware PMUs contain commas."""

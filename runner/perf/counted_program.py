@@ -28,11 +28,11 @@ from runner.perf.running_processes import list_descendants_in_order
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
-"""The errors of the kernel if this process, or this host, has no more file descriptors."""
+"""The errors of the kernel if this process or this host has run out of file descriptors."""
 
 
 class CountingOrder(Struct, frozen=True):
-    """What to count, and how."""
+    """Which program to count, and how."""
 
     command: Sequence[str]
     path: str
@@ -44,18 +44,19 @@ class CountingOrder(Struct, frozen=True):
     sandbox: Sandbox | None
     recording: Recording | None = None
     copies: Mapping[str, Path] = field(default_factory=dict)
-    """The copies to mount over files, by the path of the file."""
+    """The copies to mount over files, by the path of the original."""
     load_commands: LoadCommands | None = None
-    """The channel for commands beside the program. With it, recorders are attached by the caller, not at the start."""
+    """The channel for commands beside the program. If there is one, recorders are attached by the caller, not at the
+    start."""
 
 
 class CountedProgram:
-    """One of the programs that start together, and what counts it. Created in the process state in which it starts.
+    """One of the programs that start together, with its counters. Must be created in the program's process state.
 
     Attributes
     ----------
     lost
-        The programs that perf lost, once there are readings.
+        The programs that perf lost; known only after :meth:`read_readings`.
     """
 
     def __init__(self, order: CountingOrder, start: SimultaneousStart, group: MemoryGroup, stack: ExitStack) -> None:
@@ -77,13 +78,13 @@ class CountedProgram:
     def create_program(self) -> Program:
         """Return the program to start.
 
-        While it starts, an ``OSError`` of :data:`OUT_OF_FILES_ERRORS` says that there are too many programs.
+        If its start raises an ``OSError`` in :data:`OUT_OF_FILES_ERRORS`, there are too many programs.
         """
         order, binary = self._order, get_launcher()
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = pad_variables(variables, order.command)
-        # A sandbox mounts the copies itself, because the launcher, which runs inside of it, may not mount anything.
+        # A sandbox mounts the copies itself: the launcher runs inside of it, where it must not mount anything.
         copies = {} if order.sandbox else order.copies
         command = self.launch.build_command_line(
             str(binary),
@@ -107,7 +108,7 @@ class CountedProgram:
         return Program(command, BASE_VARIABLES, companions, inherited_descriptors)
 
     def read_readings(self) -> tuple[dict[str, Reading], str]:
-        """Stop counting; return the readings and perf's output. Only for a program that succeeded.
+        """Stop counting; return the readings and perf's output. Call it only for a program that succeeded.
 
         Raises
         ------
@@ -135,24 +136,24 @@ class CountedProgram:
         return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
 
     def conclude(self, launcher_result: ProgramResult) -> str:
-        """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
+        """End the launch; return why the program failed, as the predicate of a sentence; empty if it succeeded.
 
         Parameters
         ----------
         launcher_result
-            How the launcher ended. How the program ended, the launcher itself has reported (``self.launch.ending``).
+            How the launcher ended. It has reported itself how the program ended (``self.launch.ending``).
 
         Raises
         ------
         FaultwatchError
-            If it could not be started.
+            If the program could not be started.
         """
         self.launch.finish()
         if self._perf:
             self._perf.stop()  # Without waiting: perf takes a while to end.
         if self._guard and self._guard.problem:
             return self._guard.problem
-        # The launcher ended by itself, before it had started a program.
+        # The launcher exited before it had started a program.
         if self.launch.program is None and launcher_result.status is not None:
             last_error_line = launcher_result.error.strip().rpartition("\n")[2]
             reason = self.launch.refusal or last_error_line or launcher_result.problem
@@ -166,20 +167,20 @@ class CountedProgram:
             outlived = self.launch.describe_outlived()
             if outlived:
                 return outlived
-        # Only the status decides here, so the result has no output.
+        # Use the wording of ProgramResult, which depends only on the status, so the output is left empty.
         return ProgramResult(ending.status, "", "", launcher_result.seconds, launcher_result.deadline).problem
 
     def make_program_result(self, launcher_result: ProgramResult) -> ProgramResult:
-        """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
+        """Return the result of the program: that of the launcher, with the program's status and why it was killed."""
         status, ending = launcher_result.status, self.launch.ending
-        # A launcher without a status was ended at the deadline: then the program has none either.
+        # A launcher without a status was killed at the deadline; the program then has no status either.
         if status is not None and ending is not None:
             status = ending.status
         return replace(launcher_result, explanation=self._guard.problem if self._guard else "", status=status)
 
     def _attach_counters(self, pid: int) -> None:
-        """Attach everything that counts to a program that is about to start."""
-        # In the background: attaching perf and moving a process to another group take ten milliseconds each.
+        """Attach perf and all other tools to a program that is about to start."""
+        # Work in the background: attaching perf and moving a process to another group take 10 ms each.
         wait_for_group = start_in_background(partial(self._group.add_process, pid))
         self._watch = LostProgramsWatch(pid)
         self._stack.callback(self._watch.close)
@@ -195,7 +196,7 @@ class CountedProgram:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             self._watch.wait()
-            # A region or a load begins later, and has recorders attached when it does.
+            # A region or a load begins later; recorders are attached then.
             is_recorded_later = self._region or self._order.load_commands
             recorders = [] if is_recorded_later else self.attach_recorders([pid])
             for perf in (self._perf, *recorders):
@@ -210,7 +211,7 @@ class CountedProgram:
             ) from None
 
     def attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
-        """Attach recorders to these processes, and return them; none records yet."""
+        """Attach recorders to these processes, and return the recorders, which do not record yet."""
         plans = self._order.recording.plans if self._order.recording else ()
         for plan in plans:
             self._recorders.append(Recorder(plan, processes))
@@ -218,7 +219,7 @@ class CountedProgram:
         return self._recorders
 
     def list_processes(self) -> list[int]:
-        """Return the program and its descendants, as they are now."""
+        """Return the program and its present descendants; empty if it does not exist yet."""
         program = self.launch.program
         return [] if program is None else [program, *list_descendants_in_order(program)]
 

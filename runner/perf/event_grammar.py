@@ -1,8 +1,8 @@
-"""Decides which events a workload file may name: perf reads much more into ``-e`` than names of counters.
+"""Decides which events a workload file may name, because ``-e`` of perf accepts much more than names of counters.
 
-``-e PATH.c`` and ``-e PATH.o`` load a BPF program in versions before 6.6, ``uprobe/…/`` and ``sdt_…`` attach to
-programs of others, and ``mem:…`` sets a hardware breakpoint. perf runs outside of the sandbox, so a name has to fit one
-of the forms below.
+Before perf 6.6, ``-e PATH.c`` and ``-e PATH.o`` load a BPF program. ``uprobe/…/`` and ``sdt_…`` attach to programs of
+other users, and ``mem:…`` sets a hardware breakpoint. perf runs outside of the sandbox, so a name must have one of the
+forms below.
 """
 
 import re
@@ -13,7 +13,7 @@ _FORMS = (
     rf"[A-Za-z][A-Za-z0-9_.-]{{0,99}}{_MODIFIER}",
     # Raw codes, as in r01c4.
     rf"r[0-9a-fA-F]{{1,16}}{_MODIFIER}",
-    # A processor's own, as in cpu/event=0x3c,umask=0x0/ or cpu_core/cycles/.
+    # Events of a processor's PMU, as in cpu/event=0x3c,umask=0x0/ or cpu_core/cycles/.
     r"(?:cpu|cpu_core|cpu_atom|armv8[a-z0-9_]*)/[a-z0-9_.-]+(?:=(?:0x)?[0-9a-fA-F]{1,16})?"
     r"(?:,(?:event|umask|cmask|inv|edge|any|ldlat|offcore_rsp|frontend|config[12]?)(?:=(?:0x)?[0-9a-fA-F]{1,16})?)"
     r"{0,8}/[ukhGHpP]{0,6}",

@@ -1,4 +1,4 @@
-"""Finds out which events this perf knows: one unknown event makes perf refuse all of them."""
+"""Finds out which events this perf knows, because perf counts nothing if it is asked for an unknown event."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from runner.perf.counted_events import build_perf_stat_command
 from runner.system.scratch import make_scratch_folder
 
 _is_known: dict[str, bool] = {}
-"""Whether perf knows each event; each is asked once in the lifetime of the runner."""
+"""Whether perf knows an event, by name; perf is asked about each event only once."""
 
 
 def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -23,7 +23,7 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     """
     unasked_events = [event for event in events if event not in _is_known]
     if unasked_events:
-        # One by one only if perf refuses them together, because each question starts perf.
+        # Ask about each event separately only if perf refuses them together, because each question starts perf.
         all_known = _is_accepted(unasked_events)
         _is_known.update({event: all_known or _is_accepted([event]) for event in unasked_events})
     supported = tuple(event for event in events if _is_known[event])
@@ -31,7 +31,7 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
 
 
 def _is_accepted(events: Sequence[str]) -> bool:
-    """Return whether perf knows some events on this host."""
+    """Return whether perf knows all of these events on this host."""
     with make_scratch_folder() as scratch:
         try:
             result = execute(

@@ -1,37 +1,38 @@
-"""Checks the count of perf against the kernel's own accounts of the same execution.
+"""Checks whether perf counted all faults of an execution.
 
-Two accounts of the kernel have the faults of an execution besides perf: the one of each process, which the launcher
-takes of all that it waits for, and the one of the control group. Each is an exact sum, and they differ from perf by
-what the kernel's source says, and by nothing else (``mm_account_fault``). As root the three agree to the fault: a Java
-program that takes between 36,000 and 42,000 faults differs by 1 in each of its executions. What they differ by:
+Besides perf, two accounts of the kernel contain the faults of an execution: the accounts of the processes, which the
+launcher adds up for all processes that it waits for, and the account of the control group. Both are exact sums. By the
+kernel's source (``mm_account_fault``), they differ from the count of perf only for the reasons below. As root, all
+three agree to within a fault, even for a Java program whose executions take between 36,000 and 42,000 faults.
 
-- A fault that the kernel takes without the program having touched the address is in the accounts, and perf has no event
-  for it: ``MAP_POPULATE``, ``mlock``, direct transfers, writing to another process's memory, and a page or more of
+- Faults that the kernel takes although the program has not touched the address are in the accounts, but perf has no
+  event for them: ``MAP_POPULATE``, ``mlock``, direct I/O, writing to another process's memory, and a page or more of
   arguments for each program that is executed.
-- If this user may count in user space only, perf has none of the faults that the kernel takes while it copies from
-  and to the program, as for ``read``, either.
-- The account of a process is lost if its parent ignores the end of its children. perf counts these, the group too.
-- A fault that fails, as behind the end of a file, is in the group's account only.
-- The group's account may be late by a few hundred faults, and lacks them then. It never has too many.
+- If this user may count only in user space, perf also lacks the faults that the kernel takes while it copies from and
+  to the program, for example in ``read``.
+- The account of a process is lost if its parent ignores the end of its children. perf and the control group count it.
+- A fault that fails, for example beyond the end of a file, is only in the account of the control group.
+- The account of the control group may lag behind, and then lacks a few hundred faults. It never has too many.
 
-So the accounts may well know of more faults than perf, and no number bounds by how many: buffers of a tensor are
-populated with 100,000 pages; an ordinary user's Go program that reads files takes between 14,000 and 28,000 faults in
-the kernel, and 1,500 outside of it; a scan of a cold file populates between 9,800 and 10,100 pages in turns. Neither a
-share of the faults or of the time nor the difference of another execution tells such a program from one that perf lost.
-If a process ignores the end of a child, the account does not even have what perf lost.
+The accounts can therefore contain more faults than perf counted, without any upper bound: buffers of a tensor are
+populated with 100,000 pages; a Go program of an ordinary user that reads files takes 14,000 to 28,000 faults in the
+kernel, and 1,500 outside of it; a scan of a cold file populates between 9,800 and 10,100 pages, depending on the
+execution. Neither a share of the faults or of the time, nor a comparison with another execution, can tell such a
+program from a program that perf lost. And if a process ignores the end of a child, the accounts of the processes lack
+the lost faults too.
 
-What does tell them apart is the record of what was executed (:mod:`runner.perf.lost_programs`). If it is complete and
-names nothing, each program kept its counters until it ended, so that all of the difference is the kernel's own. If it
-names a program, or is incomplete, the execution is refused, whatever the accounts say.
+Only the record of the executed programs (:mod:`runner.perf.lost_programs`) decides. If it is complete and contains no
+lost program, every program kept its counters until it ended, and the whole difference comes from the kernel's own
+faults. If it contains a lost program, or is incomplete, the execution is refused, whatever the accounts say.
 """
 
 from runner.perf.lost_programs import LostPrograms
 
 
 def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost: LostPrograms) -> str:
-    """Return why the count of perf is not right, as the second half of a sentence; empty if it is.
+    """Return why the count of perf cannot be trusted, as the predicate of a sentence; empty if it can.
 
-    Only ``lost`` decides that. The two counts may differ although perf lost nothing; they illustrate the sentence.
+    Only ``lost`` decides this. The two counts, which can differ even if perf lost nothing, are only quoted.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def explain_miscount(perf_faults: int | float, kernel_faults: int | float, lost:
         )
     if not lost.complete:
         return (
-            f"may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
-            f"programs or maps code too fast to be recorded ({counts})"
+            "may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
+            f"programs or maps code too fast to be recorded, or they could not be recorded at all ({counts})"
         )
     return ""

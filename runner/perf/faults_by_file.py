@@ -1,7 +1,7 @@
 """Watches one execution of a program: counts its faults by file, and lists all files that it mapped.
 
-The counts are exact. A small program (``faults_by_file.c``) reads perf's records of the measured program and all its
-children. It takes milliseconds where ``perf record`` takes a second, and needs no disk space for each fault. A watched
+The counts are exact. A small program (``faults_by_file.c``) reads the kernel's perf records of the measured program and
+all its children. It takes milliseconds where ``perf record`` takes a second, and uses no disk space. A watched
 execution is not a sample, because recording every fault takes time.
 """
 
@@ -22,16 +22,16 @@ _NON_FILE_PREFIXES = ("//", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon
 
 
 class FileFaults(Struct, frozen=True):
-    """A file that was mapped.
+    """A file that was mapped during the execution.
 
     Attributes
     ----------
     path
-        The path that the program itself sees.
+        The path by which the program sees the file.
     device, inode
-        The major and minor number of its file system, and its number there, which identify it outside of a sandbox.
+        The major and minor number of the file's device, and its inode number; they identify it outside of a sandbox.
     faults
-        Faults on addresses at which it was mapped.
+        The faults on addresses at which the file was mapped.
     """
 
     path: str
@@ -50,12 +50,12 @@ class FaultsByFile(Struct, frozen=True):
     in_kernel
         The faults that the kernel took while it copied for the program; None if this user may not count them.
     lost
-        Records that were lost because a buffer was full. If there are any, the other counts are too small.
+        The number of records that were lost because a buffer was full. If it is not 0, the other counts are too small.
     files
         All files that were mapped.
     hidden
-        The names of programs that were executed without a trace of what they mapped: the kernel hides them from perf.
-        Without those that ran while records were lost.
+        The names of executed programs of which no mapping was recorded, because the kernel hides them from perf.
+        Programs that ran while records were lost are not included.
     """
 
     total: int
@@ -78,7 +78,7 @@ class FaultsByFileRecorder:
         self._faults: FaultsByFile | None = None
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Attach to waiting processes, and return when attached. If that is impossible, there is no result."""
+        """Attach to waiting processes, and return when this is done. If it is impossible, there is no result."""
         try:
             program = compile_program(_SOURCE, load_settings().programs)
         except CompilationError:
@@ -91,7 +91,7 @@ class FaultsByFileRecorder:
             stderr=subprocess.DEVNULL,
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # "ready", or end of file if it failed.
+        self._process.stdout.readline()  # "ready", or the end of the file if the process failed.
 
     def close(self) -> None:
         """Stop watching, and read the result."""
@@ -113,7 +113,7 @@ class FaultsByFileRecorder:
 def parse_faults_by_file(output: bytes) -> FaultsByFile:
     """Parse the output of ``faults_by_file``: its counts, the names of hidden programs, then the files.
 
-    A NUL ends each of these entries, because names can contain anything else.
+    Each entry ends with a NUL, the only character that names cannot contain.
 
     Raises
     ------

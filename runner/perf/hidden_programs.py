@@ -4,12 +4,12 @@ from runner.perf.faults_by_file import FaultsByFile
 
 
 def describe_hidden_programs(faults: FaultsByFile | None) -> str:
-    """Return which programs were hidden, as the second half of a sentence; empty if none was.
+    """Return which programs were hidden, as the predicate of a sentence; empty if none was.
 
     Parameters
     ----------
     faults
-        What was watched; None if that was impossible.
+        The faults of the watched execution; None if it could not be watched.
     """
     if faults is None or not faults.hidden:
         return ""

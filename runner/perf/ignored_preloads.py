@@ -8,20 +8,21 @@ from runner.perf.faults_by_file import FaultsByFile
 
 
 def describe_unmapped_preload(faults: FaultsByFile | None, variables: Mapping[str, str]) -> str:
-    """Return which library no process mapped, as the second half of a sentence; empty if all were mapped.
+    """Return which library no process mapped, as the predicate of a sentence; empty if all were mapped.
 
     Parameters
     ----------
     faults
-        What was watched; None if that was impossible.
+        The faults of the watched execution; None if it could not be watched.
     variables
-        The environment of the program.
+        The environment variables of the program.
     """
-    if faults is None or faults.lost:  # A missing record does not prove anything.
+    # If records were lost, a library without a record may be mapped nevertheless.
+    if faults is None or faults.lost:
         return ""
     mapped_names = {PurePosixPath(file.path).name for file in faults.files}
     for entry in filter(None, re.split(r"[ :]+", variables.get("LD_PRELOAD", ""))):
-        # The loader follows links: libtcmalloc.so.4 is mapped as libtcmalloc.so.4.5.9.
+        # Compare only the stems, because the loader follows links: libtcmalloc.so.4 is mapped as libtcmalloc.so.4.5.9.
         stem = PurePosixPath(entry).name.partition(".so")[0]
         if "$" not in entry and not any(name.startswith(stem) for name in mapped_names):
             return f"ran without {entry!r} of LD_PRELOAD: no process mapped it"

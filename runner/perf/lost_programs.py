@@ -1,7 +1,7 @@
-"""Watches an execution for programs that perf lost, without recording any fault: cheap enough for every sample.
+"""Watches an execution for programs that perf lost. No fault is recorded, so this is cheap enough for every sample.
 
-The kernel takes all counters from a program that changes its user, or that its user may not read. A small program
-(``lost_programs.c``) sees that from the records of what is executed and mapped.
+The kernel removes all counters from a program that changes its user, or that its user may not read. A small program
+(``lost_programs.c``) detects this from the records of executed programs and mapped files.
 """
 
 import subprocess
@@ -16,8 +16,8 @@ from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("lost_programs.c")
 _TIMEOUT_SECONDS = 60.0
-"""Seconds that it may take to print its findings: on a host whose processors others use, a program may wait for some
-seconds before it runs, and without the findings the execution is no sample."""
+"""Seconds that ``lost_programs`` may take to print its findings. On a busy host, it may have to wait some seconds for a
+processor, and without its findings the execution is not a sample."""
 
 
 class LostPrograms(Struct, frozen=True):
@@ -28,7 +28,7 @@ class LostPrograms(Struct, frozen=True):
     names
         The names of the lost programs.
     complete
-        Whether the list is complete. Records may have been lost, or the execution could not be watched.
+        Whether the list is complete; it is not if records were lost or if the execution could not be watched.
     """
 
     names: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class LostPrograms(Struct, frozen=True):
 
 
 class LostProgramsWatch:
-    """Watches a process from before its program's start to its end. :meth:`wait` until it does."""
+    """Watches a process from before its program's start to its end; the program must not start before :meth:`wait`."""
 
     def __init__(self, process: int) -> None:
         self._watch: subprocess.Popen[bytes] | None = None
@@ -56,10 +56,10 @@ class LostProgramsWatch:
         """Wait until the watch has started or failed."""
         if self._watch is not None:
             assert self._watch.stdout is not None
-            self._watch.stdout.readline()  # "ready", or end of file if it failed.
+            self._watch.stdout.readline()  # "ready", or the end of the file if the watch failed.
 
     def read_result(self) -> LostPrograms:
-        """Stop the watch; return the programs that were lost, incomplete if it never began or does not end in time."""
+        """Stop the watch; return the lost programs: an incomplete list if it never began, or does not end in time."""
         if self._watch is None:
             return LostPrograms()
         try:
@@ -69,7 +69,7 @@ class LostProgramsWatch:
         return parse_lost_programs(output)
 
     def close(self) -> None:
-        """End the watch, if it still runs."""
+        """Kill the watch if it still runs."""
         if self._watch is not None:
             if self._watch.poll() is None:
                 self._watch.kill()
@@ -77,7 +77,7 @@ class LostProgramsWatch:
 
 
 def parse_lost_programs(output: bytes) -> LostPrograms:
-    """Parse the output of ``lost_programs``; return an incomplete list if it is cut off, or records were lost."""
+    """Parse the output of ``lost_programs``; the list is incomplete if the output is cut off, or records were lost."""
     lost_records, *names = output.removesuffix(b"\0").split(b"\0")
     if lost_records != b"0" or not output.endswith(b"\0"):
         return LostPrograms()
@@ -85,6 +85,6 @@ def parse_lost_programs(output: bytes) -> LostPrograms:
 
 
 def combine_losses(parts: Sequence[LostPrograms]) -> LostPrograms:
-    """Combine the losses of processes that ran at the same time."""
+    """Return all programs that perf lost in several processes that ran at the same time."""
     names = (name for part in parts for name in part.names)
     return LostPrograms(tuple(dict.fromkeys(names)), all(part.complete for part in parts))

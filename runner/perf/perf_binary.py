@@ -1,4 +1,4 @@
-"""Finds perf. Ubuntu's is a script that refuses kernels of others, although any version of perf counts faults."""
+"""Finds perf. On Ubuntu, ``perf`` is a script that refuses other kernels, although any perf can count faults."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _TIMEOUT_SECONDS = 10.0
 
 @lru_cache
 def get_perf_program() -> str:
-    """Return the name or the path of perf on this host; whether it works is found out by running it."""
+    """Return the name or the path of perf on this host; it may still not work."""
     return find_perf(Path("/"), BASE_VARIABLES["PATH"], os.uname().release)
 
 
@@ -28,7 +28,7 @@ def has_record_option(option: str) -> bool:
 
 
 def run_tool(words: Sequence[str]) -> "subprocess.CompletedProcess[str] | None":
-    """Run a command that answers at once, without input; return None if it cannot be run, or takes too long."""
+    """Run a short command without input; return None if it cannot be executed, or takes too long."""
     try:
         return subprocess.run(
             words,
@@ -45,14 +45,14 @@ def run_tool(words: Sequence[str]) -> "subprocess.CompletedProcess[str] | None":
 
 
 def find_perf(root: Path, path: str, release: str) -> str:
-    """Return ``perf``, unless that is a script without a perf for a kernel; then the newest of another kernel.
+    """Return ``perf``; if that is a script that has no perf for this kernel, return the newest perf for other kernels.
 
     Parameters
     ----------
     root
-        The folder that stands for ``/``.
+        The folder that serves as ``/``.
     path
-        Folders in which programs are found, separated by colons.
+        The folders in which programs are searched for, separated by colons.
     release
         The release of the running kernel.
     """

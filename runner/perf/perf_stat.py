@@ -1,9 +1,9 @@
 """Executes a command once under perf stat, in a fixed process state; returns the readings and the program's output.
 
-perf counts one process and its children, from the exec on. The launcher (``launcher.c``) creates the process, inside
-of a sandbox or not, and it waits until perf is attached from outside. Therefore the sandbox is not counted, the
-environment has no variables that perf adds for its own children, the memory is not mistaken for perf's, and several
-programs start together.
+perf counts one process and its children, from the ``exec`` on. The launcher (``launcher.c``) creates the process,
+inside or outside of a sandbox, and the process waits until perf is attached from outside. Therefore the sandbox is not
+counted, the program does not get the variables that perf sets for its own children, the memory of perf is not taken
+for that of the program, and several programs can start together.
 """
 
 import shlex
@@ -35,18 +35,18 @@ from runner.process_state.memory_stat import count_group_faults, read_memory_rea
 from runner.process_state.process_state import ProcessState
 
 MAX_OUTPUT_CHARACTERS = 20_000
-"""Characters that are kept from the end of what a program printed."""
+"""The number of characters that are kept from the end of a program's output."""
 
 
 class ExecutionFailure(Exception):
-    """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
+    """The program crashed, hung, ended with an error, or does not exist; or it cannot be counted.
 
     Attributes
     ----------
     temporary
-        The state of this host is the reason, so another attempt can succeed.
+        Whether the state of this host is the reason, so that another attempt can succeed.
     was_stopped
-        A limit ended the program: of time, of memory, or of what it may take of the disk.
+        Whether the program was killed because it exceeded its limit of time, memory or disk space.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Execution(Struct, frozen=True):
 
 
 class GroupExecution(Struct, frozen=True):
-    """The results of processes that started together: each one's own, and the readings of their control group."""
+    """The results of processes that started together: one for each process, and the readings of their control group."""
 
     executions: tuple[Execution, ...]
     group_readings: dict[str, Reading]
@@ -112,33 +112,33 @@ def count_processes(
     recording: Recording | None = None,
     copies: Mapping[str, Path] = MappingProxyType({}),
 ) -> GroupExecution:
-    """Run a command in some processes at once, each under its own perf stat.
+    """Run a command in several processes at the same time, each under its own perf stat.
 
     Parameters
     ----------
     directory
         The folder in which the program starts.
     state
-        The process state in which it starts: its variables, its memory limit, and more.
+        The state in which the processes start: their variables, their memory limit, and more.
     processes
-        How many of it are started at once.
+        The number of processes.
     events
         Events to count in addition to the standard ones.
     timeout
-        Seconds after which they are killed.
+        Seconds after which the processes are killed.
     region
-        Also count the region that each program opens, in addition to the whole program.
+        Whether to count the region that each program opens in addition to the whole program.
     sandbox
-        Confine each of them in its own sandbox.
+        How to confine each process, in a sandbox of its own; None for no sandbox.
     recording
-        What to record of the first of them.
+        What to record of the first process.
     copies
-        The copies to mount over files, by the path of the file.
+        The copies to mount over files, by the path of the original.
 
     Raises
     ------
     ExecutionFailure
-        If the program fails, or perf did not count all of it.
+        If the program fails, or if perf has not counted all of it.
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
@@ -157,7 +157,7 @@ def count_processes(
         counted_programs: list[CountedProgram] = []
 
         def create_programs(group: MemoryGroup) -> Iterator[Program]:
-            # Each is created after the previous one has started: they share the numbers of the region's descriptors.
+            # Create each one after the previous one has started, because they use the same descriptors for the region.
             start = SimultaneousStart(processes)
             order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
             for number in range(processes):
@@ -170,7 +170,7 @@ def count_processes(
             for program, launcher_result in zip(counted_programs, launcher_results, strict=True):
                 problem = program.conclude(launcher_result)
                 raise_on_failure(command, problem, program.make_program_result(launcher_result), group)
-            # What the account of the group has to contain at least: the kernel may not have added it up yet.
+            # The group's account must contain at least this many faults; otherwise the kernel has not updated it yet.
             min_faults = sum(program.launch.ending.faults for program in counted_programs if program.launch.ending)
             group_readings = read_memory_readings(group.folder, min_faults)
             kernel_faults = max(min_faults, count_group_faults(group.folder))
@@ -187,7 +187,7 @@ def count_processes(
 def _execute_programs(
     programs: Iterator[Program], directory: Path, timeout: float, processes: int
 ) -> list[ProgramResult]:
-    """Execute programs at once; explain an error if they need too many open files."""
+    """Execute programs at the same time; raise an error that explains it if they need too many open files."""
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:
@@ -200,9 +200,9 @@ def _execute_programs(
 
 
 def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
-    """Limit the tasks of all sandboxes of a case together: by their control group, or else by equal shares.
+    """Limit the tasks of all sandboxes of a case together: by a control group, or else by equal shares.
 
-    Return the sandbox with which each of them starts; None without a sandbox.
+    Return the sandbox that each process gets; None without a sandbox.
     """
     if sandbox is None or group.limit_processes(MAX_TASKS):
         return sandbox
@@ -212,14 +212,14 @@ def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: Memory
 def _make_execution(
     program: CountedProgram, launcher_result: ProgramResult, unknown_events: Sequence[str]
 ) -> Execution:
-    """Return the sample of a program that succeeded, and its output, which the launcher's streams have received."""
+    """Return the sample and the output of a program that succeeded. The launcher's streams contain the output."""
     readings, perf_output = program.read_readings()
     sample = Sample(readings=readings | make_unsupported_readings(unknown_events), perf_output=perf_output)
     return Execution(sample, launcher_result.output)
 
 
 def _sum_faults(executions: Sequence[Execution]) -> int | float:
-    """Return the faults that perf counted of processes that ran together."""
+    """Return the total number of faults that perf counted in processes that ran together."""
     readings = (
         execution.sample.readings[name] for execution in executions for name in ("minor-faults", "major-faults")
     )
@@ -227,12 +227,12 @@ def _sum_faults(executions: Sequence[Execution]) -> int | float:
 
 
 def raise_on_failure(command: Sequence[str], problem: str, program_result: ProgramResult, group: MemoryGroup) -> None:
-    """Raise if a program had a problem, or the kernel ended a part of it; the failure keeps what it printed.
+    """Raise if a program had a problem, or if the kernel killed a part of it; the failure contains its output.
 
     Raises
     ------
     ExecutionFailure
-        The program had a problem, or the kernel ended a part of it.
+        The program had a problem, or the kernel killed a part of it.
     """
     problem = problem or describe_unloaded_preload(program_result.error)
     has_lost_process = not problem and group.count_killed() > 0

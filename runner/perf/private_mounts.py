@@ -1,4 +1,4 @@
-"""Mounts tracefs, and a short list of kernel symbols, for perf alone, in a mount namespace that ends with it."""
+"""Mounts tracefs and a short list of kernel symbols for perf only, in a mount namespace that ends with perf."""
 
 import os
 import re
@@ -15,21 +15,22 @@ _KALLSYMS = Path("/proc/kallsyms")
 _LANDMARK = re.compile(
     rb"^[0-9a-f]+ [A-Za-z] (?:_text|_stext|_etext|_edata|_end|_entry_trampoline|__entry_SYSCALL_64_trampoline)$", re.M
 )
-"""The symbols that tell perf record where the kernel lies: ``machine__get_running_kernel_start`` and
-``machine__create_extra_kernel_maps`` in perf's machine.c read these, and nothing else, of all symbols."""
+"""The only symbols that perf record reads, to find the kernel in memory (``machine__get_running_kernel_start`` and
+``machine__create_extra_kernel_maps`` in perf's machine.c)."""
 _MOUNT_LANDMARKS = (
     "mount -t tmpfs -o size=64k,nosuid,nodev,noexec tmpfs /proc/driver"
     ' && printf %s "$landmarks" >/proc/driver/kallsyms && mount --bind /proc/driver/kallsyms /proc/kallsyms'
 )
-"""The folder exists in each kernel, and perf reads nothing in it."""
+"""Mounts the list by way of ``/proc/driver``: every kernel has this folder, and perf reads nothing in it."""
 
 
 def build_recording_prefix() -> tuple[str, ...]:
-    """Return the words before a perf that records, and that another perf reads: none where nothing can be mounted.
+    """Return the words that precede the command of perf record; empty if nothing can be mounted.
 
-    Where the host has not mounted tracefs, they mount it. They also replace the list of kernel symbols, of more than a
-    hundred thousand lines, which perf record reads twice as it starts, by the few that it looks for: it then starts
-    with a tenth of the CPU time. perf script, which names the kernel's functions, does not use this prefix.
+    They mount tracefs if the host has not mounted it. They also replace the list of kernel symbols, which has more than
+    a hundred thousand lines and is read twice when perf record starts, by the few symbols that perf record needs: it
+    then starts with a tenth of the CPU time. They must not precede perf script, which needs the names of the kernel's
+    functions.
     """
     steps = []
     if _list_private_tracepoints():
@@ -41,15 +42,15 @@ def build_recording_prefix() -> tuple[str, ...]:
 
 
 def has_private_tracepoint(name: str) -> bool:
-    """Return whether a tracepoint, ``syscalls:sys_enter_mmap``, can be read once tracefs is mounted for perf alone."""
+    """Return whether a tracefs that is mounted for perf only has a tracepoint, such as ``syscalls:sys_enter_mmap``."""
     return name.replace(":", "/", 1) in _list_private_tracepoints()
 
 
 @lru_cache
 def _list_private_tracepoints() -> frozenset[str]:
-    """Return the tracepoints of system calls and exceptions in a tracefs that is mounted for perf alone.
+    """Return the tracepoints of system calls and exceptions in a tracefs that is mounted for perf only.
 
-    There are none if the host has mounted tracefs, so that perf needs no other, or if this user cannot mount it.
+    Empty if the host has mounted tracefs, so that perf needs no mount of its own, or if this user cannot mount it.
     """
     if os.geteuid() != 0 or any(folder.is_dir() for folder in _TRACEFS_FOLDERS):
         return frozenset()
@@ -59,7 +60,7 @@ def _list_private_tracepoints() -> frozenset[str]:
 
 @lru_cache
 def _read_mountable_landmarks() -> str:
-    """Return the kernel symbols that perf record looks for, as lines; empty if they cannot be mounted for it."""
+    """Return the kernel symbols that perf record needs, as lines; empty if this list cannot be mounted for it."""
     if os.geteuid() != 0:
         return ""
     try:
@@ -68,13 +69,13 @@ def _read_mountable_landmarks() -> str:
         return ""
     landmarks = b"\n".join(_LANDMARK.findall(symbols)).decode("ascii")
     if " _text\n" not in landmarks:
-        return ""  # Without it, perf cannot say where the kernel lies.
+        return ""  # Without this symbol, perf cannot find the kernel in memory.
     mounted = _run([*_build_prefix(f"landmarks='{landmarks}'; {_MOUNT_LANDMARKS}"), "cat", str(_KALLSYMS)])
     return landmarks if mounted == landmarks else ""
 
 
 def _build_prefix(script: str) -> tuple[str, ...]:
-    """Return the words that run a script in a mount namespace, and then become the command that follows them."""
+    """Return the words that run a script in a new mount namespace, and then execute the command that follows them."""
     return (*_PREFIX, f'{script} && exec "$@"', "sh")
 
 

@@ -1,11 +1,11 @@
 """Counts a program's region of interest in addition to the whole process, in the same execution.
 
-The program opens and closes its region through the protocol of ``perf stat --control`` (see ``workloads/region/``).
-The runner is at the other end of that pipe. At the first command, it attaches a second perf to the process, with
-disabled counters; then it forwards every command, and returns every acknowledgement. The program waits meanwhile, so
-no fault is missed; the perf around the whole process follows only that process, so no fault is added.
+The program opens and closes its region by the protocol of ``perf stat --control`` (see ``workloads/region/``). The
+runner is at the other end of the pipe. At the first command, it attaches a second perf to the process, with disabled
+counters; then it forwards every command, and returns every acknowledgement. The program waits for the acknowledgement,
+so no fault is missed. The perf that counts the whole process does not count the second perf, so no fault is added.
 
-Attaching earlier would save the program ten milliseconds of waiting. But during this wait, the threads and processes
+If perf were attached earlier, the program would not have to wait for 10 ms. But during this wait, threads and processes
 that it has just started come to rest. When perf was attached before the start of the program, the first faults of a
 new thread fell into the region in one of seven executions.
 """
@@ -22,7 +22,8 @@ from runner.perf.parse import PerfOutputError
 from runner.perf.running_processes import attach_to_running
 
 CONTROL_FD, ACK_FD = 198, 199
-"""Descriptor numbers in the program. Fixed, because their digits are in its environment, which is on its stack."""
+"""The numbers of the descriptors in the program. They are fixed, because they are in its environment variables, whose
+length affects the stack."""
 REGION_EVENTS = (
     "minor-faults",
     "major-faults",
@@ -36,16 +37,16 @@ REGION_EVENTS = (
 REGION_PREFIX = "region:"
 _ACK = b"ack\n"
 _MAX_COMMAND_BYTES = 100
-"""Largest number of bytes of a command."""
+"""The largest number of bytes of a command."""
 _READ_BYTES = 4096
-"""Bytes of the pipe that are read at once."""
+"""Bytes that are read from the pipe at once."""
 
 
 class Region:
     """The pipes to a program, and the perf that counts its region on request.
 
-    ``find_processes`` returns the program and its children, given the process that was started for it.
-    ``attach_recorders`` attaches recorders of the region to them.
+    ``find_processes`` returns the program and its children, given the process that was started for the program.
+    ``attach_recorders`` attaches the recorders of the region to these processes.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Region:
             os.close(self._commands)
             os.close(self._program_control)
             raise
-        # A program that sends commands without end and reads no answers must not block the runner.
+        # A program that sends commands without end but reads no answers must not block the runner.
         os.set_blocking(self._acks, False)
         os.dup2(self._program_control, CONTROL_FD, inheritable=True)
         os.dup2(self._program_ack, ACK_FD, inheritable=True)

@@ -1,4 +1,4 @@
-"""Attaches perf to programs that run already, with all their children."""
+"""Attaches perf to running programs and all their children."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.system.descendants import list_children
 
 _MAX_ATTEMPTS = 3
-"""How many times perf tries to attach while children of the program come and go, before they are stopped for that."""
+"""How many times perf tries to attach to running children, some of which may end, before the children are stopped."""
 
 
 def attach_to_running(
@@ -19,16 +19,16 @@ def attach_to_running(
     events: Sequence[str],
     filters: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[AttachedPerf, Sequence[int]]:
-    """Attach perf to a program and its children, with disabled counters; return it and those processes.
+    """Attach perf to a program and its children, with disabled counters; return perf and these processes.
 
-    If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
+    perf gives up if a child ends while it attaches. After some attempts, the children are stopped while it attaches.
 
     Parameters
     ----------
     list_processes
-        Returns the program and its children, as they are now.
+        Returns the program and its present children.
     filters
-        Further events, which are tracepoints, and what of each is counted.
+        Tracepoints to count in addition to ``events``, each with the filter that selects what is counted.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def attach_to_running(
             return _attach_to(processes, events, filters, list_processes), processes
     with _stop_children(list_processes) as stopped_processes:
         processes = stopped_processes
-        # A child that was about to end does so although it was stopped; there are fewer each time.
+        # A child that was about to end can still end after it was stopped, so retry; there are fewer each time.
         for _ in stopped_processes:
             with suppress(_ChildEndedError):
                 return _attach_to(processes, events, filters, list_processes), processes
@@ -62,14 +62,14 @@ def _attach_to(
     Raises
     ------
     _ChildEndedError
-        One of the processes, or a thread of one, has ended meanwhile.
+        One of the processes or threads has ended while perf attached.
     """
     perf = AttachedPerf(processes, events, filters)
     try:
-        perf.send_command("disable")  # perf starts disabled; the answer shows that it has attached.
+        perf.send_command("disable")  # It is disabled already, but the answer shows that it has attached.
     except AttachError as error:
         perf.close()
-        # A process has ended, or a thread of one.
+        # Has a process ended, or a thread of a process?
         if set(processes) - set(list_processes()) or os.strerror(errno.ESRCH) in str(error):
             raise _ChildEndedError from None
         raise
@@ -77,16 +77,16 @@ def _attach_to(
 
 
 class _ChildEndedError(Exception):
-    """A child of the program has ended while perf was to be attached to it."""
+    """A child of the program ended before perf was attached to it."""
 
 
 @contextmanager
 def _stop_children(list_processes: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
-    """Stop the children of a program, which itself waits; yield the program and its children."""
+    """Stop the children of a program that is waiting; yield the program and its children."""
     stopped_children: list[int] = []
     try:
         processes = list(list_processes())
-        # A child can start others until it is stopped itself.
+        # A child can start others until it is stopped.
         while new_children := [child for child in processes[1:] if child not in stopped_children]:
             for child in new_children:
                 with suppress(OSError):

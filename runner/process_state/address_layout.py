@@ -5,10 +5,9 @@ from runner.system.tree import Tree
 
 
 class Layout:
-    """Address-space randomisation, off: random addresses change the page tables and the start of the stack.
+    """Address-space randomisation switched off: random addresses change the page tables and the start of the stack.
 
-    The rest of the personality is the ordinary one, whatever ``setarch`` a caller has used: some flags change the
-    layout.
+    The rest of the personality is set to the default, even if a caller used ``setarch``: some flags change the layout.
     """
 
     setting = "process.aslr"
@@ -31,7 +30,7 @@ class Layout:
         return f"{randomization} (personality {other_flags:#x})" if other_flags else randomization
 
     def apply(self) -> None:
-        """Switch randomisation off, and everything else that a personality can change."""
+        """Switch randomisation off, and set the rest of the personality to the default."""
         previous_flags = system_calls.get_personality()
         system_calls.set_personality(system_calls.ADDR_NO_RANDOMIZE)
         self._previous_flags = previous_flags

@@ -30,7 +30,7 @@ class Affinity:
         return format_cpus(parse_cpus(match[1])) if match else format_cpus(os.sched_getaffinity(0))
 
     def apply(self) -> None:
-        """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""
+        """Restrict this thread to the processors; raise unless all are available: fewer would change the results."""
         previous_cpus = os.sched_getaffinity(0)
         if not self._cpus <= previous_cpus:
             raise PermissionError(

@@ -1,6 +1,6 @@
-"""Expedites the RCU grace period of the kernel, for which moving a process to another control group waits.
+"""Expedites the kernel's RCU grace period, for which a process waits when it is moved to another control group.
 
-It lasts ten milliseconds or more, longer than everything else at the start of a sample; expedited, less than one.
+A grace period lasts 10 ms or more, longer than everything else at the start of a sample; if expedited, less than 1 ms.
 """
 
 import fcntl
@@ -14,22 +14,23 @@ from runner.system.tree import Tree
 _SWITCH_FILE = "sys/kernel/rcu_expedited"
 _NOTE_FOLDER = "run/faultwatch"
 _NOTE_FILE = f"{_NOTE_FOLDER}/rcu_expedited"
-"""Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
+"""Contains the value to restore while the switch is on. Only root can write the note and the switch, and a reboot
+resets both."""
 _MAX_WAIT_SECONDS = 0.1
-"""Others need the switch for a hundredth of that."""
+"""Seconds to wait for the switch; another process normally needs it for a hundredth of that."""
 _POLL_SECONDS = 0.001
 """Seconds between two attempts to lock the switch."""
 _MAX_VALUE_BYTES = 16
-"""The largest part of the switch's value that is read: it is a number."""
+"""The largest number of bytes that are read of the switch's value, which is a small number."""
 
 
 @contextmanager
 def expedite_grace_periods(tree: Tree) -> Iterator[None]:
-    """Expedite RCU grace periods while nothing is measured; change nothing if that is not allowed.
+    """Expedite RCU grace periods within the context, in which nothing is measured; change nothing if not allowed.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
-    none of them restores a value that another one has set; but not for long, because the process that has the switch
-    may be stopped. If the runner is killed meanwhile, a note keeps the value for :func:`restore_grace_period`.
+    none of them restores a value that another one has set. They do not wait for long, because the process that has the
+    switch may be stopped. If the runner is killed, a note contains the value for :func:`restore_grace_period`.
     """
     switch = _lock_switch(tree)
     if switch is None:
@@ -51,7 +52,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
 
 
 def restore_grace_period(tree: Tree) -> None:
-    """Restore the value that a runner has left behind that was killed while it had expedited grace periods."""
+    """Restore the switch if a runner was killed while it expedited grace periods."""
     if not tree.path(_NOTE_FILE).exists():
         return
     switch = _lock_switch(tree)
@@ -63,7 +64,7 @@ def restore_grace_period(tree: Tree) -> None:
 
 
 def _lock_switch(tree: Tree) -> int | None:
-    """Open and lock the switch; None if this user may not change it, or if another process keeps it."""
+    """Open and lock the switch; return None if this user may not change it, or if another process keeps it locked."""
     try:
         switch = os.open(tree.path(_SWITCH_FILE), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -80,7 +81,7 @@ def _lock_switch(tree: Tree) -> int | None:
 
 
 def _save_note(previous_value: bytes, tree: Tree) -> bool:
-    """Note the value to restore; return whether that was possible."""
+    """Write the note with the value to restore; return whether that was possible."""
     try:
         tree.path(_NOTE_FOLDER).mkdir(mode=0o755, exist_ok=True)
         note = os.open(
@@ -96,9 +97,9 @@ def _save_note(previous_value: bytes, tree: Tree) -> bool:
 
 
 def _restore_value(switch: int, tree: Tree) -> None:
-    """Restore the noted value, if there is a note. While the switch is locked, nobody else uses it."""
+    """Restore the value in the note, if there is a note. The caller must have locked the switch."""
     with suppress(OSError):
         previous_value = tree.path(_NOTE_FILE).read_bytes()
-        if previous_value.strip().isdigit():  # Empty if the runner was killed before it changed anything.
+        if previous_value.strip().isdigit():  # It is empty if the runner was killed before it changed anything.
             os.pwrite(switch, previous_value, 0)
         tree.path(_NOTE_FILE).unlink()

@@ -8,7 +8,7 @@ from runner.system.tree import Tree
 
 HugePagePolicy = Literal["never", "madvise", "always"]
 HugePageChoice = Literal["host", "never", "madvise", "always"]
-"""A policy, or that of the host."""
+"""A policy for transparent huge pages; ``host`` stands for that of the host."""
 CHOICES: tuple[HugePageChoice, ...] = get_args(HugePageChoice)
 _FOLDER = "sys/kernel/mm/transparent_hugepage"
 _HOST_FILE = f"{_FOLDER}/enabled"
@@ -17,8 +17,8 @@ _HOST_FILE = f"{_FOLDER}/enabled"
 class HugePages:
     """A policy for transparent huge pages: none, those that the process asks for (madvise), or all available.
 
-    ``never``, and since Linux 6.18 ``madvise``, can be set for a process. Otherwise the host's policy must be the same;
-    the runner changes it for a while if it may.
+    ``never``, and since Linux 6.18 also ``madvise``, can be set for a single process. Otherwise the host must have the
+    same policy; the runner changes it temporarily if it is allowed to.
     """
 
     setting = "process.huge_pages"
@@ -36,14 +36,14 @@ class HugePages:
 
     @property
     def remedy(self) -> str:
-        """How to allow the policy: for a single process with a newer kernel, for the host as root."""
+        """How to allow the policy: with a newer kernel that has it for a single process, or as root for the host."""
         if self._policy == "never":
             return "use kernel 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
         file = self._find_decisive_file()
         return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
 
     def read_value(self) -> str:
-        """Return the effective policy: that of the host, unless the process has a stricter one."""
+        """Return the effective policy: that of the host, unless the process has a stricter policy."""
         host = self._tree.read_choice(self._find_decisive_file()) or "never"
         mode = system_calls.get_huge_page_refusal()
         if mode == system_calls.REFUSE_ALL or host == "never":
@@ -51,12 +51,12 @@ class HugePages:
         return "madvise" if mode == system_calls.REFUSE_UNADVISED else host
 
     def apply(self) -> None:
-        """Refuse huge pages, accept advised ones, or accept all: for this process, or else for the host."""
+        """Set the policy for this process if the kernel can, or else for the host."""
         previous_refusal = system_calls.get_huge_page_refusal()
         if self._policy == "never":
             system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
         elif self._policy == "always" or not self._try_advised_only():
-            # A process can only refuse what the host's policy gives, so the host has to give it.
+            # A process can only refuse huge pages that the host's policy grants, so change the host's policy.
             host = HostSetting(self._find_decisive_file(), self._tree)
             host.hold(self._policy)
             self._host = host
@@ -73,7 +73,7 @@ class HugePages:
                 host.restore()
 
     def _try_advised_only(self) -> bool:
-        """Refuse all but advised huge pages; return whether the host's own policy can stay."""
+        """Refuse all but advised huge pages; return whether the host's policy need not be changed."""
         if self._tree.read_choice(self._find_decisive_file()) not in {"madvise", "always"}:
             return False
         try:
@@ -83,7 +83,7 @@ class HugePages:
         return True
 
     def _find_decisive_file(self) -> str:
-        """Return the file of the effective policy: since Linux 6.8 each size has one, which may inherit the host's."""
+        """Return the file that decides the policy: since Linux 6.8, that of the size unless it says ``inherit``."""
         size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024  # in KiB
         size_file = f"{_FOLDER}/hugepages-{size}kB/enabled"
         return _HOST_FILE if self._tree.read_choice(size_file) in {None, "inherit"} else size_file

@@ -1,4 +1,4 @@
-"""A control group of measured processes, of version 2 or 1: counts and limits their memory, and limits their number."""
+"""A control group of measured processes (version 2 or 1), which limits and counts their memory, and their number."""
 
 import mmap
 import os
@@ -15,19 +15,19 @@ from runner.system.tree import Tree
 
 _PREFIX = "faultwatch-"
 _GROUP_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\d+")
-"""A group of a runner, with the name of its process. What else begins with the prefix is somebody else's."""
+"""The name of a runner's group, which contains the name of its process. Other groups with the prefix are not ours."""
 _MOUNT = "sys/fs/cgroup"
 _KILL_TIMEOUT_SECONDS = 2.0
 """Seconds within which killed processes must leave the group."""
 _POLL_SECONDS = 0.01
-"""Seconds between two looks whether they have left it."""
+"""Seconds between two checks of whether they have left it."""
 
 
 class MemoryGroup:
-    """A new group within the runner's own group, or within its nearest ancestor that may contain one.
+    """A new control group in the runner's own group, or in its nearest ancestor that allows this.
 
     The runner itself stays outside: at the limit, the kernel kills the largest process of the group, which must not be
-    the runner. A process is admitted before it executes its command.
+    the runner. A process is moved into the group before it executes its command.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class MemoryGroup:
         return "none" if self._limit is None else str(self._limit)
 
     def add_process(self, pid: int, *, at_once: bool = True) -> None:
-        """Move a process into the group, if there is one; its existing memory stays with its old group.
+        """Move a process into the group, if there is one; its existing memory stays charged to its old group.
 
         Parameters
         ----------
         at_once
-            Have the kernel hurry, see :mod:`runner.process_state.grace_period`. False for a process that may be stopped
-            meanwhile, as those that build ahead are: the kernel would hurry until it continues.
+            Whether to expedite this (:mod:`runner.process_state.grace_period`). Must be False in a process that may be
+            stopped meanwhile, such as one that builds ahead: grace periods would stay expedited until it continues.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class MemoryGroup:
     def count_killed(self) -> int:
         """Return how many processes of the applied group the kernel killed for lack of memory; 0 without a group."""
         if self.folder is None:
-            return 0  # The host's own number counts the processes of others too.
+            return 0  # The host's number would include other processes.
         return sum(
             _read_kills(self.folder / name) for name in ("memory.events", "memory.oom_control")
         )  # version 2 or 1
@@ -107,7 +107,7 @@ class MemoryGroup:
         raise refusal
 
     def limit_processes(self, max_processes: int) -> bool:
-        """Limit how many processes and threads the applied group may have at once; return whether that is possible."""
+        """Limit the number of processes and threads in the applied group; return whether that is possible."""
         if self.folder is None:
             return False
         with suppress(OSError):
@@ -130,7 +130,7 @@ class MemoryGroup:
 
     def remove_abandoned(self) -> None:
         """Remove the groups of runners that were killed, with the processes in them."""
-        # No limit is set here, so the names of the files are empty. In version 2, one group has all controllers.
+        # No limit is set here, so the names of the limit files are empty. In version 2, one group has all controllers.
         for controller, version_1_file, version_2_file in (("memory", "", ""), ("pids", "", None)):
             for parent, _ in self._list_parents(controller, version_1_file, version_2_file):
                 _remove_abandoned_groups(parent)
@@ -147,7 +147,7 @@ class MemoryGroup:
     def end(folder: Path) -> None:
         """Kill the processes of a group, and remove it."""
         deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
-        # Repeatedly, because processes can start others until they are killed, and leave the group only when they end.
+        # Repeat this: processes can start others until they are killed, and leave the group only when they have ended.
         while pids := _list_members(folder):
             for pid in pids:
                 with suppress(ProcessLookupError):
@@ -160,9 +160,10 @@ class MemoryGroup:
     def _list_parents(
         self, controller: str, version_1_file: str, version_2_file: str | None
     ) -> Iterator[tuple[Path, str]]:
-        """Yield the groups that may contain a new one, nearest first, with the name of the limit file.
+        """Yield the groups in which a new group may be created, nearest first, with the name of the file for its limit.
 
-        `version_1_file` and `version_2_file` are its names in the two versions; None if version 2 is no choice.
+        ``version_1_file`` and ``version_2_file`` are the names of this file in the two versions of control groups; if
+        ``version_2_file`` is None, groups of version 2 are left out.
         """
         paths: dict[str, str] = {}
         for line in self._tree.read_lines("proc/self/cgroup"):
@@ -179,16 +180,16 @@ class MemoryGroup:
         own_folder = mount / path.strip("/")
         for group in (own_folder, *own_folder.parents):
             if group.is_relative_to(mount) and group.is_dir():
-                # In version 2, a group must first be told to give its controllers to the groups in it.
+                # In version 2, a group must first be told to pass its controllers on to its children.
                 for controller_change in () if is_version_1 else ("+pids", "+memory"):
-                    # Fails if the group itself contains processes: then the next ancestor is tried.
+                    # This fails if the group itself contains processes; the next ancestor is tried then.
                     with suppress(OSError):
                         (group / "cgroup.subtree_control").write_text(controller_change, encoding="ascii")
                 yield group, file
 
 
 def _make_group(parent: Path) -> Path:
-    """Create a control group for this process, after removing abandoned ones."""
+    """Create a control group for this process, after removing abandoned groups."""
     _remove_abandoned_groups(parent)
     folder = parent / f"{_PREFIX}{read_own_name()}-{time.monotonic_ns()}"
     folder.mkdir()

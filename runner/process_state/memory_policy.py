@@ -1,10 +1,10 @@
-"""The NUMA memory policy of a process: a caller such as numactl passes its own on."""
+"""The NUMA memory policy of a process, which it may have inherited from a caller such as numactl."""
 
 from runner.process_state import system_calls
 
 DEFAULT_POLICY = 0
 _POLICY_MASK = 0xFF
-"""The bits of a mode that name the policy; those above are its flags."""
+"""The bits of a mode that contain the policy; the higher bits are flags."""
 _NAMES = ("default", "preferred", "bind", "interleave", "local", "preferred-many", "weighted-interleave")
 
 
@@ -19,7 +19,7 @@ class MemoryPolicy:
         self._previous_policy: system_calls.NodePolicy | None = None
 
     def read_value(self) -> str:
-        """Return the name of the policy of this thread. If the kernel does not say, none can have been set."""
+        """Return the name of this thread's policy. If the kernel does not show it, none can have been set."""
         try:
             mode = system_calls.get_memory_policy().mode & _POLICY_MASK
         except OSError:

@@ -7,7 +7,7 @@ from runner.contract.report import Reading, Status
 
 GROUP_PREFIX = "cgroup:"
 GROUP_COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
-"""Lines of ``memory.stat``. Version 1 has only the first two; older kernels of version 2 lack some."""
+"""Counters in ``memory.stat``. Control groups of version 1 have only the first two; older kernels lack some."""
 _STALL_METRICS = {"some": "memory-stall-some", "full": "memory-stall-full"}
 _OUTDATED_REASON = "the kernel had not added up the counters of the group yet"
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
@@ -16,14 +16,14 @@ _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 def read_memory_readings(folder: Path | None, min_faults: int = 0) -> dict[str, Reading]:
     """Return the counters of a group, with names that start with :data:`GROUP_PREFIX`; empty without a group.
 
-    A counter that the kernel lacks is not supported, which differs from zero. If the kernel does not account pressure,
-    its readings are absent. Since 5.16 the kernel adds the counters of the processors up every two seconds, or once
-    there are many changes; before, it shows old sums, which are left out.
+    A counter that the kernel lacks is reported as not supported, not as zero. If the kernel does not account memory
+    pressure, these readings are absent. Since Linux 5.16 the kernel adds up the counters of all processors only every
+    two seconds, or after many changes. A sum that is out of date is left out, with the reason.
 
     Parameters
     ----------
     min_faults
-        The faults that the processes of the group took, by the kernel's account of each.
+        The faults of the group's processes by their own accounts. If the group has fewer, its sums are out of date.
     """
     if folder is None:
         return {}
@@ -44,7 +44,7 @@ def read_memory_readings(folder: Path | None, min_faults: int = 0) -> dict[str, 
 
 
 def count_group_faults(folder: Path | None) -> int:
-    """Return how many faults a group took, as far as the kernel has added them up; 0 without a group."""
+    """Return the faults of a group that the kernel has added up so far; 0 without a group."""
     return 0 if folder is None else _read_counters(folder).get("pgfault", 0)
 
 

@@ -6,11 +6,11 @@ import resource
 from runner.system.tree import Tree
 
 _NICE_FIELD = 16
-"""The index of the nice value among the fields of ``stat`` after the name."""
+"""The index of the nice value among the fields of ``/proc/…/stat`` that follow the program's name."""
 
 
 class Niceness:
-    """The nice value: a runner started at 19 would otherwise measure at 19, after everything else."""
+    """The nice value. Measured programs would otherwise inherit the runner's, for example 19, the lowest priority."""
 
     setting = "process.nice"
     remedy = "start the runner without nice, as root, or with a limit that allows it (LimitNICE= of the service)"
@@ -32,7 +32,7 @@ class Niceness:
         return fields[_NICE_FIELD] if len(fields) > _NICE_FIELD else str(os.getpriority(os.PRIO_PROCESS, 0))
 
     def apply(self) -> None:
-        """Set the nice value, unless it could not be restored."""
+        """Set the nice value; raise if the previous value could not be restored."""
         previous_value = os.getpriority(os.PRIO_PROCESS, 0)
         if previous_value < self._value and not _may_become(previous_value):
             raise PermissionError(f"a nice value of {previous_value} could not be restored")
@@ -45,5 +45,5 @@ class Niceness:
 
 
 def _may_become(value: int) -> bool:
-    """Return whether this process may lower its nice value that far; a soft limit of 40 means -20."""
+    """Return whether this process may lower its nice value to ``value``; a soft limit of 40 allows -20."""
     return os.geteuid() == 0 or 20 - resource.getrlimit(resource.RLIMIT_NICE)[0] <= value

@@ -8,7 +8,7 @@ class Attribute(Protocol):
 
     @property
     def setting(self) -> str:
-        """The name of its setting in the environment."""
+        """The name of the attribute's setting in the environment."""
 
     @property
     def target(self) -> str:
@@ -27,7 +27,7 @@ class Attribute(Protocol):
         Raises
         ------
         OSError
-            This host forbids it; then nothing has changed.
+            This host forbids it. Nothing has changed then.
         """
 
     def undo(self) -> None:
@@ -35,7 +35,7 @@ class Attribute(Protocol):
 
 
 def can_apply(attribute: Attribute) -> bool:
-    """Return whether this host allows an attribute; tries it and undoes it."""
+    """Return whether this host allows an attribute, by applying and undoing it."""
     try:
         attribute.apply()
     except OSError:

@@ -24,13 +24,13 @@ class ProcessState(Struct, frozen=True):
     Attributes
     ----------
     variables
-        Added to the base variables.
+        Environment variables in addition to the base variables.
     cpus
-        The only processors to run on; empty for all.
+        The processors to run on; empty for all.
     memory_limit
-        Bytes that the process and its children may use together.
+        Bytes that the process and its children may use together; None for no limit.
     page_cache
-        How the files that it maps are prepared in the page cache.
+        How the files that the process maps are prepared in the page cache.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ProcessState(Struct, frozen=True):
         return {**PROCESS_VARIABLES, **self.variables}
 
     def read_settings(self) -> dict[str, str]:
-        """Return this state as settings of the run's environment: the actual values while it is applied."""
+        """Return this state as settings of the run's environment: the values that are in effect while it is applied."""
         with self._apply_attributes() as attributes:
             applied_settings = {attribute.setting: attribute.read_value() for attribute in attributes}
         fixed_settings = {
@@ -68,12 +68,12 @@ class ProcessState(Struct, frozen=True):
 
     @contextmanager
     def apply(self) -> Iterator[MemoryGroup]:
-        """Apply this state to the current thread; processes that it starts in the meantime inherit it.
+        """Apply this state to the current thread within the context; processes that it starts there inherit the state.
 
-        Yields the control group for the started processes, because children do not inherit a new one.
+        Yields the control group, into which the caller has to move the processes.
 
-        The runner applies the state to itself instead of between fork and exec, so that no code of its own runs in the
-        child: that would be slower and, in a process with threads, unsafe.
+        The state is not applied between fork and exec, because running the runner's own code in the child would be
+        slower and, in a process with threads, unsafe.
         """
         with self._apply_attributes() as attributes:
             yield next(attribute for attribute in attributes if isinstance(attribute, MemoryGroup))

@@ -6,8 +6,9 @@ import os
 class RoundRobin:
     """Round-robin scheduling, before all ordinary processes, so that other work takes no time from a comparison.
 
-    Niceness does not suffice: autogroups apply nice levels only within a session, and each execution has its own.
-    Round-robin, so that a program that spins on every processor still leaves the runner time to kill it.
+    A nice value does not suffice: with autogroups, it has an effect only within a session, and each execution has its
+    own session. The policy is not FIFO, so that a program that spins on every processor leaves the runner time to kill
+    it.
     """
 
     setting = "process.scheduling"

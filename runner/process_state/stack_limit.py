@@ -1,15 +1,15 @@
-"""The stack limit of a process, which determines the layout of its address space."""
+"""The stack limit of a process, which affects the layout of its address space."""
 
 import resource
 
 from runner.system.tree import Tree
 
 STACK_LIMIT_BYTES = 8 * 1024 * 1024
-"""The stack limit with which programs are measured."""
+"""The stack limit of measured programs."""
 
 
 class StackLimit:
-    """The soft limit: the kernel reserves that much space below the stack, and places everything else after it."""
+    """The soft limit of the stack: the kernel reserves this much space for the stack, and places mappings below it."""
 
     setting = "process.stack_limit"
     remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
@@ -31,7 +31,7 @@ class StackLimit:
         return limit or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
 
     def apply(self) -> None:
-        """Set the soft limit; a lower hard limit prevents it."""
+        """Set the soft limit; raise if the hard limit is lower."""
         previous_limits = resource.getrlimit(resource.RLIMIT_STACK)
         try:
             resource.setrlimit(resource.RLIMIT_STACK, (self._size, previous_limits[1]))

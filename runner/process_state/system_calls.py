@@ -7,7 +7,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 ADDR_NO_RANDOMIZE = 0x0040000
-"""personality(2): no address-space layout randomisation."""
+"""The flag of personality(2) that switches address-space layout randomisation off."""
 _QUERY_PERSONALITY = 0xFFFFFFFF
 REFUSE_NONE, REFUSE_ALL, REFUSE_UNADVISED = 0, 1, 3
 """Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) returns it."""
@@ -15,12 +15,12 @@ _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
 
 
 _GET_MEMPOLICY, _SET_MEMPOLICY = (239, 238) if os.uname().machine == "x86_64" else (236, 237)
-"""Numbers of the system calls; those other than of x86-64 are the same on all newer architectures."""
+"""The numbers of the system calls: on x86-64, and on all newer architectures, which use the same numbers."""
 _MAX_NODES = 1024
 
 
 class NodePolicy(Struct, frozen=True):
-    """A NUMA memory policy: its mode with its flags, and a bit for each of its nodes."""
+    """A NUMA memory policy: its mode including flags, and a bit mask of its nodes."""
 
     mode: int
     nodes: bytes
@@ -62,9 +62,9 @@ def refuse_huge_pages(refusal: int) -> None:
     Raises
     ------
     OSError
-        This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
+        This kernel does not support it; kernels before 6.18 cannot make an exception for advised huge pages.
     """
-    # The first bit says that huge pages are refused, the second that advised ones are not.
+    # The first bit refuses huge pages; the second makes an exception for advised ones.
     _check_result(_load_libc().prctl(_PR_SET_THP_DISABLE, refusal & 1, refusal & 2, 0, 0))
 
 

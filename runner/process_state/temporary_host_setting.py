@@ -1,4 +1,4 @@
-"""Changes a setting of the whole host for a while, and restores it even if the runner is killed."""
+"""Changes a setting of the whole host temporarily, and restores it even if the runner is killed."""
 
 import fcntl
 import os
@@ -11,18 +11,18 @@ from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
 MAX_WAIT_SECONDS = 300.0
-"""Seconds to wait for another session that needs a different value: it holds the setting for one execution."""
+"""Seconds to wait for another session that needs a different value. A session holds the setting for one execution."""
 _POLL_SECONDS = 0.02
 """Seconds between two attempts to lock the setting."""
 _GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
 
 
 class HostSetting:
-    """A file of /sys that lists its choices, held at one choice.
+    """A file of /sys that lists several choices, and is held at one choice.
 
-    The file is locked while it is held: shared if it has the value already, so that sessions that agree do not wait for
-    each other, else exclusively. A guard process waits until the runner calls :meth:`restore` or is killed, and then
-    restores the previous value.
+    The file is locked while it is held. The lock is shared if the file has the value already, so that sessions that
+    need the same value do not wait for each other, and otherwise exclusive. If the value is changed, a guard process
+    waits until the runner calls :meth:`restore` or is killed, and then restores the previous value.
     """
 
     def __init__(self, name: str, tree: Tree) -> None:
@@ -42,7 +42,7 @@ class HostSetting:
         Raises
         ------
         OSError
-            This host forbids it; then nothing has changed.
+            This host forbids it. Nothing has changed then.
         FaultwatchError
             Another session holds a different value for too long.
         """
@@ -51,7 +51,7 @@ class HostSetting:
         try:
             self._acquire_lock(fcntl.LOCK_SH)
             if self.read_value() == value:
-                return  # Others that need this value can hold it at the same time.
+                return  # Other sessions that need this value can hold it at the same time.
             if not os.access(file, os.W_OK):
                 raise PermissionError(f"{file} is not writable")
             self._acquire_lock(fcntl.LOCK_EX)
@@ -80,7 +80,7 @@ class HostSetting:
                 os.close(descriptor)
 
     def _acquire_lock(self, operation: int) -> None:
-        """Lock the setting, and wait for sessions that use another value of it.
+        """Lock the setting; wait for sessions that use another value.
 
         ``operation`` is that of ``flock``: shared or exclusive.
         """

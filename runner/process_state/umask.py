@@ -7,11 +7,11 @@ from runner.system.tree import Tree
 
 
 class FileMask:
-    """The umask: a program that cannot read its own files would do different work."""
+    """The umask. With an unusual one, a program may be unable to read its own files, and do different work."""
 
     setting = "process.umask"
     target = "0022"
-    remedy = ""  # nothing forbids it
+    remedy = ""  # No host forbids this.
 
     def __init__(self, tree: Tree | None = None) -> None:
         self._tree = tree or Tree()

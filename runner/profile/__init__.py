@@ -1,1 +1,1 @@
-"""Profiles cases: where their faults, CPU time and waiting come from."""
+"""Profiles cases: finds out where their faults, CPU time and waiting come from."""

@@ -1,4 +1,4 @@
-"""Classifies each recorded fault by memory, touch, access and place, and counts system calls."""
+"""Classifies recorded faults by memory, touch, access and place, and counts system calls."""
 
 import re
 from collections import Counter
@@ -28,25 +28,25 @@ from runner.profile.script_parser import (
 )
 
 Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
-"""Finds the source lines of all places at once."""
+"""Returns the source lines of many places, which are looked up together."""
 
 _MAX_SITES = 200
 _MAX_AREAS = 20
 _MAX_FILES = 100
 _ENTRY_PREFIX, _MREMAP_EXIT = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
 _DONT_UNMAP = 4
-"""The flag with which mremap leaves the old range mapped, without its pages."""
+"""The flag MREMAP_DONTUNMAP, with which mremap leaves the old range mapped, without its pages."""
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
 _PRIVATE_KINDS = frozenset({Memory.HEAP.value, Memory.ARENA.value, Memory.ANONYMOUS.value, Memory.STACK.value})
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 _AFTER_MUNMAP = Touch.AFTER_MUNMAP.value
 _FAULT_AROUND_BYTES = 1 << 16
-"""A read fault on a file maps the pages around it as well, in parts of this size."""
+"""The size of the aligned parts of a file that a single read fault maps (fault-around)."""
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
-"""The largest number of bytes that a census can hold."""
+"""The largest number of bytes in a census."""
 _MAX_ADDRESS = 2**63
-"""Addresses of programs are below it, and the results of calls that failed are above."""
+"""Addresses of programs are below this number, and the results of calls that failed are above it."""
 _ADVICE = {
     **{0: "MADV_NORMAL", 1: "MADV_RANDOM", 2: "MADV_SEQUENTIAL", 3: "MADV_WILLNEED", 4: "MADV_DONTNEED"},
     **{8: "MADV_FREE", 9: "MADV_REMOVE", 10: "MADV_DONTFORK", 12: "MADV_MERGEABLE", 14: "MADV_HUGEPAGE"},
@@ -57,7 +57,7 @@ _ADVICE = {
 
 
 class CodePlace(Struct, frozen=True):
-    """A place in the code of a program: an offset in a module, and its function as perf names it."""
+    """A place in the code of a program: an offset in a module, and the function there as perf names it."""
 
     module: str
     offset: int
@@ -65,7 +65,8 @@ class CodePlace(Struct, frozen=True):
 
 
 _Place = tuple[int, int, str, Memory, Touch, str]
-"""A place where faults happened, and their kind: process, address, function and module, memory, touch and file."""
+"""A place where faults happened (process, address of the instruction, function and module) and their kind (memory,
+touch, file)."""
 
 
 class _ThreadFaults(Struct):
@@ -78,18 +79,18 @@ class _ThreadFaults(Struct):
 
 
 class AnatomyBuilder(Struct):
-    """Collects the events of one recording, in the order of time, and builds the anatomy of them.
+    """Collects the events of one recording in chronological order, and builds the anatomy of its faults.
 
     Attributes
     ----------
     period
         The number of faults for which one fault was recorded.
     page_size
-        Bytes of a page of the kernel that made the recording.
+        The page size in bytes of the kernel that made the recording.
     access
         Determines how memory was accessed, on the architecture of the recording.
     attached_late
-        Whether the processes were running when the recording began, so that pages may have been touched before.
+        Whether the processes were running already when the recording began, so that pages may have been touched before.
     """
 
     period: int
@@ -106,7 +107,7 @@ class AnatomyBuilder(Struct):
     _maps: dict[int, ProcessMappings] = field(default_factory=dict)
     _pages: dict[int, PageStates] = field(default_factory=dict)
     _major: Counter[Memory] = field(default_factory=Counter)
-    # Updated at each fault; the tables are derived from these only at the end.
+    # These are updated at each fault; the tables of the anatomy are derived from them at the end.
     _faults: dict[tuple[int, int, str, int | None, bool, str, str, str], int] = field(default_factory=dict)
     _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
     _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
@@ -118,23 +119,23 @@ class AnatomyBuilder(Struct):
     _file_parts: set[tuple[int, str, int]] = field(default_factory=set)
     """The parts of mapped files that faulted, by process."""
     _forked: set[int] = field(default_factory=set)
-    """The processes that were forked, or have forked."""
+    """The processes that have forked or were created by a fork."""
     _heap_ends: dict[int, int] = field(default_factory=dict)
     """The requested end of each process's heap, in whole pages."""
     _open_mremaps: dict[int, dict[str, int]] = field(default_factory=dict)
-    """By thread, the arguments of an mremap that has not ended."""
+    """By thread: the arguments of an mremap that has not returned yet."""
     _time_range: tuple[float, float] = (0.0, 0.0)
 
     def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
-        """Add recorded events, and calls that another tool recorded by the same clock, in the order of both.
+        """Add recorded events, merged by time with calls that another tool recorded with the same clock.
 
-        The calls may name only their thread, as their process too. They are merged in before the faults, because no
-        other event depends on them.
+        A call's process id may be only that of its thread. Calls are added just before the first fault that follows
+        them, because no other event depends on them.
 
         Raises
         ------
         FaultwatchError
-            A system call lacks an argument, or has no name.
+            A system call has no valid name, or lacks an argument.
         """
         remaining_calls = iter(calls)
         call = next(remaining_calls, None)
@@ -161,26 +162,26 @@ class AnatomyBuilder(Struct):
                     self._forked |= {event.pid, event.parent}
                     self.forks += 1
                 case Forked() if self.recorded:
-                    self.threads += 1  # Those before the first fault are older than the recording.
+                    self.threads += 1  # Threads that are reported before the first fault are older than the recording.
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
                     self._pages[event.pid] = self._create_page_states()
                 case Lost():
                     self.lost += event.number
-        # The calls after the last fault.
+        # Add the calls after the last fault.
         while call is not None:
             self._add_tracepoint(self._complete_call(call))
             call = next(remaining_calls, None)
 
     def _complete_call(self, call: Traced) -> Traced:
-        """Return a call with the process of its thread, if that has faulted; otherwise with the one that it names."""
+        """Return a call with the process of its thread if the thread has faulted; otherwise return it unchanged."""
         return call._replace(pid=self._processes.get(call.tid, call.pid))
 
     def add_calls(self, events: Iterable[Event]) -> None:
         """Add the system calls of another recording of the same execution.
 
-        Its own records of program starts and mappings are ignored, because they would mix with those of the recorded
-        faults.
+        The recording's other events, such as program starts and mappings, are ignored: the recording of the faults
+        contains them too.
         """
         separate = AnatomyBuilder(self.period, self.page_size, self.access)
         separate.add_events(events)
@@ -195,9 +196,9 @@ class AnatomyBuilder(Struct):
         Parameters
         ----------
         counted
-            The faults that perf counted; 0 if only the recorded faults matter.
+            The number of faults that perf counted; 0 if only the recorded faults matter.
         """
-        # With a period, each recorded fault stands for as many, so together they can be more than were counted.
+        # Each recorded fault stands for ``period`` faults, so the sum can exceed the counted number.
         counted = max(counted, self.recorded)
         unrecorded = counted - self.recorded
         memory = Counter({Memory.OTHER: unrecorded})
@@ -211,7 +212,7 @@ class AnatomyBuilder(Struct):
             instruction = self._locate_instruction(pid, ip, place_text)
             access[self.access.classify(error_code, instruction, is_fetch=is_fetch)] += faults
         sites = self._locate_sites(locate)
-        # A unary plus leaves out what has no faults.
+        # The unary plus removes entries without faults from the counters.
         return Anatomy(
             counted=counted,
             recorded=self.recorded,
@@ -236,7 +237,7 @@ class AnatomyBuilder(Struct):
         )
 
     def build_census(self, source: Literal["tracepoints", "strace"] = "tracepoints") -> Census:
-        """Return the number of calls and the bytes of each system call."""
+        """Return the census: for each system call, how many times it was called, and how many bytes it concerned."""
         names = sorted(self.calls)
         return Census(
             source=source,
@@ -245,12 +246,12 @@ class AnatomyBuilder(Struct):
         )
 
     def _add_fault(self, event: Fault) -> None:
-        """Add one recorded fault: its memory, its page's history, and its place in the program."""
+        """Add one recorded fault, classified by its memory, its page's history, and its place in the program."""
         pid, tid, time, name, address, ip, place_text, error_code = event
         mapping = self._get_mappings(pid).find(address)
         memory_kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
         if (pid, ip) not in self._modules:
-            # Now, because the code may be unmapped later.
+            # Look this up now, because the code may be unmapped later.
             self._modules[pid, ip] = self._get_mappings(pid).find(ip)
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
@@ -262,14 +263,14 @@ class AnatomyBuilder(Struct):
         if memory_kind == _SHARED_MEMORY:
             self._shared_pages.add(page)
             if touch_kind == _AFTER_FORK:
-                # A fork copies no page tables of shared mappings: the child maps each page at its own first touch.
+                # A fork does not copy page tables of shared mappings, so the child's first touch maps the page.
                 touch_kind = _FIRST_TOUCH
         if mapping is not None and file:
             is_new_part = self._add_file_part(pid, mapping, address)
             if is_new_part and touch_kind == _AFTER_MUNMAP:
-                touch_kind = _FIRST_TOUCH  # Another file, or another part of it, was mapped here.
+                touch_kind = _FIRST_TOUCH  # Another file, or another part of the file, is mapped at this address now.
         if self.attached_late and touch_kind == _FIRST_TOUCH and self.access.is_present(error_code):
-            # The page is older than the recording; a write to a present page copies it.
+            # The page is older than the recording, and the fault is a copy on write.
             touch_kind = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
         key = pid, ip, place_text, error_code, address == ip, memory_kind, touch_kind, file
         self._faults[key] = self._faults.get(key, 0) + self.period
@@ -285,28 +286,29 @@ class AnatomyBuilder(Struct):
             thread_faults.last_time = time
 
     def _add_file_part(self, pid: int, mapping: MemoryMapping, address: int) -> bool:
-        """Remember that a process touches a part of a mapped file; return whether it does so for the first time."""
+        """Record that a process touches a part of a mapped file; return whether it is the first time."""
         part = pid, mapping.name, (address - mapping.start + mapping.offset) // _FAULT_AROUND_BYTES
         is_new = part not in self._file_parts
         self._file_parts.add(part)
         return is_new
 
     def _locate_instruction(self, pid: int, ip: int, place: str) -> Instruction:
-        """Return an instruction with its file and its offset there."""
+        """Return the instruction at an address, with its file and its offset in the file."""
         mapping, function = self._modules[pid, ip], split_place(place)[0]
         if mapping is None:
             return Instruction(ip, function)
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
     def _convert_touch(self, touch_kind: str) -> Touch:
-        """Return the kind of a touch; unknown if not every fault was recorded, unless the recording was attached late.
+        """Return the kind of a touch; unknown if only some faults were recorded, unless it was attached late.
 
-        A late recording tells first touches by the pages that were present or given back, not by the faults before.
+        A recording that was attached late does not use earlier faults to recognise first touches, but whether the page
+        was present or had been given back.
         """
         return Touch(touch_kind) if self.period == 1 or self.attached_late else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:
-        """Add one recorded system call that maps or unmaps memory, or the end of one that moves it."""
+        """Add one recorded system call that maps or unmaps memory, or the return of mremap."""
         if event.event == _MREMAP_EXIT:
             self._end_remapping(event)
         if event.event.startswith(_ENTRY_PREFIX):
@@ -324,15 +326,15 @@ class AnatomyBuilder(Struct):
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
                 if name == "brk":
-                    # The kernel maps whole pages, so the end is rounded up.
+                    # The kernel maps whole pages, so round the end up.
                     self._heap_ends[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
-            # A call that the kernel refuses is recorded too, with any length.
+            # A call that the kernel refuses is recorded too, and may have any length.
             self._bytes[name] = min(self._bytes[name] + (byte_count or 0), _MAX_BYTES)
 
     def _end_remapping(self, event: Traced) -> None:
-        """Move a mapping and its pages to where the kernel has put them; nothing moves if it refused."""
+        """Move a mapping and its pages to the address that mremap returned; do nothing if the call failed."""
         arguments = self._open_mremaps.pop(event.tid, None)
         try:
             new_start = int(event.text, 16)
@@ -343,7 +345,7 @@ class AnatomyBuilder(Struct):
         old_start, old_size, new_size = arguments["addr"], arguments["old_len"], arguments["new_len"]
         mappings = self._get_mappings(event.pid)
         mapping = mappings.find(old_start)
-        if mapping is None or not old_size:  # With an old size of 0, mremap maps shared memory a second time.
+        if mapping is None or not old_size:  # With an old size of 0, mremap maps shared memory once more.
             return
         if not arguments.get("flags", 0) & _DONT_UNMAP:
             mappings.remove(old_start, old_start + old_size)
@@ -351,7 +353,7 @@ class AnatomyBuilder(Struct):
         self._get_pages(event.pid).move_pages(old_start, min(old_size, new_size), new_start)
 
     def _record_heap_end(self, pid: int) -> None:
-        """Record the end of the heap from its mapping, because the calls that moved it came before the recording."""
+        """Record the end of the heap from its mapping, because the calls that moved it preceded the recording."""
         end = max((mapping.end for mapping in self._get_mappings(pid) if mapping.memory is Memory.HEAP), default=0)
         if end:
             self._get_pages(pid).record_call("brk", {"brk": end})
@@ -366,7 +368,7 @@ class AnatomyBuilder(Struct):
         return self._pages.get(pid) or self._pages.setdefault(pid, self._create_page_states())
 
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
-        """Return the places in the source that fault most, by memory, kind of touch and file."""
+        """Return the places in the source with the most faults, by memory, kind of touch and file."""
         merged: Counter[_Place] = Counter()
         for (pid, ip, place_text, _, _, memory_kind, touch_kind, file), faults in self._faults.items():
             merged[pid, ip, place_text, Memory(memory_kind), self._convert_touch(touch_kind), file] += faults
@@ -380,8 +382,8 @@ class AnatomyBuilder(Struct):
         return self._locate_places(merged, locate)
 
     def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
-        """Return the places with the most faults, by their frames; places with the same frame are one."""
-        # More than are returned, because several places can turn out to be of one source line.
+        """Return the places with the most faults as sites; places with the same frame and kind are merged."""
+        # Look up more places than are returned, because several can have the same source line.
         leading_places = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (pid, ip, place_text, *_), _ in leading_places:
@@ -427,7 +429,7 @@ class AnatomyBuilder(Struct):
 
 
 def _merge_small_files(kinds: Counter[tuple[Memory, Touch, str]]) -> tuple[FaultKind, ...]:
-    """Return the faults of each kind; those in the files with the fewest are put together, without a name."""
+    """Return the faults of each kind; the files with the fewest faults are merged into one without a name."""
     sums: Counter[str] = Counter()
     for (_, _, file), number in kinds.items():
         sums[file] += number

@@ -1,6 +1,6 @@
-"""Profiles one case: executes it to count, to record faults, their stacks, and CPU time and waiting.
+"""Profiles one case: executes it to count faults, to record faults and their stacks, and to record CPU time and waits.
 
-Recordings are read in the background while the next execution records.
+Recordings are read in the background during the next execution.
 """
 
 import os
@@ -62,8 +62,8 @@ from runner.workload import Workload
 Progress = Callable[[str], None]
 
 _READER_NICENESS = 10
-"""A tenth of the weight of the program that is being recorded, from which reading is to take little time. Not the
-lowest priority, at which reading would hardly proceed on a host that does other work."""
+"""The nice value of the thread that reads recordings. It has a tenth of the weight of the program that is recorded
+meanwhile, so it takes little time from it. At the lowest priority, reading would hardly proceed on a busy host."""
 
 
 def _lower_thread_priority() -> None:
@@ -78,15 +78,15 @@ class Collector(Struct):
     scratch
         The folder for perf's recordings.
     sandbox_prefix
-        The words before commands that read recordings and binaries, see :func:`build_reader_prefix`.
+        The words that precede commands that read recordings and binaries, see :func:`build_reader_prefix`.
     frame_table
         The frames of all stacks.
     reader
-        Reads recordings, one at a time, while the program is executed again.
+        Reads recordings, one at a time, while the program is executed once more.
     cleanup
-        Removes at the end of the profile what the program leaves behind for it.
+        Removes the recordings, and what runtimes have written for them, when it is closed.
     without_callers
-        The kinds of stacks that nearly all consist of a single frame.
+        The kinds of stacks of which nearly all have only a single frame.
     """
 
     trial: Trial
@@ -116,11 +116,11 @@ class Collector(Struct):
         return cls(trial, call_graph, permissions, scratch, sandbox_prefix, frame_table, reader, cleanup)
 
     def record_faults(self, expected: ExpectedCounts) -> tuple[Sample, Future[tuple[Anatomy, Census]]]:
-        """Record faults with their addresses in one execution; return its sample, and what will read the recording.
+        """Record faults with their addresses in one execution; return its sample, and a future of what was recorded.
 
-        It is read in the background, into the anatomy of the faults and the census of the calls that map memory. The
-        stacks of the faults are recorded in another execution, because kernels confuse the events if two of them sample
-        the same fault.
+        The recording is read in the background. The result is the anatomy of the faults and the census of the calls
+        that map memory. The stacks of the faults are recorded in another execution, because kernels confuse two events
+        that sample the same fault.
         """
         faults_file = self.scratch / "faults.data"
         period = recording_plan.compute_faults_period(expected)
@@ -129,7 +129,7 @@ class Collector(Struct):
             period, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes
         )
         plans = [RecordPlan(options, faults_file)]
-        # With a period, the calls need a recording of their own, because each of them has to be recorded.
+        # If only some faults are recorded, the calls need a separate recording, because every call must be recorded.
         calls_file = self.scratch / "calls.data" if period > 1 and permissions.tracepoints else None
         if calls_file:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls_file))
@@ -166,11 +166,12 @@ class Collector(Struct):
         period
             The number of faults for which one fault was recorded.
         faults_file
-            perf's recording of the faults. It has the calls too if each fault is recorded, with tracepoints.
+            perf's recording of the faults. It contains the calls too if there are tracepoints and each fault was
+            recorded.
         calls_file
-            perf's recording of the calls alone, if only some faults are recorded, with tracepoints.
+            perf's recording of the calls, if there are tracepoints but only some faults were recorded; otherwise None.
         strace
-            The recording of the calls without tracepoints.
+            The recording of the calls by strace if there are no tracepoints; otherwise None.
         """
         anatomy_builder = AnatomyBuilder(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         trace_fields = TRACE_FIELDS if self.permissions.tracepoints else ()
@@ -183,7 +184,7 @@ class Collector(Struct):
         return anatomy_builder
 
     def record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> Future[StackProfile]:
-        """Record the stacks of faults in one execution, scaled to the counted number."""
+        """Record the stacks of faults in one execution; return a future of their profile, scaled to ``counted``."""
         stacks_file = self.scratch / "stacks.data"
         period = recording_plan.compute_stacks_period(expected.faults, self.call_graph)
         options = recording_plan.build_stack_options("page-faults", period, self.call_graph)
@@ -197,7 +198,7 @@ class Collector(Struct):
         return self.reader.submit(read)
 
     def record_times(self, expected: ExpectedCounts) -> Future[tuple[StackProfile, StackProfile]]:
-        """Record where the CPU time goes and where threads wait, in one execution; both are read in the background."""
+        """Record in one execution where CPU time is spent and where threads wait; return a future of both profiles."""
         on_cpu_file = self.scratch / "on-cpu.data"
         off_cpu_file = self.scratch / "off-cpu.data"
         clock_period = recording_plan.compute_clock_period(expected, self.call_graph)
@@ -220,7 +221,7 @@ class Collector(Struct):
             waiting_stacks = sum_blocked_time(
                 compiled_code.name_functions(self._read_events(off_cpu_file, *STACK_FIELDS))
             )
-            # Each recorded stack stands for a period: of nanoseconds on a CPU, or of switches.
+            # Each recorded stack stands for ``clock_period`` nanoseconds on a CPU, or for ``switch_period`` switches.
             running_time = running_stacks.samples * clock_period
             waiting_time = waiting_stacks.stacks.total() * switch_period
             return (
@@ -231,13 +232,13 @@ class Collector(Struct):
         return self.reader.submit(read)
 
     def count_python_lines(self) -> tuple[PythonLine, ...]:
-        """Return the faults of the lines of a Python program, counted in one execution; none if it fails."""
+        """Execute a Python program once to count the faults of its lines, and return these; empty if it fails."""
         recorder = PythonLineRecorder(self.trial.tree)
         self._execute_followed(recorder, "the faults of the Python lines could not be counted")
         return recorder.lines
 
     def record_java_lines(self, jfr: Path) -> Future[tuple[AllocatingLine, ...]]:
-        """Record the allocations of a Java program in one execution; return its lines, none if that fails."""
+        """Record the allocations of a Java program in one execution; return a future of its lines, empty on failure."""
         recorder = JavaLineRecorder(self.trial.tree)
         self._execute_followed(recorder, "the allocations of the Java lines could not be recorded")
         recording = self.scratch / "allocations.jfr"
@@ -250,7 +251,7 @@ class Collector(Struct):
         return self.reader.submit(read)
 
     def _execute_followed(self, recorder: PythonLineRecorder | JavaLineRecorder, obstacle: str) -> None:
-        """Execute the case while its runtime records its lines; a failure is a remark that begins with ``obstacle``."""
+        """Execute the case while its runtime records lines; on failure, add a remark that begins with ``obstacle``."""
         variables = recorder.add_variables(self.trial.variables)
         try:
             self.trial.execute(recording=Recording((), (recorder,), variables=variables))
@@ -258,13 +259,13 @@ class Collector(Struct):
             self.remarks.append(f"{obstacle}: {failure}"[:1000])
 
     def _follow_compiled_code(self) -> CompiledCode:
-        """Return what names the functions that one execution compiles."""
+        """Return the object that names the functions that a runtime compiles during one execution."""
         compiled_code = CompiledCode(is_private=self.trial.sandbox is not None)
         self.cleanup.callback(compiled_code.remove_maps)
         return compiled_code
 
     def _execute_recorded(self, plans: Sequence[RecordPlan], *tracers: Tracer) -> Sample:
-        """Execute the case with what records it, while its runtime writes the names of what it compiles."""
+        """Execute the case under recorders and tracers, while its runtime writes the names of the code it compiles."""
         return self.trial.execute(
             recording=Recording(tuple(plans), tracers, variables=add_map_variables(self.trial.variables))
         )
@@ -275,7 +276,7 @@ class Collector(Struct):
     def _build_stack_profile(
         self, kind: StackKind, weighted_stacks: WeightedStacks, period: int, file: Path, total: int
     ) -> StackProfile:
-        """Return folded stacks as a profile of one kind, and remember the kind if nearly all stacks lack callers."""
+        """Return stacks folded into a profile of one kind, and remember the kind if nearly all stacks lack callers."""
         if has_no_callers(weighted_stacks):
             self.without_callers.append(kind)
         return self.frame_table.build_stack_profile(
@@ -285,13 +286,13 @@ class Collector(Struct):
 
 @contextmanager
 def open_profiling() -> Iterator["Profiling"]:
-    """Yield what profiles cases one after the other; remove all recordings at the end."""
+    """Yield an object that profiles cases one after the other; remove all recordings at the end of the context."""
     with ExitStack() as cleanup:
         yield Profiling(detect_recording_permissions(), cleanup)
 
 
 class Profiling(Struct, frozen=True):
-    """Profiles cases: while one is executed, the recordings of the one before are read."""
+    """Profiles several cases: while one is executed, the recordings of the previous one are read."""
 
     permissions: RecordingPermissions
     cleanup: ExitStack
@@ -305,25 +306,25 @@ class Profiling(Struct, frozen=True):
         counted: Sample | None = None,
         progress: Progress = lambda _: None,
     ) -> Callable[[], Profile]:
-        """Execute a case as often as its profile needs; return what waits for the profile and returns it.
+        """Execute a case as often as its profile needs; return a function that waits for the profile and returns it.
 
         Parameters
         ----------
         call_graph
             How perf unwinds stacks; by default what the program's files allow.
         with_times
-            Record CPU time and waiting as well as faults.
+            Whether to record CPU time and waiting as well as faults.
         counted
-            A sample that this trial has just taken, which saves the execution that warms up and the one that counts.
+            A sample that this trial has just taken, if any: the executions that warm up and count are then left out.
 
         Raises
         ------
         ExecutionFailure
             If the program fails.
         FaultwatchError
-            If the host forbids it, or (from what is returned) perf's output cannot be parsed.
+            If the host forbids it. The returned function raises it if perf's output cannot be parsed.
         """
-        # Count once without recording, for the expected numbers and the references.
+        # Count once without recording, to know the expected numbers of events, and count the references.
         started_at = datetime.now(UTC)
         restore_tree(trial.tree)
         if counted is None:
@@ -407,7 +408,7 @@ def collect_profile(
     counted: Sample | None = None,
     progress: Progress = lambda _: None,
 ) -> Profile:
-    """Record one case, see :meth:`Profiling.record_case`, and wait for its profile."""
+    """Record one case as :meth:`Profiling.record_case` does, wait for its profile, and return it."""
     with open_profiling() as profiling:
         wait_for_profile = profiling.record_case(
             trial, call_graph=call_graph, with_times=with_times, counted=counted, progress=progress
@@ -428,7 +429,7 @@ def _make_site_relative(site: Site, root: str) -> Site:
 
 
 def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
-    """Return an anatomy whose files are relative to the work tree if they lie in it."""
+    """Return an anatomy in which files in the working tree have relative paths."""
     sites = tuple(_make_site_relative(site, root) for site in anatomy.sites)
     major_sites = tuple(_make_site_relative(site, root) for site in anatomy.major_sites)
     areas = tuple(area.model_copy(update={"name": make_relative(area.name, root)}) for area in anatomy.areas)
@@ -437,7 +438,7 @@ def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
 
 
 def compute_expected_counts(readings: Mapping[str, Reading]) -> ExpectedCounts:
-    """Return the counts to expect of an execution, from the readings of a counted one."""
+    """Return the counts to expect of an execution, from the readings of an execution that was only counted."""
     return ExpectedCounts(
         faults=int(_get_value(readings, "page-faults") or 0),
         switches=int(_get_value(readings, "context-switches") or 0),
@@ -446,7 +447,10 @@ def compute_expected_counts(readings: Mapping[str, Reading]) -> ExpectedCounts:
 
 
 def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str, Reading]]:
-    """Execute the references for the case: one process if it has several, warm files if it has cold ones."""
+    """Return the readings of the reference executions, by name.
+
+    They are one process if the case has several (``alone``), and warm files if the case is cold (``warm``).
+    """
     references = {}
     if trial.processes > 1:
         progress("counting one process alone")
@@ -458,17 +462,17 @@ def _measure_references(trial: Trial, progress: Progress) -> dict[str, dict[str,
 
 
 def _count_faults(sample: Sample) -> int:
-    """Return the faults of an execution; of its first process if it has several."""
+    """Return the faults of an execution; with several processes, those of the first."""
     return compute_expected_counts(_get_recorded_readings(sample)).faults
 
 
 def _get_recorded_readings(sample: Sample) -> Mapping[str, Reading]:
-    """Return the readings of what is recorded of an execution: of several processes, the first one."""
+    """Return the readings of the process that is recorded: with several processes, those of the first."""
     return sample.processes[0] if sample.processes else sample.readings
 
 
 def _get_value(readings: Mapping[str, Reading], name: str) -> float | None:
-    """Return the value of a metric in the region, or else in the whole process."""
+    """Return the value of a metric in the region, or else in the whole process; None if it was counted in neither."""
     for key in (f"region:{name}", name):
         reading = readings.get(key)
         if reading is not None and reading.value is not None:
@@ -483,7 +487,7 @@ def _get_scope(workload: Workload) -> ProfileScope:
 
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
-    """Return the operations of the program, from its faults and its faults per operation; None if either is unknown."""
+    """Return the number of operations, computed from faults and faults per operation; None if either is unknown."""
     per_operation = _get_value(readings, "faults-per-operation")
     page_faults = readings.get("page-faults")
     if not per_operation or page_faults is None or not page_faults.value:
@@ -492,9 +496,9 @@ def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
 
 
 def _compute_overhead_percent(counted: Mapping[str, Reading], recorded: Mapping[str, Reading]) -> float | None:
-    """Return by how many percent recording raised the CPU time; None if one of the two executions has no CPU time.
+    """Return by how many percent recording increased the CPU time; None if it is unknown for either execution.
 
-    The elapsed time would depend on the rest of the host.
+    CPU time is compared because the elapsed time would depend on the other work of the host.
     """
     counted_seconds = _get_value(counted, "task-clock")
     recorded_seconds = _get_value(recorded, "task-clock")

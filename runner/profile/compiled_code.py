@@ -1,10 +1,10 @@
 """Names the functions that a runtime compiled while the program ran: those of JavaScript, Java, .NET and Python.
 
-Their code has no file in which perf could look. The runtimes can write its addresses and names into a *map*,
-``/tmp/perf-PID.map``, if a variable asks for it. In a sandbox that folder is the program's own and ends with it, so it
-is opened while the program waits to be started, and read after its end.
+perf finds no file with the symbols of such code. If an environment variable asks for it, runtimes write the addresses
+and names of the functions into a *map*, ``/tmp/perf-PID.map``. In a sandbox, ``/tmp`` is private and vanishes with the
+program, so the folder is opened while the program waits to be started, and read after its end.
 
-The format is ``START SIZE NAME`` on each line, the numbers in hexadecimal digits; see ``tools/perf/Documentation/
+Each line of a map has the format ``START SIZE NAME`` with hexadecimal numbers; see ``tools/perf/Documentation/
 jit-interface.txt`` in the sources of Linux.
 """
 
@@ -32,12 +32,13 @@ MAP_VARIABLES: Mapping[str, str] = {
     "DOTNET_PerfMapEnabled": "1",
     "PYTHONPERFSUPPORT": "1",
 }
-"""The variables by which runtimes write their maps. Older versions and other programs ignore them."""
+"""The variables that make runtimes write their maps. Older versions and other programs ignore these variables."""
 _MAP_FOLDER = "/tmp"  # noqa: S108 - where all runtimes write their maps
 _MAP_NAME = re.compile(r"perf-\d{1,10}\.map", re.ASCII)
 _MAP_MODULE = re.compile(rf"{_MAP_FOLDER}/{_MAP_NAME.pattern}", re.ASCII)
 _MAX_MAPS, _MAX_MAP_BYTES = 64, 64 << 20
-"""How many maps of an execution are read, and how many bytes of all together: the program may write any number."""
+"""The largest number of maps that are read of an execution, and of bytes in all of them: a program can write any
+number."""
 _ENTRY = re.compile(rb"^(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) ([^\r\n]{1,1000})", re.ASCII | re.MULTILINE)
 _V8_NAME = re.compile(r"\w+:[*~^+]?(?P<function>\S*) (?:file://)?(?P<file>.+?):(?P<line>\d{1,9})(?::\d+)?", re.ASCII)
 _PYTHON_NAME = re.compile(r"py::(?P<function>.+?):(?P<file>[/<].*)")
@@ -47,14 +48,14 @@ _NODE_LIBRARY = "node:"
 
 
 class CodeMap:
-    """The functions of one map. An address that was used again belongs to the function that came last."""
+    """The functions of one map. If an address was reused, it belongs to the latest function."""
 
     def __init__(self, content: bytes) -> None:
         entries: list[tuple[int, int, str]] = []
         for match in _ENTRY.finditer(content):
             start, size = int(match[1], 16), int(match[2], 16)
             entries.append((start, start + size, _decode_name(match[3])))
-        # A stable sort keeps those with the same start in the order in which they were written.
+        # A stable sort keeps functions with the same start in the order in which they were written.
         self._entries = sorted(entries, key=lambda entry: entry[0])
         self._starts = [start for start, _, _ in self._entries]
 
@@ -73,7 +74,7 @@ class CompiledCode:
     Attributes
     ----------
     is_private
-        Whether the folder of the maps is the program's own. If not, perf itself finds the maps there.
+        Whether the folder of the maps is private to the program. If not, perf itself finds the maps.
     """
 
     def __init__(self, *, is_private: bool) -> None:
@@ -83,7 +84,7 @@ class CompiledCode:
         self._processes: set[int] = set()
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Open the private folder in which processes will write their maps; the open folder outlives their sandbox."""
+        """Open the private folder in which processes will write maps; while it is open, it outlives their sandbox."""
         if not self.is_private:
             return
         for process in processes:
@@ -99,7 +100,7 @@ class CompiledCode:
         self._folder_descriptors.clear()
 
     def name_functions(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield events with the names of functions that perf did not know."""
+        """Yield events in which the functions that perf did not know have their names from the maps."""
         for event in events:
             if isinstance(event, Stacked):
                 self._processes.add(event.pid)
@@ -136,18 +137,18 @@ class CompiledCode:
         return event._replace(place=f"{self._find_name(event.ip)} ({module})")
 
     def _find_name(self, address: int) -> str:
-        """Return the name of the function at an address, if the maps agree on it.
+        """Return the name of the function at an address, if all maps that contain the address agree.
 
-        Which map is that of a process is unknown: it bears the number that the process has within its sandbox.
+        It is unknown which map belongs to which process: maps are named after the process ids within the sandbox.
         """
         names = {code_map.find_name(address) for code_map in self._maps} - {""}
         return names.pop() if len(names) == 1 else UNKNOWN_FUNCTION
 
 
 def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
-    """Return a function that was compiled at run time, with the file and line that its name contains.
+    """Return the frame of a function that was compiled at run time, with the file and line that its name contains.
 
-    None if the frame is not such a function. Node names the line where the function begins.
+    None if the frame is not such a function. For Node, the line is that where the function begins.
     """
     if not is_compiled(frame.module):
         return None
@@ -167,7 +168,7 @@ def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
 
 
 def add_map_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a program with those that ask for maps; options that it has itself stay before them."""
+    """Return a program's variables and those that ask for maps; options of the program in these variables are kept."""
     result = dict(variables)
     for name, value in MAP_VARIABLES.items():
         has_options = name.endswith("_OPTIONS") and variables.get(name)
@@ -176,7 +177,7 @@ def add_map_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_compiled(module: str) -> bool:
-    """Return whether a module, as perf names it, is code without a file that a runtime compiled."""
+    """Return whether a module, as perf names it, is code that a runtime compiled, and that has no file."""
     return _MAP_MODULE.fullmatch(module) is not None
 
 
@@ -189,7 +190,7 @@ def _decode_name(name: bytes) -> str:
 
 
 def _read_maps(folder: int) -> Iterator[bytes]:
-    """Yield the content of the maps in a folder, in which a program can have put anything."""
+    """Yield the contents of the maps in a folder. The folder is untrusted: a program can put anything there."""
     names = sorted(name for name in os.listdir(folder) if _MAP_NAME.fullmatch(name))
     remaining_bytes = _MAX_MAP_BYTES
     for name in names[:_MAX_MAPS]:

@@ -12,11 +12,11 @@ from runner.system.regular_file import open_regular
 
 LOAD_SEGMENT_KIND = 1
 _UNWINDING_SEGMENT_KIND = 0x6474E550
-"""Kind of the segment with the unwinding tables."""
+"""The kind of the segment with the unwind tables."""
 _SYMBOLS_SECTION_KIND = 2
-"""Kind of the section with the names of all functions."""
+"""The kind of the section with the names of all functions."""
 _GO_SECTIONS = frozenset((".go.buildinfo", ".note.go.buildid"))
-"""Sections that Go's linker writes, also into a stripped program."""
+"""Sections that Go's linker writes, even into a stripped program."""
 _LINE_SECTIONS = frozenset((".debug_line", ".zdebug_line"))
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -26,11 +26,14 @@ _MAX_TABLE_BYTES = 1 << 20
 """The largest size of a table of segments or sections, and of the names of sections."""
 
 _MAX_NAME_BYTES = 32
-"""Bytes that are read of a section's name; otherwise the file of a stranger could have megabytes for each."""
+"""The largest number of bytes that are read of a section's name: in an untrusted file, each could have megabytes."""
 
 
 class _Header(NamedTuple):
-    """Where the tables of an ELF file are: e_phoff, e_shoff, e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx."""
+    """The fields of an ELF header that locate its tables.
+
+    In ``elf.h``, they are e_phoff, e_shoff, e_phentsize, e_phnum, e_shentsize, e_shnum and e_shstrndx.
+    """
 
     segments_offset: int
     sections_offset: int
@@ -55,11 +58,11 @@ class Sections(Struct, frozen=True):
     """Facts about a program or library, from its sections."""
 
     is_go: bool
-    """Whether Go's linker wrote it."""
+    """Whether Go's linker wrote the file."""
     has_symbols: bool
-    """Whether it has the names of all its functions, not only of the exported ones."""
+    """Whether the file contains the names of all its functions, not only of the exported ones."""
     has_lines: bool
-    """Whether it has source lines."""
+    """Whether the file contains source lines."""
 
 
 def read_segments(file: Path) -> list[Segment]:
@@ -79,7 +82,7 @@ def read_sections(file: Path) -> Sections | None:
         with open_regular(file) as stream:
             header = _read_header(stream)
             table: list[tuple[int, ...]] = []
-            if header.section_count:  # A file without sections has no valid size of one either.
+            if header.section_count:  # In a file without sections, the size of a section is not valid.
                 table = list(
                     _read_table(stream, _SECTION, header.sections_offset, header.section_size, header.section_count)
                 )
@@ -102,22 +105,22 @@ def read_sections(file: Path) -> Sections | None:
 
 
 def find_go_file(files: Iterable[Path]) -> Path | None:
-    """Return the first of some files that is of Go, if any."""
+    """Return the first file that Go's linker wrote; None if there is none."""
     return next((file for file in files if (sections := read_sections(file)) and sections.is_go), None)
 
 
 def choose_call_graph(program: Path) -> CallGraph:
-    """Return the best way to unwind the stacks of a program that is not of Go.
+    """Return the best way to unwind the stacks of a program that is not written in Go.
 
-    Compilers omit frame pointers but include unwinding tables, and the C library has only those. A file without tables
-    (a script) has frame pointers or nothing. Only the user can choose LBR: it needs hardware that virtual machines
-    rarely have.
+    Compilers omit frame pointers but write unwind tables, and the C library has only unwind tables. A file without
+    unwind tables (such as a script) has frame pointers or nothing. LBR is never chosen: it needs hardware that virtual
+    machines rarely have.
     """
     return "dwarf" if any(segment.kind == _UNWINDING_SEGMENT_KIND for segment in read_segments(program)) else "fp"
 
 
 def _read_header(stream: BinaryIO) -> _Header:
-    """Return the used fields of the header; ValueError for a file that is not a little-endian 64-bit ELF file."""
+    """Return the needed fields of the header; raise ValueError unless the file is a little-endian 64-bit ELF file."""
     head = stream.read(_HEADER.size)
     if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
         raise ValueError
@@ -128,7 +131,7 @@ def _read_header(stream: BinaryIO) -> _Header:
 def _read_table(
     stream: BinaryIO, entry: struct.Struct, start: int, entry_size: int, entry_count: int
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the entries of a table in an ELF file, each unpacked by ``entry``; ValueError if they are too small."""
+    """Yield the entries of a table in an ELF file, unpacked by ``entry``; raise ValueError if entries are too small."""
     if entry_size < entry.size:
         raise ValueError
     stream.seek(start)

@@ -10,30 +10,30 @@ from runner.contract.profile import Access
 from runner.system.regular_file import open_regular
 
 EXCEPTION_TRACEPOINTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
-"""Tracepoints with the error code of each fault. Only kernels for x86 have them with the error codes of x86."""
+"""Tracepoints with the error code of each fault. Only on x86 are these the error codes below."""
 _X86_MACHINES = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
 _A64_MACHINES = frozenset({"aarch64", "arm64"})
 _PRESENT_FLAG, _WRITE_FLAG, _FETCH_FLAG = 1, 2, 16
-"""Bits of the error code of a page fault, on x86."""
+"""The bits of a page fault's error code on x86."""
 _FIRST_KERNEL_ADDRESS = 1 << 63
-"""On 64-bit processors, addresses from here on are the kernel's."""
+"""The lowest address that belongs to the kernel on 64-bit processors."""
 _KERNEL_WRITES = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_to_user|clear_user|put_user)\w*")
 _KERNEL_READS = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_from_user|get_user)\w*|strn(?:cpy_from|len)_user")
 _MAX_CACHED_INSTRUCTIONS = 100_000
 
 
 def has_error_codes(machine: str) -> bool:
-    """Return whether the tracepoints of page faults can have error codes that are known here."""
+    """Return whether the error codes in the tracepoints of page faults can be interpreted on an architecture."""
     return machine in _X86_MACHINES
 
 
 def has_known_instructions(machine: str) -> bool:
-    """Return whether the instructions of an architecture show how they access memory."""
+    """Return whether this module can tell from an architecture's instructions how they access memory."""
     return machine in _A64_MACHINES
 
 
 class Instruction(Struct, frozen=True):
-    """The place of an instruction that faulted: its address, its function as perf names it, and its file, if any."""
+    """The place of an instruction that faulted: address, function as perf names it, and file with offset, if any."""
 
     address: int
     function: str
@@ -42,14 +42,14 @@ class Instruction(Struct, frozen=True):
 
 
 class FaultAccess(Struct):
-    """Tells how memory was accessed, on one architecture.
+    """Determines how memory was accessed, for one architecture.
 
     Attributes
     ----------
     machine
         The architecture, as ``uname -m`` names it.
     read
-        Returns the instruction at an offset in a file, or None if it cannot be read.
+        Returns the instruction word at an offset in a file, or None if it cannot be read.
     """
 
     machine: str
@@ -62,9 +62,9 @@ class FaultAccess(Struct):
         Parameters
         ----------
         error_code
-            The error code of the processor, if it was recorded.
+            The error code of the processor; None if it was not recorded.
         is_fetch
-            Whether the address that faulted is that of the instruction.
+            Whether the address that faulted is that of the instruction itself.
         """
         if error_code is not None:
             return classify_error_code(error_code) if has_error_codes(self.machine) else Access.UNKNOWN
@@ -78,17 +78,17 @@ class FaultAccess(Struct):
         return Access.UNKNOWN if word is None else classify_instruction(word)
 
     def is_present(self, error_code: int | None) -> bool:
-        """Return whether the page of a fault was in memory, and only the access was not allowed: a copy on write."""
+        """Return whether the page was present and only the access was not allowed, as at a copy on write."""
         return error_code is not None and has_error_codes(self.machine) and bool(error_code & _PRESENT_FLAG)
 
     def is_read(self, error_code: int | None) -> bool:
-        """Return whether a fault is known to be of a read, from the error code alone."""
+        """Return whether the error code shows that the access was a read."""
         return (
             error_code is not None and has_error_codes(self.machine) and classify_error_code(error_code) is Access.READ
         )
 
     def _read_instruction(self, file: str, offset: int) -> int | None:
-        """Return the word of an instruction in a file, from the cache if it was read before."""
+        """Return the word of an instruction in a file. Words are cached."""
         key = file, offset
         if key not in self._words and len(self._words) < _MAX_CACHED_INSTRUCTIONS:
             self._words[key] = self.read(file, offset)
@@ -96,7 +96,7 @@ class FaultAccess(Struct):
 
 
 def read_instruction(file: str, offset: int) -> int | None:
-    """Return the A64 instruction at an offset in a file, which is untrusted; None if it cannot be read."""
+    """Return the A64 instruction at an offset in an untrusted file; None if it cannot be read."""
     try:
         with open_regular(file) as stream:
             stream.seek(offset)
@@ -118,7 +118,7 @@ def classify_instruction(word: int) -> Access:
     Source: Arm Architecture Reference Manual for A-profile, C4.1, "Loads and Stores" and "SVE encodings".
     """
     if word & 0xFFFFFFE0 == 0xD50B7420:
-        return Access.WRITE  # DC ZVA, by which memset clears a block
+        return Access.WRITE  # DC ZVA, with which memset clears a block.
     for mask, value, access in _INSTRUCTION_PATTERNS:
         if word & mask == value:
             return access
@@ -132,15 +132,15 @@ def _classify_kernel_function(function: str) -> Access:
 
 
 _INSTRUCTION_PATTERNS = (
-    # Exclusive and ordered: CASP and CAS before the loads and stores that their bits overlap.
+    # Exclusive and ordered. CASP and CAS come first, because the patterns of loads and stores match them too.
     (0xBFA00000, 0x08200000, Access.WRITE),
     (0x3FA00000, 0x08A00000, Access.WRITE),
     (0x3F400000, 0x08000000, Access.WRITE),
     (0x3F400000, 0x08400000, Access.READ),
-    # Vectors: several structures or one.
+    # Vectors: multiple structures, or a single one.
     (0xBE400000, 0x0C000000, Access.WRITE),
     (0xBE400000, 0x0C400000, Access.READ),
-    # Memory tags; ordered with an offset, unless they copy or set memory.
+    # Memory tags; then ordered accesses with an offset, and instructions that copy or set memory.
     (0xFF200000, 0xD9200000, Access.UNKNOWN),
     (0x3FE00C00, 0x19000000, Access.WRITE),
     (0x3F200C00, 0x19000000, Access.READ),
@@ -154,7 +154,7 @@ _INSTRUCTION_PATTERNS = (
     (0x3B200C00, 0x38200000, Access.WRITE),
     # With an authenticated pointer.
     (0xFF200400, 0xF8200400, Access.READ),
-    # One register: of vectors bit 22 says load, of others bit 22 or 23.
+    # One register: bit 22 means a load for vectors, and bit 22 or 23 for other registers.
     (0x3E400000, 0x3C000000, Access.WRITE),
     (0x3E400000, 0x3C400000, Access.READ),
     (0x3EC00000, 0x38000000, Access.WRITE),

@@ -12,7 +12,7 @@ from runner.profile.stack_folding import FrameTable, expand_inlined
 
 
 def locate_places(table: FrameTable, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
-    """Return the source line of each place, with the innermost function that was inlined there."""
+    """Return the frame of each place: its source line, and the innermost function that was inlined there."""
     places = set(places)
     offsets_by_module: dict[str, set[int]] = defaultdict(set)
     for place in places:

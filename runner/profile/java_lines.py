@@ -1,8 +1,8 @@
-"""Names the lines of a Java program that allocate: a fault in the heap happens in the runtime, on behalf of a line.
+"""Finds the lines of a Java program that allocate memory: faults in the heap happen in the runtime, on their behalf.
 
-In one execution of its own, the program records samples of its allocations with the JDK Flight Recorder: the event
-``jdk.ObjectAllocationSample`` of Java 16 and later has the stack, and as its weight the bytes that were allocated since
-the sample before. The tool ``jfr`` of the JDK prints them.
+In a separate execution, the program records samples of its allocations with the JDK Flight Recorder. The event
+``jdk.ObjectAllocationSample`` of Java 16 and later contains the stack, and as its weight the bytes allocated since the
+previous sample. The tool ``jfr`` of the JDK prints the events.
 """
 
 import os
@@ -28,7 +28,7 @@ _SETTINGS = b"""<?xml version="1.0" encoding="UTF-8"?>
 """
 _SETTINGS_FILE, _RESULT = "allocations.jfc", "allocations.jfr"
 _MAX_BYTES = 64 << 20
-"""The largest recording that is read: the program writes it, so it decides how long it is."""
+"""The largest number of bytes that are read of a recording: the program that writes it can make it any size."""
 _MAX_FRAMES, _MAX_LINES, _MAX_SECONDS = 40, 100, 60.0
 _JVM = "libjvm.so"
 _UNITS = {"bytes": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
@@ -36,18 +36,18 @@ _WEIGHT = re.compile(rf"\s*weight = (?P<number>\d+(?:\.\d+)?) (?P<unit>{'|'.join
 _FRAME = re.compile(r"\s*(?P<method>[^\s(]+)\(.*\) +line: (?P<line>\d{1,9})", re.ASCII)
 _LIBRARY = re.compile(r"(?:java|javax|jdk|sun|com\.sun|kotlin|scala|groovy|clojure)\.")
 _RECORDER = "jdk.jfr."
-"""The package of the recorder, whose own allocations are not the program's."""
+"""The package of the recorder. Its own allocations do not belong to the program."""
 _SUFFIXES = (".java", ".kt", ".scala", ".groovy")
 _MAX_FILES = 200_000
 
 
 class JavaLineRecorder:
-    """Has a Java program record in one execution which of its lines allocate.
+    """Makes a Java program record which of its lines allocate memory, in one execution.
 
     Attributes
     ----------
     recording
-        The recording; empty if the program wrote none.
+        The content of the recording; empty if the program wrote none.
     """
 
     def __init__(self, tree: Path) -> None:
@@ -55,24 +55,24 @@ class JavaLineRecorder:
         self._folder = LineFolder(tree)
 
     def add_variables(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables with which Java records; options that the program has itself stay before them."""
+        """Return the variables that make Java record; options of the program in these variables are kept."""
         settings, result = (self._folder.path / name for name in (_SETTINGS_FILE, _RESULT))
-        # The recorder announces itself in the standard output otherwise, which may be the program's result.
+        # Otherwise the recorder prints a message to standard output, which may be the program's result.
         options = f"-Xlog:jfr+startup=off -XX:StartFlightRecording=settings={settings},filename={result}"
         own_options = variables.get("JAVA_TOOL_OPTIONS", "")
         return {**variables, "JAVA_TOOL_OPTIONS": f"{own_options} {options}".strip()}
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Put the recorder's settings into the tree, which is restored before each execution."""
+        """Put the recorder's settings into the tree; not earlier, because each execution restores the tree first."""
         self._folder.create({_SETTINGS_FILE: _SETTINGS})
 
     def close(self) -> None:
-        """Read the recording, and remove it."""
+        """Read the recording, and remove its folder."""
         self.recording = self._folder.remove(_RESULT, _MAX_BYTES)
 
 
 def find_jfr(files: Iterable[Path]) -> Path | None:
-    """Return the tool that reads recordings, of the Java that is one of a program's files; None if there is none."""
+    """Return the tool ``jfr`` of the Java installation that a program's files belong to; None if there is none."""
     for library in files:
         if library.name == _JVM:
             for folder in library.parents:
@@ -83,8 +83,8 @@ def find_jfr(files: Iterable[Path]) -> Path | None:
 
 
 def print_allocations(jfr: Path, recording: Path, sandbox_prefix: Sequence[str]) -> str:
-    """Return the allocations in a recording as text; empty if it cannot be read."""
-    # -J passes an option to the JVM of the tool: it prints numbers in the language of the user otherwise.
+    """Return the allocations in a recording as text; empty if the recording cannot be read."""
+    # -J passes an option to the tool's JVM, which otherwise formats numbers by the user's locale.
     command = [
         *(*sandbox_prefix, str(jfr), "-J-Xmx512m", "-J-Duser.language=en", "-J-Duser.country=US", "print"),
         *("--stack-depth", str(_MAX_FRAMES), "--events", "jdk.ObjectAllocationSample", str(recording)),
@@ -98,8 +98,8 @@ def print_allocations(jfr: Path, recording: Path, sandbox_prefix: Sequence[str])
 def parse_allocations(text: str, tree: Path) -> tuple[AllocatingLine, ...]:
     """Return the lines of a program that allocate, the one with the most bytes first.
 
-    An allocation belongs to the innermost line outside of the class libraries. Files are relative to ``tree``; those
-    that it does not hold have their name alone.
+    An allocation belongs to the innermost line outside of the class libraries. Files in ``tree`` have relative paths;
+    of other files, only the name is known.
     """
     bytes_by_line: Counter[tuple[str, int]] = Counter()
     for event in text.split("jdk.ObjectAllocationSample {")[1:]:
@@ -125,10 +125,10 @@ def parse_allocations(text: str, tree: Path) -> tuple[AllocatingLine, ...]:
 
 
 def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
-    """Return the source file of each method: the one in the tree with its class's name, in its package's folder.
+    """Return the source file of each method: the file in the tree that has the class's name, in the package's folder.
 
-    If no folder is the package's, as Kotlin allows, a file with the name of the class is enough. Of several, the first
-    in the alphabet is taken, so that the answer is always the same.
+    If no such folder matches, as Kotlin allows, a file with the name of the class suffices. Of several files, the first
+    in alphabetical order is chosen, so that the answer is always the same.
     """
     places = {method: _split_method(method) for method in methods}
     classes = {class_name for _, class_name in places.values()}
@@ -144,7 +144,7 @@ def _find_files(methods: Iterable[str], tree: Path) -> dict[str, str]:
 
 
 def _split_method(method: str) -> tuple[tuple[str, ...], str]:
-    """Return the package of a method, and the outermost class in which it is; both are empty without a class."""
+    """Return the package and the outermost class of a method; both are empty if it has no class."""
     if "." not in method:
         return (), ""
     *package, class_name, _ = method.split(".")
@@ -152,7 +152,7 @@ def _split_method(method: str) -> tuple[tuple[str, ...], str]:
 
 
 def _list_files(tree: Path) -> Iterator[Path]:
-    """Yield the files of a tree outside of hidden folders, up to a number that a source tree has."""
+    """Yield the files of a tree outside of hidden folders, up to a number that no source tree exceeds."""
     n_files = 0
     for folder, folders, names in os.walk(tree):
         folders[:] = [name for name in folders if not name.startswith(".")]

@@ -5,5 +5,5 @@ _MAX_CHARACTERS = 4000
 
 
 def cut_label(text: str) -> str:
-    """Return the beginning of a name of a function, module or file that can be of any length."""
+    """Return the name of a function, module or file, cut to the length that the contract allows."""
     return text[:_MAX_CHARACTERS]

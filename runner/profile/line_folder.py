@@ -1,4 +1,4 @@
-"""The folder in a work tree through which an executed program reports on its own lines."""
+"""The folder in a working tree by which an executed program reports about its own lines."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ _NAME = ".faultwatch-lines"
 
 
 class LineFolder:
-    """Holds what the program needs to report on its lines, and later its result, which may be anything.
+    """Contains what the program needs to report about its lines, and later its result, which is untrusted.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class LineFolder:
         self._descriptor: int | None = None
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Put files into the folder of the tree, which is restored before each execution.
+        """Create the folder and put files into it; call this after the tree was restored for an execution.
 
         If that fails, the program reports nothing, and :meth:`remove` returns an empty result.
         """
@@ -33,12 +33,12 @@ class LineFolder:
             self.path.mkdir()
             for name, content in files.items():
                 (self.path / name).write_bytes(content)
-            self.path.chmod(0o777)  # a sandbox has another user
-            # The program may put something else in its place.
+            self.path.chmod(0o777)  # A sandboxed program may run as another user.
+            # Keep the folder open, because the program may replace it by something else.
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     def remove(self, result: str, max_bytes: int) -> bytes:
-        """Remove the folder; return the beginning of the program's result, empty if it is no regular file."""
+        """Remove the folder; return the beginning of the program's result, or nothing if that is not a regular file."""
         content = b""
         if self._descriptor is not None:
             content = _read_file(self._descriptor, result, max_bytes)
@@ -49,7 +49,7 @@ class LineFolder:
 
 
 def _read_file(folder: int, name: str, max_bytes: int) -> bytes:
-    """Return the start of a regular file; empty if it is none, or cannot be read. Links are not followed."""
+    """Return the beginning of a file; empty if it is not regular, or cannot be read. Links are not followed."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:

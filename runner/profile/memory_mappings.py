@@ -11,9 +11,10 @@ from runner.profile.script_parser import Mapped
 
 _SHARED_MEMORY_PREFIXES = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
 _ARENA_BYTES = 64 << 20
-"""glibc's malloc reserves arenas of this size, at multiples of it (``HEAP_MAX_SIZE``)."""
+"""The size of the arenas that glibc's malloc reserves, at multiples of this size (``HEAP_MAX_SIZE``)."""
 _MAX_NEW_ARENA_BYTES = 4 << 20
-"""The accessible part of a new arena is smaller than this; that of the equally large areas of Go's runtime is not."""
+"""An upper bound of the accessible part of a new arena. Go's runtime reserves areas of the same size, but makes more of
+them accessible."""
 MAX_GUARD_BYTES = 1 << 16
 """The largest guard below the stack of a thread: one page, of at most 64 KiB."""
 _KERNEL_MAPPINGS = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
@@ -27,24 +28,24 @@ class MemoryMapping(Struct, frozen=True):
     offset: int
     memory: Memory
     kind: str
-    """``memory`` as a string: members of an enumeration hash slowly, and each fault looks it up."""
+    """``memory`` as a string, which is looked up at each fault: members of an enumeration hash slowly."""
     name: str
     reserved: bool = False
-    """Whether the range may not be accessed: it keeps addresses free, or guards what is above it."""
+    """Whether the range is inaccessible: it reserves addresses, or guards the memory above it."""
 
     @classmethod
     def from_event(cls, event: Mapped) -> "MemoryMapping":
-        """Return the mapping of an event."""
+        """Return the mapping that an event describes."""
         memory = classify_memory(event)
         reserved = event.protection.startswith("---")
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name, reserved)
 
     def with_memory(self, memory: Memory) -> "MemoryMapping":
-        """Return the mapping as one of another kind of memory."""
+        """Return the mapping with another kind of memory."""
         return replace(self, memory=memory, kind=memory.value)
 
     def move(self, start: int, new_start: int, size: int) -> "MemoryMapping":
-        """Return the mapping of the memory from ``start`` on, moved to ``new_start``, with another size."""
+        """Return the part of the mapping from ``start`` on, moved to ``new_start`` and resized to ``size`` bytes."""
         return replace(self, start=new_start, end=new_start + size, offset=self.offset + start - self.start)
 
     @property
@@ -76,7 +77,7 @@ class ProcessMappings(Struct):
     _mappings: list[MemoryMapping] = field(default_factory=list)
 
     def add(self, mapping: MemoryMapping) -> None:
-        """Add a mapping; it replaces what it overlaps."""
+        """Add a mapping, which replaces the parts of other mappings that it overlaps."""
         guards_stack = self._becomes_guard(mapping)
         self.remove(mapping.start, mapping.end)
         index = bisect_right(self._starts, mapping.start)
@@ -86,7 +87,7 @@ class ProcessMappings(Struct):
             self._mark_stack(mapping.end)
 
     def remove(self, start: int, end: int) -> None:
-        """Remove what is mapped in a range."""
+        """Remove the mappings, and parts of mappings, in a range."""
         first_index, end_index = self._find_overlapping(start, end)
         mappings = [
             part
@@ -97,10 +98,10 @@ class ProcessMappings(Struct):
         self._starts[first_index:end_index] = [mapping.start for mapping in mappings]
 
     def identify_thread_memory(self, mapping: MemoryMapping) -> MemoryMapping:
-        """Return a mapping that is about to be added; the stack or the arena of a thread is marked as such.
+        """Return a mapping that is about to be added, marked as a thread's stack or arena if it is one.
 
-        A stack has a guard right below, and is mapped together with it. An arena is the accessible beginning of a range
-        that malloc has reserved.
+        A stack has a guard directly below, and is mapped together with it. An arena is the accessible beginning of a
+        range that malloc has reserved.
         """
         if mapping.memory is not Memory.ANONYMOUS or mapping.reserved:
             return mapping
@@ -128,24 +129,24 @@ class ProcessMappings(Struct):
         return None
 
     def copy(self) -> "ProcessMappings":
-        """Return the mappings that a child starts with."""
+        """Return a copy of the mappings, with which a child process starts."""
         return ProcessMappings(list(self._starts), list(self._mappings))
 
     def _becomes_guard(self, mapping: MemoryMapping) -> bool:
-        """Return whether the end of anonymous memory is made inaccessible, as the JVM guards its threads' stacks."""
+        """Return whether a mapping makes a part of anonymous memory inaccessible, as the JVM guards threads' stacks."""
         replaced = self.find(mapping.start)
         is_small = mapping.reserved and mapping.end - mapping.start <= MAX_GUARD_BYTES
         return is_small and replaced is not None and replaced.memory is Memory.ANONYMOUS and not replaced.reserved
 
     def _mark_stack(self, start: int) -> None:
-        """Take the memory that begins above a guard as the stack of a thread."""
+        """Mark the memory that begins at ``start``, directly above a guard, as the stack of a thread."""
         index = bisect_right(self._starts, start) - 1
         mapping_above = self._mappings[index]
         if mapping_above.start == start and mapping_above.memory is Memory.ANONYMOUS and not mapping_above.reserved:
             self._mappings[index] = mapping_above.with_memory(Memory.STACK)
 
     def _find_overlapping(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of indices of the mappings that may overlap an address range."""
+        """Return the first and the end index of the mappings that may overlap an address range."""
         first_index = max(0, bisect_right(self._starts, start) - 1)
         end_index = first_index
         while end_index < len(self._mappings) and self._starts[end_index] < end:
@@ -154,7 +155,7 @@ class ProcessMappings(Struct):
 
 
 def _cut_outside(mapping: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
-    """Return the parts of a mapping outside a range."""
+    """Return the parts of a mapping that lie outside of a range."""
     parts = []
     if mapping.start < start:
         parts.append(replace(mapping, end=min(mapping.end, start)))

@@ -1,4 +1,4 @@
-"""Says what keeps a profile from being read, and what would help: names, source lines and callers that are missing."""
+"""Explains why a profile lacks names, source lines or callers, and what would help."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from runner.profile.stack_folding import WeightedStacks, is_user_frame
 
 _MIN_SINGLE_FRAME_SHARE = 0.9
 _MIN_STACKS = 10
-"""Fewer stacks are not judged: they can be the loader's."""
+"""The smallest number of stacks that is judged: fewer stacks may all come from the loader."""
 _MAX_NAMED_FILES = 3
 _HINTS: Mapping[CallGraph, str] = {
     "dwarf": (
@@ -27,7 +27,7 @@ _HINTS: Mapping[CallGraph, str] = {
 
 
 def has_no_callers(weighted_stacks: WeightedStacks) -> bool:
-    """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
+    """Return whether nearly all recorded stacks have only one frame of the program, apart from the kernel's frames."""
     depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighted_stacks.stacks.items()]
     with_user_frames = sum(weight for depth, weight in depths if depth)
     single_frame_weight = sum(weight for depth, weight in depths if depth == 1)
@@ -37,7 +37,7 @@ def has_no_callers(weighted_stacks: WeightedStacks) -> bool:
 
 
 def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
-    """Yield a remark about the kinds of stacks that have no callers, if there are any."""
+    """Yield one remark about the kinds of stacks that have no callers; nothing if there are none."""
     if names := " and ".join(kinds):
         yield (
             f"nearly all stacks of {names} have one frame: they show functions, but not their callers. "
@@ -46,12 +46,12 @@ def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Ite
 
 
 def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
-    """Yield remarks about files of the work tree whose functions or lines are not known.
+    """Yield remarks about files of the working tree whose functions or lines are unknown.
 
     Parameters
     ----------
     frames
-        Frames whose modules are relative to the tree if they lie in it.
+        Frames in which modules in the tree have relative paths.
     """
     stripped, with_unread_lines, without_lines = [], [], []
     for module, module_frames in sorted(_group_own_frames(frames).items()):

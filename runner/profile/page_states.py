@@ -1,4 +1,4 @@
-"""Tracks the pages of a process that faulted, and how it gave pages back."""
+"""Tracks which pages of a process have faulted, and how pages were given back to the kernel."""
 
 from collections.abc import Collection
 
@@ -10,12 +10,12 @@ from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 _MAP_FIXED = 0x10
 _RETURNING_ADVICE = {4, 8, 9, 21}
 """Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
-# Strings: each fault looks them up, and members of an enumeration hash slowly.
+# Use strings, because these are looked up at each fault, and members of an enumeration hash slowly.
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 _AFTER_READ = Touch.AFTER_READ.value
 
 _STATES_WITH_DATA = frozenset({_REPEATED_TOUCH, _AFTER_FORK})
-"""The previous states of a page that has data: a read maps this data again, and not the page of zeros."""
+"""The states of a page that still has data: a read maps this data, not the page of zeros."""
 
 
 class PageStates(Struct):
@@ -24,31 +24,31 @@ class PageStates(Struct):
     Attributes
     ----------
     page_size
-        Bytes of a page of the kernel that ran the process: 4 KiB on x86, up to 64 KiB elsewhere.
+        The page size in bytes of the kernel that ran the process: 4 KiB on x86, up to 64 KiB elsewhere.
     """
 
     page_size: int
     _states: dict[int, str] = field(default_factory=dict)
     _heap_end: int = 0
     _shared: set[int] = field(default_factory=set)
-    """Pages that were present at a fork, and have not faulted since: another process may have them too."""
+    """Pages that were present at a fork and have not faulted since: they may be shared with another process."""
 
     def record_fault(self, page: int, *, only_read: bool = False) -> str:
-        """Record a fault of a page, and return the kind of its touch: a value of :class:`Touch`.
+        """Record a fault of a page; return the kind of this touch, a value of :class:`Touch`.
 
-        ``only_read`` says that the fault is known to be of a read of private memory.
+        With ``only_read``, the fault is known to be a read of private memory.
         """
         previous_state = self._states.get(page, _FIRST_TOUCH)
         if page in self._shared:
             self._shared.discard(page)
             previous_state = _AFTER_FORK
-        # A read of private memory without data maps the page of zeros, so the first write will fault again.
+        # A read of private memory without data maps the page of zeros, so the first write will fault once more.
         self._states[page] = _AFTER_READ if only_read and previous_state not in _STATES_WITH_DATA else _REPEATED_TOUCH
         return previous_state
 
     def fork(self) -> "PageStates":
-        """Record a fork; return the pages of the child, which shares all that are present."""
-        # Those whose next fault would be a repeated touch are present; the others were given back, or only read.
+        """Record a fork; return the page states of the child, which shares all pages that are present."""
+        # A page is present if its next fault would be a repeated touch; others were given back, or only read.
         self._shared.update(page for page, state in self._states.items() if state == _REPEATED_TOUCH)
         return PageStates(self.page_size, _heap_end=self._heap_end, _shared=set(self._shared))
 
@@ -63,7 +63,7 @@ class PageStates(Struct):
         return sum(start <= page * self.page_size < end for page in self._states)
 
     def record_call(self, name: str, arguments: dict[str, int]) -> int | None:
-        """Record a system call; return the bytes that it concerns, or None for a call without an effect on pages."""
+        """Record a system call; return the number of bytes that it concerns, or None if it does not affect pages."""
         match name:
             case "munmap":
                 self._mark_returned(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
@@ -86,12 +86,12 @@ class PageStates(Struct):
         return None
 
     def move_pages(self, start: int, size: int, new_start: int) -> None:
-        """Record that the kernel moved the pages of a range to another address, with what is in them."""
+        """Record that the kernel moved the pages of a range, with their content, to another address."""
         first_page = start // self.page_size
         end_page = -(-(start + size) // self.page_size)  # rounded up
         distance = new_start // self.page_size - first_page
         if not distance:
-            return  # The range grew or shrank where it was.
+            return  # The range grew or shrank without being moved.
         shared = _select_pages(self._shared, first_page, end_page)
         states = {page + distance: self._states.pop(page) for page in _select_pages(self._states, first_page, end_page)}
         self._shared.difference_update(shared)
@@ -101,17 +101,17 @@ class PageStates(Struct):
     def _move_heap_end(self, end: int) -> int:
         """Move the end of the heap; return by how many bytes it moved."""
         if not end:
-            return 0  # The call only queries the end.
+            return 0  # The call only queries the end of the heap.
         previous_end = self._heap_end
         self._heap_end = end
         if not previous_end:
-            return 0  # It is unknown from where the end moved.
+            return 0  # The previous end is unknown.
         if end < previous_end:
             self._mark_returned(end, previous_end - end, Touch.AFTER_BRK)
         return abs(end - previous_end)
 
     def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
-        """Mark the pages of a range that had faulted as given back to the kernel."""
+        """Mark the pages of a range that have faulted as given back to the kernel; ``touch`` says how."""
         first_page, end_page = -(-start // self.page_size), -(-(start + size) // self.page_size)
         for page in _select_pages(self._shared, first_page, end_page):
             self._shared.discard(page)
@@ -121,16 +121,16 @@ class PageStates(Struct):
 
 
 class LateAttachPageStates(PageStates):
-    """The pages of a process that is older than its recording.
+    """The pages of a process that was running before its recording began.
 
-    Its pages may have been touched before. So a range that it gives back may have held pages, although none was seen:
-    a fault there counts as one on returned memory.
+    Its pages may have been touched before. When it gives back a range, all pages of the range may have been present,
+    even if no fault was recorded: the next fault of each counts as a touch of returned memory.
     """
 
     _returned: ProcessMappings = field(default_factory=ProcessMappings)
 
     def record_fault(self, page: int, *, only_read: bool = False) -> str:
-        """Record a fault; return the previous state of the page, as far as it can be known."""
+        """Record a fault of a page; return the most likely kind of this touch."""
         is_new = page not in self._states
         previous_state = PageStates.record_fault(self, page, only_read=only_read)
         returned = self._returned.find(page * self.page_size) if is_new else None
@@ -143,7 +143,7 @@ class LateAttachPageStates(PageStates):
 
 
 def _select_pages(pages: Collection[int], first_page: int, end_page: int) -> list[int]:
-    """Return those of some pages that are in a range, by going through whichever has fewer."""
+    """Return those of ``pages`` that are in a range; iterate over the pages or over the range, whichever is shorter."""
     if end_page - first_page > len(pages):
         return [page for page in pages if first_page <= page < end_page]
     return [page for page in range(first_page, end_page) if page in pages]

@@ -11,7 +11,8 @@ from runner.system.tree import Tree
 
 _PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
 _DEFAULT_PARANOID_LEVEL = 2
-"""The level that is assumed if the setting cannot be read: the kernel's default, at which only root may record it."""
+"""The level that is assumed if the setting cannot be read: the kernel's default, at which only root may record the
+kernel."""
 _ACCESS_REMARK = "reads and writes are not distinguished"
 _TRACEPOINT_FOLDERS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
@@ -22,13 +23,13 @@ class RecordingPermissions(Struct, frozen=True):
     Attributes
     ----------
     tracepoints
-        Whether tracepoints can be recorded: of system calls, and of exceptions where the kernel has them.
+        Whether tracepoints can be recorded.
     error_codes
-        Whether the tracepoints of page faults are among them, whose error codes tell reads from writes.
+        Whether the tracepoints of page faults can be recorded, whose error codes distinguish reads from writes.
     kernel
         Whether frames in the kernel can be recorded.
     remarks
-        What cannot be recorded, with the setting that would allow it.
+        What cannot be recorded, each with the setting that would allow it.
     """
 
     tracepoints: bool
@@ -44,13 +45,17 @@ def detect_recording_permissions(
 
     Parameters
     ----------
-    tree, root, machine
-        The files below ``/``, whether the user is root, and the architecture; by default those of this process.
+    tree
+        The files below ``/``; None for those of this host.
+    root
+        Whether the user is root; None to find out.
+    machine
+        The architecture; None for that of this host.
     """
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
-    # What the kernel lets this user record.
+    # Find out what the kernel lets this user record.
     level = tree.read_integer(_PARANOID_SETTING)
     paranoid = _DEFAULT_PARANOID_LEVEL if level is None else level
     remarks = []
@@ -65,8 +70,8 @@ def detect_recording_permissions(
     error_codes = (
         tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
     )
-    # Why something cannot be recorded, and what allows it.
-    # Reads are told from writes by the instructions where these are known, otherwise by the error codes.
+    # Explain why something cannot be recorded, and what would allow it.
+    # The instructions distinguish reads from writes where they are known; elsewhere, only the error codes do.
     needs_error_codes = not has_known_instructions(machine)
     lost_information = f", and {_ACCESS_REMARK}" if needs_error_codes else ""
     if not readable:
@@ -89,6 +94,6 @@ def detect_recording_permissions(
 
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
-    """Return whether a tracepoint can be read: where the host mounts it, or in a tracefs of perf's own."""
+    """Return whether a tracepoint can be read: in the host's tracefs, or in one that is mounted for perf only."""
     mounted = any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
     return mounted or (tree.root == Path("/") and has_private_tracepoint(tracepoint))

@@ -1,7 +1,7 @@
-"""Counts the faults of each line of a Python program: no stack shows lines, because the interpreter executes them.
+"""Counts the faults of each line of a Python program. Recorded stacks show only functions of the interpreter.
 
-Python imports a module named ``sitecustomize`` as it starts. In one execution of its own, the program gets
-:mod:`runner.profile.python_tracer` as that module, in a folder of its tree.
+Python imports a module named ``sitecustomize`` when it starts. In a separate execution, the program gets
+:mod:`runner.profile.python_tracer` as this module, in a folder of its tree.
 """
 
 import json
@@ -21,7 +21,7 @@ from runner.profile.stack_folding import make_relative
 _TRACER = Path(__file__).with_name("python_tracer.py")
 _RESULT = "lines.json"
 _MAX_BYTES = 1 << 20
-"""The largest part of the result that is read: the program writes it, so it decides how long it is."""
+"""The largest number of bytes that are read of the result: the program that writes it can make it any size."""
 
 
 _MAX_LINES = 100
@@ -29,12 +29,12 @@ _MAX_LINES = 100
 
 
 class PythonLineRecorder:
-    """Has a Python program count the faults of its lines in one execution.
+    """Makes a Python program count the faults of its lines, in one execution.
 
     Attributes
     ----------
     lines
-        The result, the line with the most faults first; empty if the program wrote none.
+        The lines with their faults, the line with the most faults first; empty if the program wrote no result.
     """
 
     def __init__(self, tree: Path) -> None:
@@ -48,7 +48,7 @@ class PythonLineRecorder:
         return {**variables, "PYTHONPATH": os.pathsep.join(folders)}
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Put the tracer into the tree, which is restored before each execution."""
+        """Put the tracer into the tree; not earlier, because each execution restores the tree first."""
         self._folder.create({"sitecustomize.py": _TRACER.read_bytes()})
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ def executes_python(files: Iterable[Path]) -> bool:
 
 
 def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
-    """Parse the result of the tracer; what cannot be read is left out. Files in the tree become relative to it."""
+    """Parse the result of the tracer; leave out invalid lines. Files below ``root`` get relative paths."""
     lines = []
     with suppress(ValueError, RecursionError):
         document = json.loads(content)

@@ -1,8 +1,8 @@
-"""Counts the page faults of each line of a Python program. A copy of it is that program's ``sitecustomize`` module.
+"""Counts the page faults of each line of a Python program, which imports a copy of this module as ``sitecustomize``.
 
-It stands alone and must run in every Python from 3.8 on. What a library does belongs to the line of the program that
-called it. The faults of all threads are counted together, and those of child processes are not. It imports little: what
-it imports would be imported by the program, whose faults are counted.
+The module imports nothing else of Faultwatch, and must run in every Python from 3.8 on. Faults in a library belong to
+the line of the program that called the library. The faults of all threads are counted together; those of child
+processes are not counted. The module imports little, because its imports cause faults in the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_SECONDS = 20
-"""CPU time after which nothing is traced any more: each line takes about ten times as long."""
+"""Seconds of CPU time after which tracing stops, because it makes each line take about ten times as long."""
 MAX_LINES = 100
 _EVENTS_PER_TIME_CHECK = 10_000
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -33,7 +33,7 @@ _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "/site-packages/", "/dist-p
 
 
 class LineCounter:
-    """Assigns the faults since the last event to the line that was executed in between."""
+    """Assigns the faults between two trace events to the line that was executed in between."""
 
     def __init__(self) -> None:
         self.faults: Counter[tuple[CodeType, int]] = Counter()
@@ -45,21 +45,21 @@ class LineCounter:
         self._has_forked = False
 
     def start(self) -> None:
-        """Begin to count, in this thread and in those to come."""
+        """Begin to count, in this thread and in all threads that are started later."""
         self._assigned_faults = getrusage(RUSAGE_SELF).ru_minflt
         os.register_at_fork(before=self._note_fork)
         threading.settrace(self.trace_call)
         sys.settrace(self.trace_call)
 
     def trace_call(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Trace the lines of the program's own functions, and of no others."""
+        """Trace the lines of a called function if it is one of the program's own."""
         if not self._is_own(frame.f_code.co_filename):
             return None
         self._move_to(frame)
         return self._trace_line
 
     def _trace_line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Move to each line of a function and, when it returns, to the nearest caller of the program's own."""
+        """Move on to the line that is executed next, or at a return to the nearest caller in the program itself."""
         if event == "line":
             self._move_to(frame)
         elif event == "return":
@@ -70,12 +70,12 @@ class LineCounter:
         return self._trace_line
 
     def _note_fork(self) -> None:
-        """Assign the faults before a fork, from which on pages are shared."""
+        """Assign the faults before a fork, and note that from now on pages are shared with a child."""
         self._assign_faults()
         self._has_forked = True
 
     def _assign_faults(self) -> None:
-        """Assign the faults since the last event to the line that was executed."""
+        """Assign the faults since the last trace event to the line that was executed."""
         fault_count = getrusage(RUSAGE_SELF).ru_minflt
         if fault_count != self._assigned_faults:
             if self._place is not None:
@@ -85,7 +85,7 @@ class LineCounter:
             self._assigned_faults = fault_count
 
     def _move_to(self, frame: FrameType | None) -> None:
-        """Assign the faults since the last event, and remember the next line."""
+        """Assign the faults since the last trace event, and remember the line that comes next."""
         self._assign_faults()
         self._place = (frame.f_code, frame.f_lineno) if frame is not None else None
         self._events += 1
@@ -94,7 +94,10 @@ class LineCounter:
             threading.settrace(None)
 
     def _is_own(self, file: str) -> bool:
-        """Return whether a file is the program's: in the tree, or no library. The tracer and generated code are not."""
+        """Return whether a file belongs to the program: it is in the tree, or neither a library nor generated code.
+
+        The tracer, which is in the tree too, does not belong to the program.
+        """
         is_own = self._is_own_by_file.get(file)
         if is_own is None:
             is_own = file.startswith(_TREE) or not (file.startswith("<") or any(part in file for part in _LIBRARIES))
@@ -102,7 +105,7 @@ class LineCounter:
         return is_own
 
     def write(self) -> None:
-        """Write the lines with the most faults, if this is the process that was started."""
+        """Write the lines with the most faults; do nothing in a child process."""
         sys.settrace(None)
         if os.getpid() != self.process:
             return
@@ -115,7 +118,7 @@ class LineCounter:
 
 
 def import_hidden_module() -> None:
-    """Import the ``sitecustomize`` that this one hides, if there is one."""
+    """Import the module ``sitecustomize`` that this one hides, if there is one."""
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _FOLDER]
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is not None and spec.loader is not None:

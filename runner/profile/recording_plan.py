@@ -1,4 +1,4 @@
-"""Plans what perf records, so that profiles stay small: events, periods, call graphs."""
+"""Plans what perf records (events, periods, call graphs), so that recordings stay small."""
 
 import math
 from typing import Literal
@@ -10,25 +10,25 @@ from runner.profile.fault_access import EXCEPTION_TRACEPOINTS
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
 MAX_RECORDED_FAULTS = 2_000_000
-"""Up to this many faults, each one is recorded, in about 60 bytes; of more, one in N, to stay below this number."""
+"""The largest number of faults to record, each in about 60 bytes. If a program has more, one in N is recorded."""
 MAX_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
-"""The largest number of stacks to record: each takes 0.2 KB with frame pointers, and 8 KB with DWARF, which needs a
-copy of the program's stack."""
+"""The largest number of stacks to record. A stack takes 0.2 KB with frame pointers, and 8 KB with DWARF, which needs a
+copy of the stack memory."""
 _MIN_CLOCK_NANOSECONDS = 100_000
-"""The smallest number of nanoseconds between two samples of the CPU."""
+"""The smallest number of nanoseconds of CPU time between two recorded stacks."""
 TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 """The system calls that allocate or release memory."""
 
 
 class ExpectedCounts(Struct, frozen=True):
-    """The expected counts of an execution, from an execution that was only counted.
+    """The expected counts of an execution, taken from an execution that was not recorded.
 
     Attributes
     ----------
     faults, switches
-        Number of page faults and of context switches.
+        The number of page faults and of context switches.
     cpu_seconds
-        CPU time of all threads.
+        The CPU time of all threads, in seconds.
     """
 
     faults: int
@@ -37,12 +37,12 @@ class ExpectedCounts(Struct, frozen=True):
 
 
 def compute_faults_period(expected: ExpectedCounts) -> int:
-    """Compute N, so that one in N faults is recorded with its address."""
+    """Return N, if one in N faults is to be recorded with its address."""
     return max(1, -(-expected.faults // MAX_RECORDED_FAULTS))
 
 
 def compute_stacks_period(event_count: int, call_graph: CallGraph) -> int:
-    """Compute N, so that one in N events is recorded with its stack."""
+    """Return N, if one in N events is to be recorded with its stack."""
     return max(1, -(-event_count // MAX_STACKS[call_graph]))
 
 
@@ -52,17 +52,17 @@ def compute_clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int
 
 
 def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:
-    """Return the options to record addresses of faults, and, if each fault is recorded, the tracepoints around it.
+    """Return the options to record addresses of faults and, if each fault is recorded, tracepoints too.
 
     Parameters
     ----------
     tracepoints
-        Whether tracepoints can be recorded.
+        Whether tracepoints of system calls can be recorded.
     error_codes
-        Whether those of page faults, with the error codes of the processor, are among them.
+        Whether tracepoints of page faults, with the error codes of the processor, can be recorded.
     """
     events = ["page-faults", "major-faults"]
-    # The clock of strace's calls, which are put in order with the faults.
+    # Without tracepoints, use the clock of strace, whose calls are merged with the faults by time.
     clock = () if tracepoints else ("-k", "mono")
     if tracepoints and period == 1:
         events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints()]
@@ -70,7 +70,7 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
 
 
 def build_live_faults_options(period: int, *, error_codes: bool) -> tuple[str, ...]:
-    """Return the options to record the address of one in ``period`` faults of a live process, without system calls."""
+    """Return the options to record the address of one in ``period`` faults of a running process, without calls."""
     faults = f"page-faults/period={period},name=page-faults/"
     exact = ("major-faults", *(EXCEPTION_TRACEPOINTS if error_codes else ())) if period == 1 else ()
     return ("-d", "-c", "1", *(word for event in (faults, *exact) for word in ("-e", event)))
@@ -88,5 +88,5 @@ def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple
 
 
 def _list_call_tracepoints() -> tuple[str, ...]:
-    # Only the kernel knows where mremap moves memory.
+    # The address to which mremap has moved memory is known only when it returns.
     return (*(f"syscalls:sys_enter_{name}" for name in TRACED_CALLS), "syscalls:sys_exit_mremap")

@@ -18,14 +18,15 @@ ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACK_FIELDS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
 TRACE_FIELDS = ("-F", "trace:pid,tid,time,event,trace")
 CALL_FIELDS = ("-F", "sw:pid,tid,time,event", *TRACE_FIELDS)
-"""For a recording of tracepoints alone. perf records mappings with its own event, which is one of software."""
+"""The fields of a recording of tracepoints only. They include those of perf's own software event, which records
+mappings."""
 MAX_SECONDS = 3600.0
 MAX_MEMORY_BYTES = 8 << 30
-"""Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
+"""The limit of perf script's address space in bytes, because it reads the symbols of untrusted binaries."""
 _MAX_ERROR_BYTES = 10_000
-"""The largest part of perf's messages that is read."""
+"""The largest number of bytes that are read of perf's messages."""
 _MAX_MESSAGE_CHARACTERS = 300
-"""The largest part of perf's message in an error."""
+"""The largest number of characters of perf's message that an error quotes."""
 
 
 def read_events(
@@ -35,12 +36,14 @@ def read_events(
 
     Parameters
     ----------
-    file, fields
-        The recording, and the options of ``perf script`` that select its fields.
+    file
+        The recording.
+    fields
+        The options of ``perf script`` that select the fields to print.
     sandbox_prefix
-        Prefix of a sandbox for the command: perf reads untrusted binaries for the names of their functions.
+        The words that confine the command, because perf reads function names from untrusted binaries.
     inherited
-        Descriptors for the command.
+        Descriptors for the command to inherit.
 
     Raises
     ------
@@ -53,9 +56,9 @@ def read_events(
         first_line = message.partition("\n")[0] or "no error message"
         raise FaultwatchError(f"perf record wrote nothing: {first_line[:_MAX_MESSAGE_CHARACTERS]}")
     options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
-    # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
+    # --no-inline, because addr2line, which looks up all offsets of a binary at once, finds inlined functions faster.
     words = [*sandbox_prefix, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
-    # Parse the output while perf writes it, within limits of time and memory.
+    # Parse the output while perf writes it, with limits on time and memory.
     with tempfile.TemporaryFile() as error_file:
         log_command(words)
         with subprocess.Popen(
@@ -92,7 +95,7 @@ def read_events(
 
 
 class _Deadline:
-    """Kills a process that reads for too long, which ends its output."""
+    """Kills a process that runs too long, which ends its output."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.has_passed = False

@@ -16,7 +16,7 @@ from runner.workload import Workload
 
 
 class Profiler(Struct, frozen=True):
-    """Profiles a case of revisions of a repository."""
+    """Profiles one case of any revision of a repository."""
 
     repository: Repository
     workload: Workload
@@ -26,7 +26,7 @@ class Profiler(Struct, frozen=True):
     call_graph: CallGraph | None = None
 
     def profile(self, revision: str, progress: Progress = lambda _: None) -> Profile:
-        """Build a revision and profile the case.
+        """Build a revision, profile its case, and return the profile.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Parses the output of ``perf script`` into events, exactly or not at all.
 
-The fields are those that :mod:`runner.profile.recording_reader` requests. They contain no command name, since a program
-can choose its own. Any line that is not known here is a :class:`ScriptError`, never a guess.
+The fields are those that :mod:`runner.profile.recording_reader` requests. The name of the command is not one of them,
+because a program can choose any name. A line of an unknown format raises a :class:`ScriptError`; nothing is guessed.
 """
 
 import re
@@ -14,11 +14,11 @@ from runner.contract.profile import UNKNOWN_FUNCTION
 
 
 class ScriptError(Exception):
-    """The text cannot be parsed; the message says where."""
+    """The text cannot be parsed; the message quotes the line or the part."""
 
 
 class Fault(NamedTuple):
-    """A page fault: its address, and the place in the program that accessed it."""
+    """A page fault: its address, and the place in the program that accessed the address."""
 
     pid: int
     tid: int
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
     place: str
     """Function and module, as perf printed them."""
     code: int | None = None
-    """The processor's error code, if the tracepoint of the exception was recorded too."""
+    """The processor's error code; None unless the tracepoint of the exception was recorded too."""
 
 
 class Traced(NamedTuple):
@@ -43,7 +43,7 @@ class Traced(NamedTuple):
 
 
 class ScriptFrame(NamedTuple):
-    """A frame of a stack: its offset in a module, and its function as perf names it."""
+    """A frame of a stack: its offset in a module, and the function there as perf names it."""
 
     offset: int
     function: str
@@ -128,10 +128,10 @@ _MMAP = re.compile(
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
 _DIGITS = "0123456789"
 _ADDRESS_START = len("address=0x")
-"""Where the digits of the address begin in the text of an exception."""
+"""The index at which the digits of the address begin in the text of an exception."""
 _MAX_CACHED_ENTRIES = 100_000
 _MAX_TIME_SECONDS = 1e12
-"""Seconds since the start of the machine; damaged ones can be infinite."""
+"""The largest valid time in seconds since the start of the machine. In damaged output, times can be infinite."""
 _MAX_ARGUMENT = 2**64 - 1
 """The largest argument of a system call."""
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
@@ -171,7 +171,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
 
 
 class _LineParser:
-    """Parses lines with caches: half a million faults are a million lines, most of whose parts repeat."""
+    """Parses lines with caches of their parts: half a million faults are a million lines, whose parts often repeat."""
 
     def __init__(self) -> None:
         self.frames = _Cache(_parse_frame)
@@ -190,9 +190,9 @@ class _LineParser:
             return None
         thread_text, time_text, event = words[:3]
         content = words[3].rstrip("\n") if len(words) == 4 else ""
-        # Slices, because they are faster than startswith, and recordings have millions of lines.
+        # Compare slices, which is faster than startswith, because recordings have millions of lines.
         if event[:22] == "exceptions:page_fault_":
-            self._exceptions[thread_text] = content  # The fault itself follows.
+            self._exceptions[thread_text] = content  # The line of the fault itself follows.
             return None
         if event[:12] == "PERF_RECORD_":
             kind, record = _split_record(f"{event} {content}")
@@ -206,7 +206,7 @@ class _LineParser:
         address, _, tail = content.partition(" ")
         ip, place = self._places[tail]
         exception = self._exceptions.pop(thread_text, "")
-        # "address=0x7f00 ip=… error_code=0x6": the code belongs to this fault only if the address matches.
+        # The exception is "address=0x7f00 ip=… error_code=0x6". It belongs to this fault only if the address matches.
         code = None
         address_end = _ADDRESS_START + len(address)
         if exception[_ADDRESS_START:address_end] == address:
@@ -215,7 +215,7 @@ class _LineParser:
 
 
 class _Cache(dict[str, T]):
-    """Caches the parsed values of strings; cleared when it becomes too large."""
+    """A cache of the parsed values of strings, which is cleared when it becomes too large."""
 
     def __init__(self, parse: Callable[[str], T]) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ def parse_arguments(text: str) -> dict[str, int]:
             if not 0 <= values[name.strip()] <= _MAX_ARGUMENT:
                 raise ValueError
         except ValueError:
-            if name.strip() != "ip":  # places in the kernel have names
+            if name.strip() != "ip":  # Instead of an instruction pointer in the kernel, perf prints a name.
                 raise ScriptError(f"{text[:100]!r} are not numbers") from None
     return values
 
@@ -282,7 +282,7 @@ def _split_record(text: str) -> tuple[str, str]:
 
 
 def _parse_place(tail: str) -> tuple[int, str]:
-    """Parse what follows the address of a fault: possibly its symbol, then the accessing place."""
+    """Parse what follows the address of a fault: possibly the symbol at it, then the place that accessed it."""
     match = _FAULT_TAIL.fullmatch(tail) or _FAULT_TAIL_WITHOUT_SYMBOL.fullmatch(tail)
     if match is None:
         raise ScriptError
@@ -313,13 +313,13 @@ def _parse_frame(line: str) -> ScriptFrame:
 
 
 def _parse_record(thread: tuple[int, int], time: float, kind: str, content: str) -> Event | None:  # noqa: PLR0911
-    """Parse one of perf's own records; None for those without use."""
+    """Parse one of perf's own records; return None for kinds that are not used."""
     pid, tid = thread
     match kind:
         case "MMAP" | "MMAP2":
             match = _MMAP.fullmatch(content.strip())
             if match is None and content.strip().startswith("-1/"):
-                return None  # A mapping of the kernel itself, which no process has.
+                return None  # It is a mapping of the kernel itself, which belongs to no process.
             if match is None:
                 raise ScriptError
             start, size, offset = (int(match[index], 16) for index in (1, 2, 3))

@@ -11,12 +11,13 @@ from runner.execution.process_variables import BASE_VARIABLES
 from runner.profile.elf import LOAD_SEGMENT_KIND, Segment, read_sections, read_segments
 
 _TIMEOUT_SECONDS = 20.0
-"""Seconds that addr2line may take for all offsets of a file."""
+"""The time limit of addr2line for all offsets of a file, in seconds."""
 _TOOLS = ("addr2line", "llvm-addr2line")
-"""LLVM's tool finds what GNU's does not in a file with lines: GNU's 2.40 reads none of those of Go 1.26."""
+"""The tools to try in turn. LLVM's is tried if GNU's finds no lines although the file has some: GNU's version 2.40
+cannot read those of Go 1.26."""
 
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
-"""A line's number. Debugging information, which a program brings along, may name any."""
+"""The number of a line. It is limited, because it comes from the debugging information of an untrusted program."""
 
 
 class SourceLine(Struct, frozen=True):
@@ -30,14 +31,14 @@ class SourceLine(Struct, frozen=True):
 def find_source_lines(
     module: str, offsets: Iterable[int], sandbox_prefix: Sequence[str] = (), file: Path | None = None
 ) -> dict[int, tuple[SourceLine, ...]]:
-    """Return the source lines at some offsets of a file, innermost inlined function first, where known.
+    """Return the source lines at offsets of a file, innermost inlined function first; unknown offsets are left out.
 
     Parameters
     ----------
     sandbox_prefix
-        Prefix of a sandbox for the command: the file is untrusted.
+        The words that confine the command, because the file is untrusted.
     file
-        Where this process finds the file, if the sandbox shows it elsewhere.
+        The path of the file for this process, if the sandbox shows it at another path.
     """
     file = file or Path(module)
     loaded_segments = [segment for segment in read_segments(file) if segment.kind == LOAD_SEGMENT_KIND]
@@ -45,7 +46,7 @@ def find_source_lines(
     address_by_offset = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
-        # Each tool is asked for what those before it did not find.
+        # Ask each tool only for offsets that the previous tools have not found.
         missing_offsets = address_by_offset.keys() - lines_by_offset.keys()
         if not missing_offsets:
             break
@@ -58,14 +59,14 @@ def find_source_lines(
                 lines_by_offset[offset] = lines
         sections = read_sections(file)
         if sections is None or not sections.has_lines:
-            break  # No other tool would find lines either.
+            break  # The file has no lines, so no other tool would find any.
     return lines_by_offset
 
 
 def _run_addr2line(
     tool: str, module: str, addresses: Iterable[int], sandbox_prefix: Sequence[str]
 ) -> dict[int, tuple[SourceLine, ...]]:
-    """Return the source lines of addresses in a module, as addr2line finds them; none if it fails or is too slow."""
+    """Return the source lines that addr2line finds for addresses in a module; none if it fails or is too slow."""
     try:
         result = subprocess.run(
             [*sandbox_prefix, tool, "-a", "-f", "-i", "-C", "-e", module],
@@ -106,7 +107,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _compute_address(segments: Iterable[Segment], offset: int) -> int | None:
-    """Return the address at which a byte of a file is loaded; None if it is not."""
+    """Return the address at which a byte of a file is loaded; None if it is not loaded."""
     for segment in segments:
         if segment.offset <= offset < segment.offset + segment.size:
             return offset - segment.offset + segment.address

@@ -1,4 +1,4 @@
-"""Folds recorded stacks: each stack once, with its weight. Pure except for the lookup of source lines."""
+"""Folds recorded stacks: merges equal stacks into one with a weight, and looks up source lines."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -15,7 +15,7 @@ from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Swit
 from runner.profile.source_lines import SourceLine
 
 FindLines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
-"""Finds the source lines at some offsets of a module."""
+"""Returns the source lines at offsets of a module."""
 Key = TypeVar("Key", bound=Hashable)
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
@@ -23,7 +23,7 @@ _MAX_FRAMES = 500
 
 
 class WeightedStacks(Struct):
-    """Recorded stacks, innermost frame first, with their weights; those of waiting also with the number of waits."""
+    """Recorded stacks, innermost frame first, with their weights and, for waits, how many times each one waited."""
 
     stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
     samples: int = 0
@@ -32,7 +32,7 @@ class WeightedStacks(Struct):
 
 
 def count_stacks(events: Iterable[Event]) -> WeightedStacks:
-    """Count how often each stack was recorded."""
+    """Return how many times each stack was recorded."""
     weighted_stacks = WeightedStacks()
     for event in events:
         if isinstance(event, Stacked):
@@ -44,9 +44,9 @@ def count_stacks(events: Iterable[Event]) -> WeightedStacks:
 
 
 def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
-    """Add up the nanoseconds that threads were blocked off CPU, by stack.
+    """Return the nanoseconds for which threads were blocked off CPU, by stack.
 
-    The time runs from leaving the CPU to returning to one, so it includes the wait for a free CPU after the wake-up.
+    The time from leaving a CPU to returning to one is counted, including the wait for a free CPU after the wake-up.
     """
     weighted_stacks = WeightedStacks()
     stacks: dict[int, tuple[ScriptFrame, ...]] = {}
@@ -58,7 +58,7 @@ def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
                 weighted_stacks.samples += 1
             case Switched(is_on_cpu=False):
                 if event.preempted:
-                    stacks.pop(event.tid, None)  # The thread could have continued, so it does not wait.
+                    stacks.pop(event.tid, None)  # The thread was preempted, so it is not blocked.
                 else:
                     left_at[event.tid] = event.time
             case Switched(is_on_cpu=True):
@@ -72,9 +72,10 @@ def sum_blocked_time(events: Iterable[Event]) -> WeightedStacks:
 
 
 def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
-    """Distribute a total in proportion to weights, in whole numbers that add up to it exactly.
+    """Distribute a total in proportion to weights, as whole numbers that add up to the total exactly.
 
-    What rounding down leaves goes to the largest remainders. Without weights, nothing is distributed.
+    All shares are rounded down, and the rest goes to those with the largest remainders. Without weights, nothing is
+    distributed.
     """
     weight_sum = sum(weights.values())
     if not weight_sum:
@@ -89,12 +90,12 @@ def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
 def distribute_over_stacks(
     weights: Mapping[tuple[ScriptFrame, ...], int], total: int
 ) -> dict[tuple[ScriptFrame, ...], int]:
-    """Distribute a total over stacks, in whole numbers that add up to it; stacks without a share are left out."""
+    """Distribute a total over stacks, as whole numbers that add up to the total; leave out stacks whose share is 0."""
     return {stack: share for stack, share in divide_by_weights(weights, total).items() if share}
 
 
 class FrameTable(Struct):
-    """The table of frames of a profile, each once."""
+    """The table of a profile's distinct frames."""
 
     find_lines: FindLines
     frames: list[contract.Frame] = field(default_factory=list)
@@ -110,7 +111,7 @@ class FrameTable(Struct):
         call_graph: CallGraph,
         recorded_bytes: int,
     ) -> contract.StackProfile:
-        """Return recorded stacks as a profile of one kind, whose weights add up to a total."""
+        """Return recorded stacks as a profile of one kind, with weights that add up to ``total``."""
         stacks = self.fold_stacks(distribute_over_stacks(weighted_stacks.stacks, total), weighted_stacks.waits)
         return contract.StackProfile(
             kind=kind,
@@ -128,9 +129,10 @@ class FrameTable(Struct):
         weights: Mapping[tuple[ScriptFrame, ...], int],
         waits: Mapping[tuple[ScriptFrame, ...], int] = MappingProxyType({}),
     ) -> tuple[contract.Stack, ...]:
-        """Return stacks as in the contract, heaviest first, with source lines and inlined functions.
+        """Return stacks in the form of the contract, heaviest first, with source lines and inlined functions.
 
-        The frames of each are turned around, to the outermost first; of a deep stack, the innermost are kept.
+        The frames of each stack are reversed, so that the outermost is first. Of a very deep stack, only the innermost
+        frames are kept.
         """
         lines_by_place = self._find_lines(weights)
         folded: Counter[tuple[int, ...]] = Counter()
@@ -158,7 +160,7 @@ class FrameTable(Struct):
         return self._indices[frame]
 
     def _find_lines(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
-        """Return the source lines of all calls in some stacks, by module and offset."""
+        """Return the source lines of all calls in the stacks, by module and offset."""
         offsets_by_module: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
             for frame, offset in _list_calls(stack):
@@ -172,7 +174,7 @@ class FrameTable(Struct):
 
 
 def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
-    """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
+    """Return a frame and the functions inlined into it, innermost first. The outermost function keeps perf's name."""
     if compiled := parse_compiled_frame(frame):
         return [compiled]
     module = frame.module if is_user_frame(frame) else KERNEL
@@ -189,18 +191,18 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
 
 
 def is_user_frame(frame: ScriptFrame) -> bool:
-    """Return whether a frame is of the program and its libraries, not of the kernel."""
+    """Return whether a frame belongs to the program or its libraries, not to the kernel."""
     return frame.offset < _KERNEL_START
 
 
 def make_relative(path: str, root: str) -> str:
-    """Return a path relative to the work tree if it lies inside, because the tree's location differs between builds."""
+    """Return a path relative to ``root`` if it is inside, because the location of the tree differs between builds."""
     return path.removeprefix(root)
 
 
 def _list_calls(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
-    """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
-    is_caller = False  # The innermost frame of the program, and the kernel's above it, were being executed.
+    """Yield each frame with the offset of its instruction: for a caller, that of the call, not the return address."""
+    is_caller = False  # The innermost frame of the program and the kernel's frames are not callers.
     for frame in stack:
         is_of_program = is_user_frame(frame)
         yield frame, max(0, frame.offset - 1) if is_caller and is_of_program else frame.offset

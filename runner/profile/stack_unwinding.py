@@ -11,9 +11,9 @@ from runner.profile.stack_folding import make_relative
 
 
 def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
-    """Return how to unwind the stacks of a case, with a remark if that follows from a runtime in it.
+    """Return how to unwind the stacks of a case, with a remark if a language runtime decides this.
 
-    A shell may have started the program, so all files that it maps are looked at.
+    All mapped files are examined, because a shell may have started the program.
     """
     if go_file := find_go_file(trial.own_files):
         name = make_relative(str(go_file.resolve()), f"{trial.tree.resolve()}/")

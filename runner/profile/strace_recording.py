@@ -1,4 +1,4 @@
-"""Records system calls with strace if the kernel's tracepoints are not available."""
+"""Records system calls with strace, for hosts on which tracepoints are not available."""
 
 import re
 import subprocess
@@ -15,9 +15,9 @@ from runner.profile.recording_plan import TRACED_CALLS
 from runner.profile.script_parser import Traced
 
 _TIMEOUT_SECONDS = 10.0
-"""Seconds to attach, and to end."""
+"""Seconds that strace may take to attach, and to end."""
 _POLL_SECONDS = 0.02
-"""Seconds between two looks whether strace has attached."""
+"""Seconds between two checks of whether strace has attached."""
 _CALL = re.compile(
     r"(?P<thread>\d{1,10}) +(?P<seconds>\d{1,12}\.\d{1,9}) "
     r"(?P<name>[a-z_0-9]{1,20})\((?P<arguments>[^()]*)(?:\) += (?P<result>0x[0-9a-f]{1,16})|\).*| <.*)",
@@ -31,13 +31,13 @@ _ARGUMENT_NAMES = {
     "brk": ("brk",),
     "mremap": ("addr", "old_len", "new_len", "flags"),
 }
-"""The arguments of each call in their order, as the tracepoints name them."""
+"""The arguments of each call in order, with the names that they have in the tracepoints."""
 _NO_ADDRESS = "NULL"
 _LARGEST_ARGUMENT = 2**64 - 1
 
 
 class StraceRecording:
-    """Records the system calls of a process and its children, from the attachment to the end of the program."""
+    """Records the system calls of a process and its children until they end."""
 
     def __init__(self, output: Path) -> None:
         self._output = output
@@ -67,7 +67,7 @@ class StraceRecording:
         except FileNotFoundError:
             raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
         deadline = time.monotonic() + _TIMEOUT_SECONDS
-        # Once it has attached, strace prints "strace: Process N attached" on standard error.
+        # When it has attached, strace prints "strace: Process N attached" to standard error.
         while b" attached" not in error_file.read_bytes():
             if time.monotonic() > deadline or wait_for_child(self._process, _POLL_SECONDS):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()
@@ -83,21 +83,21 @@ class StraceRecording:
             self._process.wait()
 
     def read_calls(self) -> Iterator[Traced]:
-        """Yield the calls in time order, with their times on the clock ``CLOCK_MONOTONIC``."""
+        """Yield the calls in chronological order, with times of ``CLOCK_MONOTONIC``."""
         if self._output.exists():
             with self._output.open(encoding="utf-8", errors="replace") as lines:
                 yield from parse_calls(lines, time.time() - time.monotonic())
 
 
 def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
-    """Parse the output of ``strace -f -ttt -X raw`` into calls as tracepoints give them; other lines are ignored.
+    """Parse the output of ``strace -f -ttt -X raw`` into the same form as tracepoints; ignore other lines.
 
-    The thread stands for the process too: strace does not say to which process a thread belongs.
+    The process id of a call is the id of its thread, because strace does not show to which process a thread belongs.
 
     Parameters
     ----------
     offset
-        Seconds by which the clock of strace, which counts from 1970, is ahead of the recording's.
+        The seconds by which the clock of strace, which counts from 1970, is ahead of the recording's clock.
     """
     for line in lines:
         call = _CALL.fullmatch(line.rstrip())

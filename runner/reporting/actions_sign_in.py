@@ -1,4 +1,4 @@
-"""Signs in to the service with the OIDC token that GitHub issues to a job, so that no secret needs to be stored."""
+"""Signs in to the service with the OIDC token that GitHub issues to a job, so that no secret has to be stored."""
 
 import os
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ _TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def sign_in(url: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return a token for the service at a URL; None outside a job that may request an OIDC token.
+    """Return a token for the service at a URL; None if this is not a job that may request an OIDC token.
 
-    GitHub sets the variables only for jobs with `permissions: id-token: write`. If they are missing, the client names
-    that permission once the service refuses a request without a token.
+    GitHub sets the variables only for jobs with ``permissions: id-token: write``. If they are missing and the service
+    refuses a request without a token, the error of the client mentions this permission.
 
     Raises
     ------

@@ -37,9 +37,9 @@ TIMEOUT_SECONDS = (5, 60)
 """Seconds to connect, and to wait for a response."""
 
 _ITEMS_PER_PAGE = 1000
-"""Items of a list to ask for at once: the most that the service gives."""
+"""The number of list items per request: the most that the service returns."""
 _REFUSAL_STATUSES = {400, 409, 413, 422}
-"""Status codes that reject the document itself. Others concern the caller or the address."""
+"""Status codes by which the service rejects the document itself. Others concern the caller or the address."""
 _UNAVAILABLE_STATUSES = {502, 503, 504}
 
 
@@ -47,7 +47,7 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class _Bearer(AuthBase):
-    """Sends a token. A header of the session would be replaced by a .netrc entry for the host."""
+    """Adds the token to a request. If it were a header of the session, a .netrc entry for the host would replace it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -60,8 +60,7 @@ class _Bearer(AuthBase):
 class Service:
     """A Faultwatch service at an address.
 
-    Every request may safely be sent twice, so all of them are retried when the connection or the service fails for a
-    moment.
+    Every request is idempotent, so all of them are retried when the connection or the service fails for a moment.
     """
 
     def __init__(
@@ -76,11 +75,11 @@ class Service:
         Parameters
         ----------
         token
-            The token that each request carries; None for none.
+            The token to send with each request; None to send none.
         retry_seconds
             Seconds for which to retry while the service is unavailable.
         sign_in
-            Returns a new token when the current one has expired.
+            Called when the token has expired; returns a new one, or None if there is none.
         """
         self.url = url.rstrip("/")
         self._retry_seconds, self._token, self._sign_in = retry_seconds, token, sign_in
@@ -89,13 +88,13 @@ class Service:
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
         self._shown_url = hide_password(self.url)
-        # A proxy from the environment may be on another machine, which has its own loopback interface. None for each
-        # scheme switches it off.
+        # Do not use a proxy from the environment for a local service: on another machine, the loopback interface is a
+        # different one. None for each scheme switches the proxy off.
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
         if self._proxies:
-            # A new local connection costs nothing, and a kept connection would delay the stop of a local service.
+            # A new local connection costs nothing, and an open one would delay the stop of a local service.
             self._session.headers["Connection"] = "close"
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=make_momentary_retry()))
@@ -112,11 +111,11 @@ class Service:
         self._request_with_retries("PUT", f"/subjects/{subject}/revisions", revision_list)
 
     def request_plan(self, request: PlanRequest) -> Plan:
-        """Ask for the runs that are missing."""
+        """Return the service's plan of the runs that are missing."""
         return self._request_model(Plan, "POST", "/plans", request)
 
     def send_report(self, report: Report) -> None:
-        """Send a report. Returns once the service has stored it.
+        """Send a report; return when the service has stored it.
 
         Raises
         ------
@@ -128,7 +127,7 @@ class Service:
         self._send_document(f"/runs/{report.run_id}", report, run_id=report.run_id)
 
     def send_profile(self, profile: Profile) -> None:
-        """Send a profile. Returns once the service has stored it.
+        """Send a profile; return when the service has stored it.
 
         Raises
         ------
@@ -153,43 +152,43 @@ class Service:
         return self._request_model(Report, "GET", f"/runs/{run_id}")
 
     def send_reports(self, reports: Sequence[Report]) -> Receipts:
-        """Send many reports at once."""
+        """Send many reports in one request."""
         return self._request_model(Receipts, "POST", "/runs", ReportList(reports=tuple(reports)))
 
     def send_stored(self, path: str, body: bytes, method: str = "POST") -> Any:
-        """Send a document that is stored as the service takes it; return the answer.
+        """Send the stored body of a request; return the answer.
 
         Raises
         ------
         RequestRefused
-            The service rejects it for good.
+            The service rejects the request for good.
         FaultwatchError
-            The service does not accept it now.
+            The service does not accept the request now.
         """
         return self._request_with_retries(method, path, body)
 
     def compare(self, request: ComparisonRequest) -> Comparison:
-        """Ask for the verdict on base and head, and how many more pairs are needed."""
+        """Return the verdict on base and head, which says how many more pairs are needed."""
         return self._request_model(Comparison, "POST", "/comparisons", request)
 
     def prove(self, request: ComparisonRequest) -> Comparison:
-        """Store the verdict on the interleaved pairs of two commits in the service, and return it."""
+        """Let the service store the proof from interleaved pairs of two commits; return the verdict."""
         return self._request_model(Comparison, "POST", "/proofs", request)
 
     def list_nominations(self, **filters: str) -> NominationList:
-        """Return the changes that the stored runs make likely, the most likely first."""
+        """Return the nominations: changes that stored runs make likely, the most likely first."""
         return self._request_model(NominationList, "GET", "/nominations", params=filters)
 
     def search(self, request: SearchRequest) -> Search:
-        """Ask which commits to measure next, or which commits moved a metric."""
+        """Return which commits to measure next in a bisect, or which commits moved a metric."""
         return self._request_model(Search, "POST", "/searches", request)
 
     def search_settings(self, request: SettingSearchRequest) -> SettingSearch:
-        """Ask with which settings changed to measure next, or which settings moved a metric."""
+        """Return which settings to change in the next measurement of a search, or which settings moved a metric."""
         return self._request_model(SettingSearch, "POST", "/setting-searches", request)
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
-        """Ask for the diagnosis of a profile."""
+        """Return the diagnosis of a profile."""
         return self._request_model(Diagnosis, "POST", "/diagnoses", request)
 
     def sign_in(self, id_token: str) -> str:
@@ -209,7 +208,7 @@ class Service:
         return self._request_model(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
     def find_nightly_run(self, name: str, *, only_judged: bool = True) -> NightlyDigest:
-        """Return the digest of a nightly run; with ``only_judged``, only after all of its runs are judged."""
+        """Return the digest of a nightly run; with ``only_judged``, the answer waits until all its runs are judged."""
         return self._request_model(
             NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if only_judged else None
         )
@@ -219,7 +218,7 @@ class Service:
         return type(self)(self.url, self._token, retry_seconds, self._sign_in)
 
     def order_job(self, order: JobOrder) -> Job:
-        """Order a job, or return the open job with the same question."""
+        """Order a job and return it; if there is an open job with the same question, return that."""
         return self._request_model(Job, "POST", "/jobs", order)
 
     def get_job(self, job_id: int) -> Job:
@@ -235,7 +234,7 @@ class Service:
         return self._request_model(Job, "POST", f"/jobs/{job_id}/{verb}", decision)
 
     def claim_job(self, job_id: int, claim: Claim) -> Lease:
-        """Claim a job."""
+        """Claim a job, and return the lease."""
         return self._request_model(Lease, "POST", f"/jobs/{job_id}/claim", claim)
 
     def report_progress(self, job_id: int, progress: Progress) -> Orders:
@@ -247,15 +246,15 @@ class Service:
         return self._request_model(Job, "POST", f"/jobs/{job_id}/finish", finish)
 
     def list_drifts(self, **filters: str) -> list[dict[str, Any]]:
-        """Return the drifts of all runs that the service has, as in its API."""
+        """Return the drifts that the service has detected, in the format of its API."""
         return self._list_items("/drifts", {**filters, "judged": "true"})
 
     def list_series(self, **filters: str) -> list[dict[str, Any]]:
-        """Return series without their points, as in its API."""
+        """Return series without their points, in the format of the service's API."""
         return self._list_items("/series", filters)
 
     def _list_items(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
-        """Return all items of a list, page by page."""
+        """Return all items of a list, by requesting page after page."""
         items: list[dict[str, Any]] = []
         while True:
             page = {"limit": str(_ITEMS_PER_PAGE), "offset": str(len(items))}
@@ -268,7 +267,7 @@ class Service:
                 return items
 
     def check(self) -> None:
-        """Check that the service answers, before long work whose result is to be sent to it.
+        """Check that the service answers. Called before long work whose result will be sent to it.
 
         Raises
         ------
@@ -282,12 +281,12 @@ class Service:
         print_message: Callable[[str], None],
         make_wait_context: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> "Service":
-        """Return another connection, for long work: it waits while the service does not answer, and says so.
+        """Return another connection, for long work: while the service does not answer, it prints a message and waits.
 
         Parameters
         ----------
         make_wait_context
-            Returns the context in which it waits.
+            Returns a context manager, in whose context it waits.
         """
         connection = self.clone_connection(RETRY_SECONDS)
         connection._print_message, connection._make_wait_context = print_message, make_wait_context
@@ -381,15 +380,15 @@ class Service:
             self._raise_not_a_service()
 
     def _suggest_authentication(self) -> str:
-        """Return how this command gets a token."""
+        """Return the advice on how to get a token for this command."""
         remedy = "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token"
         if self._token or os.environ.get("GITHUB_ACTIONS") != "true":
             return remedy
-        # Without this permission, GitHub does not tell the job where to request an OIDC token.
+        # Without this permission, GitHub does not tell the job the address for requesting an OIDC token.
         return f"give the job `permissions: id-token: write`, or {remedy}"
 
     def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
-        """Send a document, and check that the service acknowledges this one."""
+        """Send a document, and check that the answer acknowledges this very document."""
         answer = self._request_with_retries("PUT", path, document)
         # A proxy's welcome page is not a receipt: accept only a response that names the document.
         if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in identity.items()):
@@ -400,7 +399,7 @@ class Service:
 
 
 def _is_loopback(url: str) -> bool:
-    """Return whether an address leads to this machine."""
+    """Return whether the host of an address is this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback
@@ -418,7 +417,7 @@ def _extract_problem(response: requests.Response, request: str) -> str:
 
 
 def _find_innermost(error: BaseException) -> str:
-    """Return the message of the error that led to all others, or its name if it has no message."""
+    """Return the message of the error that caused all others, or the error's name if it has no message."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Starts an embedded service while a command runs, so that local use goes through the same API."""
+"""Starts an embedded service while a command runs, so that local use needs no server but has the same API."""
 
 import os
 import subprocess
@@ -18,9 +18,9 @@ from runner.system.scratch import make_scratch_folder
 START_TIMEOUT_SECONDS = 30.0
 """Seconds within which an embedded service must start."""
 _POLL_SECONDS = 0.02
-"""Seconds between two looks whether it has started."""
+"""Seconds between two checks of whether it has started."""
 _STOP_SECONDS = 10.0
-"""Seconds within which it must stop before it is killed."""
+"""Seconds after which it is killed if it has not stopped."""
 
 
 @contextmanager
@@ -30,21 +30,22 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
     Parameters
     ----------
     home
-        A folder for a database of its own: then a service is started even if another one is configured.
+        A folder for a separate database: a service is then started even if another one is configured. None for the
+        usual database.
 
     Raises
     ------
     FaultwatchError
         The embedded service does not start; the message contains its last line of output.
     """
-    # A configured service.
+    # Connect to a configured service.
     if settings.url and home is None:
         url = settings.url
-        # A token from the settings stays as it is; one from the CI job's sign-in expires, and a new one is requested.
+        # A token from the settings cannot be renewed. A token from the sign-in of a CI job expires and can be renewed.
         renew_token = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew_token)
         return
-    # An embedded service, which ends with the command.
+    # Otherwise start an embedded service, which ends with the command.
     with make_scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"
@@ -72,7 +73,7 @@ def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator
 
 
 def build_own_database(home: Path) -> dict[str, str]:
-    """Return the variables that give a service a database of its own, about which it notifies nobody."""
+    """Return the variables that make a service use a separate database, and send no notifications."""
     return {
         "FAULTWATCH_HOME": str(home),
         "DATABASE_URL": f"sqlite:///{home}/faultwatch.db",
@@ -81,7 +82,7 @@ def build_own_database(home: Path) -> dict[str, str]:
 
 
 def start_process(command: Sequence[str], variables: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a service in a session of its own, so that Ctrl-C reaches only the command, which stops it in the end."""
+    """Start a service in its own session, so that Ctrl-C reaches only the command, which stops the service itself."""
     with log.open("wb") as stream:
         return subprocess.Popen(
             command,

@@ -1,4 +1,4 @@
-"""Asks the rules of the service for a diagnosis, without a server and a database."""
+"""Gets a diagnosis from the rules of the service, without a server or a database."""
 
 import subprocess
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], N
     Parameters
     ----------
     before_execution
-        What the new process does before it becomes the service.
+        Called in the new process before it becomes the service.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sends reports and profiles to the service, now or later: measuring does not wait for the service."""
+"""Sends reports and profiles to the service, now or later, so that measuring does not wait for the service."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from runner.reporting.spool import Spool, SpooledDocument
 
 FIRST_PAUSE_SECONDS = 10.0
 MAX_PAUSE_SECONDS = 300.0
-"""Seconds to wait after a failure of the service; each failure doubles them, up to the longest pause."""
+"""Seconds to wait after a failure of the service; further failures double the pause, up to the longest (backoff)."""
 
 
 class Outbox:
@@ -20,7 +20,7 @@ class Outbox:
     error
         Why the last delivery failed; None if it succeeded.
     refused
-        Why the service refused documents of this outbox for good, by the documents' files.
+        By file: why the service refused a document of this outbox for good.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """How many documents of this outbox the service has neither received nor refused."""
+        """The number of documents of this outbox that the service has neither received nor refused."""
         return len(self._posted.intersection(self.spool.list_waiting()))
 
     def post(self, *documents: SpooledDocument) -> None:
         """Store reports or profiles on disk, then try to send all waiting documents.
 
-        All of them are stored before the first is sent, so that a process that is killed in between loses none.
+        All of them are stored before the first is sent, so that none is lost if the process is killed in between.
 
         Raises
         ------
@@ -54,12 +54,12 @@ class Outbox:
         self.deliver()
 
     def post_now(self, *documents: SpooledDocument) -> None:
-        """Store reports or profiles on disk and send them at once, before older ones that wait.
+        """Store reports or profiles on disk and send them at once, before older documents that wait.
 
         Raises
         ------
         FaultwatchError
-            The service refuses one of them, or does not accept it now; then it waits on disk.
+            The service refuses a document, or does not accept it now. In the latter case, it waits on disk.
         """
         self._store_documents(documents)
         for document in documents:
@@ -72,7 +72,7 @@ class Outbox:
         self.deliver()
 
     def deliver(self, *, at_once: bool = False) -> None:
-        """Send all waiting documents; after a failure, only once a pause is over, unless ``at_once``."""
+        """Send all waiting documents; do nothing in the pause after a failure, unless ``at_once``."""
         if not at_once and self._clock() < self._next_attempt_at:
             return
         try:
@@ -86,7 +86,7 @@ class Outbox:
             self._pause = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
-        """Store documents in the spool; send them at once if the disk has no room."""
+        """Store documents in the spool; send those that cannot be stored at once."""
         for document in documents:
             try:
                 self._posted.add(self.spool.add(document))
@@ -97,7 +97,7 @@ class Outbox:
                     raise storage_error from None
 
     def _send_document(self, document: SpooledDocument) -> None:
-        """Send a document; remember why the service refused it."""
+        """Send a document; if the service refuses it, remember the reason."""
         try:
             self._sender(document)
         except RequestRefused as error:

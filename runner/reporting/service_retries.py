@@ -1,4 +1,4 @@
-"""Waits for the service: each request for a moment, long work for a quarter of an hour."""
+"""Retries requests while the service is unavailable: briefly for a single request, for 15 minutes in long work."""
 
 import time
 from collections.abc import Callable
@@ -13,30 +13,30 @@ from runner.execution.execution_log import log_step
 
 FIRST_PAUSE_SECONDS = 0.2
 RETRY_SECONDS = 900.0
-"""Seconds for which long work waits while the service is away."""
+"""Seconds for which long work waits for an unavailable service."""
 MAX_WAIT_SECONDS = 5.0
-"""Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
+"""The longest wait in seconds that a service can ask for. Unsent reports wait on disk meanwhile."""
 
 Answer = TypeVar("Answer")
 
 
 class _BoundedRetry(Retry):
-    """Retries when the connection or the service fails for a moment; bounds the wait that a server may ask for."""
+    """Retries when the connection or the service fails for a moment; limits the wait that a server can ask for."""
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
         """Return the seconds that the server asks for, up to a limit; None if the header is missing or unreadable."""
         try:
             seconds = super().get_retry_after(response)
-        except Exception:  # an invalid header
+        except Exception:  # The header is invalid.
             return None
         return None if seconds is None else min(seconds, MAX_WAIT_SECONDS)
 
 
 def make_momentary_retry() -> Retry:
-    """Return the retries of every single request, which last for a moment."""
+    """Return the retry policy of a single request, for brief failures."""
     return _BoundedRetry(
         total=4,
-        read=1,  # a service that is silent for the whole timeout has more than a momentary failure
+        read=1,  # If the service is silent for the whole time-out, the failure is not brief.
         backoff_factor=0.2,
         status_forcelist=(429, 500, 502, 503, 504),
         allowed_methods=None,
@@ -50,14 +50,14 @@ def retry_while_unavailable(
     print_message: Callable[[str], None] | None = None,
     make_wait_context: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Answer:
-    """Send a request; repeat it while the service is unavailable, with growing pauses, and say so once.
+    """Send a request; while the service is unavailable, print one message and repeat it with growing pauses.
 
     Parameters
     ----------
     print_message
         Prints that the service is unavailable; None to print nothing.
     make_wait_context
-        Returns the context of all pauses.
+        Returns a context manager, in whose context all pauses are spent.
 
     Raises
     ------

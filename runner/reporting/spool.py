@@ -23,21 +23,21 @@ SpooledDocument: TypeAlias = "Report | Profile"
 _PROFILE_SUFFIX = ".profile"
 
 MAX_FAILURES = 3
-"""After this many successive server errors, the remaining documents wait."""
+"""The number of successive server errors after which the remaining documents are not sent now."""
 _PARTIAL_SUFFIX = ".partial"
 
 
 class Spool(Struct, frozen=True):
     """A folder with one file for each report or profile.
 
-    ``RUN.json`` waits to be sent. ``RUN.refused`` was refused, and ``RUN.reason`` says why. Renamed to ``RUN.json``, it
-    is sent again. A profile is ``ID.profile.json``.
+    ``RUN.json`` waits to be sent. ``RUN.refused`` was refused, and ``RUN.reason`` contains the reason; if it is renamed
+    to ``RUN.json``, it is sent once more. A profile is stored as ``ID.profile.json``.
     """
 
     folder: Path
 
     def add(self, document: SpooledDocument) -> Path:
-        """Write a document so that it survives a crash of the process or the machine; return its file."""
+        """Write a document durably, so that it survives a crash of the process or the machine; return its file."""
         file = self.get_file(document)
         temporary_file = file.with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
         try:
@@ -55,14 +55,14 @@ class Spool(Struct, frozen=True):
         return file
 
     def flush(self, send: Callable[[SpooledDocument], None]) -> int:
-        """Send every waiting document, oldest first, and delete each acknowledged one; return how many were sent.
+        """Send all waiting documents, oldest first; delete those that are acknowledged, and return their number.
 
         Refused documents are set aside. A document that causes a server error goes to the end of the queue.
 
         Raises
         ------
         FaultwatchError
-            The service does not accept documents now; they wait.
+            The service does not accept documents now; they stay in the spool.
         """
         n_sent = n_failures = 0
         last_error: FaultwatchError | None = None
@@ -73,8 +73,8 @@ class Spool(Struct, frozen=True):
                 _move_to_refused(file, error.what)
                 continue
             except ServiceUnavailable:
-                # A proxy returns the same status for a document that it cannot forward, so the next attempt starts with
-                # another one.
+                # A proxy returns the same status if it cannot forward this document, so start the next attempt with
+                # another document.
                 _requeue_if_present(file)
                 raise
             except ServerError as error:
@@ -92,14 +92,14 @@ class Spool(Struct, frozen=True):
         return n_sent
 
     def send_one(self, document: SpooledDocument, send: Callable[[SpooledDocument], None]) -> None:
-        """Send one of the documents before all others, and delete it once it is acknowledged.
+        """Send one waiting document before all others, and delete it when it is acknowledged.
 
         Raises
         ------
         RequestRefused
-            The service refuses it for good; it is set aside.
+            The service refuses the document for good; it is set aside.
         FaultwatchError
-            The service does not accept it now; it waits.
+            The service does not accept the document now; it stays in the spool.
         """
         file = self.get_file(document)
         try:
@@ -136,9 +136,9 @@ class Spool(Struct, frozen=True):
             try:
                 document = read_document(file)
             except FileNotFoundError:
-                continue  # sent by another process meanwhile
+                continue  # Another process has sent it meanwhile.
             except ValidationError as error:
-                # Written by another version, or damaged: set aside, so that it does not block the others.
+                # It is damaged, or written by another version. Set it aside, so that it does not block the others.
                 _move_to_refused(file, f"this is not a {_get_kind(file)} of this version: {error.errors()[0]['msg']}")
                 continue
             yield file, document
@@ -158,7 +158,7 @@ def read_document(file: Path) -> SpooledDocument:
     Raises
     ------
     OSError, ValidationError
-        The file cannot be read, or another version wrote it.
+        The file cannot be read, or is not valid in this version.
     """
     content = file.read_bytes()
     if _get_kind(file) != "profile":
@@ -177,7 +177,7 @@ def _get_kind(file: Path) -> str:
 
 
 def _requeue_document(file: Path) -> None:
-    """Move a document to the end of the queue; the kernel's own time stamps are too coarse to order documents."""
+    """Move a document to the end of the queue by a precise time stamp: those of the kernel are too coarse."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
 
@@ -188,7 +188,7 @@ def _requeue_if_present(file: Path) -> None:
 
 
 def _move_to_refused(file: Path, reason: str) -> None:
-    """Set a document aside, with the reason beside it."""
+    """Set a document aside, and write the reason to a file beside it."""
     with suppress(OSError):
         file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
     with suppress(FileNotFoundError):

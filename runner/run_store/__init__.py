@@ -1,1 +1,1 @@
-"""Stores of runs: what was measured, as files in a folder or in a branch, so that a history needs no service."""
+"""Run stores: keep runs as files in a folder or a branch, so that a history can be measured without a service."""

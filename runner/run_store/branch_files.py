@@ -1,7 +1,7 @@
-"""The files of a store in a branch of the repository, written without touching a work tree, an index or HEAD.
+"""The files of a store in a branch of the repository, written without touching a working tree, an index or HEAD.
 
-The branch has a history of its own. It is read together with the branch of the same name at the remote ``origin`` as it
-was last fetched, and the next commit merges both: files never change, so the union of both trees is the merge.
+The branch has a separate history. It is read together with the branch of the same name at the remote ``origin``, as it
+was last fetched. The next commit merges both: files never change, so the merge is the union of both trees.
 """
 
 import time
@@ -17,12 +17,12 @@ from runner.subject.repository import Repository
 
 _REMOTE = "origin"
 _SECONDS_BETWEEN_COMMITS = 30.0
-"""Runs that are newer than this are lost if the process is killed, and measured again."""
+"""Seconds between two commits. If the process is killed, runs that are not committed are lost, and measured again."""
 _FILES_AT_ONCE = 200
 _MAX_ATTEMPTS = 10
-"""How many times a commit is tried while another process moves the branch."""
+"""The number of attempts to commit; an attempt fails if another process moves the branch at the same time."""
 _PAUSE_SECONDS = 0.05
-"""The pause after the first attempt; each further one is longer by as much."""
+"""The pause after the first failed attempt, in seconds; each further pause is longer by this much."""
 
 
 class BranchFiles(Struct):
@@ -40,12 +40,15 @@ class BranchFiles(Struct):
         return f"the branch {self.branch}"
 
     def open(self, *, may_be_new: bool) -> None:
-        """Check that the branch is a store of this version, or that there is none; then the first run makes it.
+        """Check that the branch is a store that this version can read.
+
+        With ``may_be_new``, the branch need not exist: the first run creates it.
 
         Raises
         ------
         FaultwatchError
-            It is no name of a branch, no store, checked out in a work tree, or a newer version wrote it.
+            The name of the branch is invalid, or the branch is missing, is not a store, is checked out in a working
+            tree, or was written by a newer version.
         """
         if self.branch.startswith("-") or self._try_to_run("check-ref-format", self._ref) is None:
             raise FaultwatchError(
@@ -83,7 +86,7 @@ class BranchFiles(Struct):
             yield from zip(name_group, self._read_blobs([blobs.get(name, "") for name in name_group]), strict=True)
 
     def write(self, name: str, content: bytes) -> None:
-        """Add a file. It is committed with the next ones, at the latest by :meth:`finish`.
+        """Add a file. It is committed together with the following files, or by :meth:`finish`.
 
         Raises
         ------
@@ -95,7 +98,7 @@ class BranchFiles(Struct):
             self.finish()
 
     def finish(self) -> None:
-        """Commit the files that wait, and merge what was fetched.
+        """Commit the files that are not committed yet, and merge the fetched branch.
 
         Raises
         ------
@@ -107,7 +110,7 @@ class BranchFiles(Struct):
                 self._commit()
                 break
             except GitError:
-                # Another process has moved the branch: its files belong to the next commit as well.
+                # Another process has probably moved the branch: retry on top of its commit.
                 if attempt == _MAX_ATTEMPTS - 1:
                     raise
                 time.sleep(_PAUSE_SECONDS * (attempt + 1))
@@ -119,9 +122,9 @@ class BranchFiles(Struct):
         return f"refs/heads/{self.branch}"
 
     def _commit(self) -> None:
-        """Commit what the branch lacks, if it lacks anything."""
+        """Commit the files that the branch lacks, and merge the fetched branch; do nothing if neither is needed."""
         tips = self._list_tips()
-        # The branch itself comes first, if there is one; then what was fetched, unless it is merged.
+        # The tip of the branch comes first, if it exists; then the fetched tip, unless it is merged.
         own_tip, fetched_tips = "", tips
         if tips and self._find_tip(self._ref) == tips[0]:
             own_tip, fetched_tips = tips[0], tips[1:]
@@ -137,7 +140,7 @@ class BranchFiles(Struct):
             for name, content in self.uncommitted_files.items()
             if name not in stored_blobs and name not in merged_blobs
         }
-        # Make the branch, so that it can be pushed, whether or not there was anything to add.
+        # Create the branch even if there is nothing to add, so that it can be pushed.
         if not new_files and not own_tip and fetched_tips:
             self._run_git("update-ref", self._ref, fetched_tips[0], "")
         needs_merge = bool(own_tip and fetched_tips)
@@ -150,7 +153,7 @@ class BranchFiles(Struct):
         self._run_git("fast-import", "--quiet", "--date-format=raw", data=stream)
 
     def _write_commit(self, parents: list[str], merged_blobs: dict[str, str], new_files: dict[str, bytes]) -> bytes:
-        """Return a commit as ``git fast-import`` reads it. That command moves a branch only forward."""
+        """Return a commit in the format of ``git fast-import``, which can only fast-forward a branch."""
         runs = sum(name.startswith("reports/") for name in new_files)
         title = f"Store {runs} run{'' if runs == 1 else 's'}\n".encode()
         parts = [
@@ -165,7 +168,7 @@ class BranchFiles(Struct):
         return b"".join(parts)
 
     def _list_tips(self) -> list[str]:
-        """Return the commits whose trees together are the store: the branch, and its fetched state unless merged."""
+        """Return the commits whose trees form the store: the tip of the branch, and the fetched tip unless merged."""
         own_tip, fetched_tip = self._find_tip(self._ref), self._find_tip(f"refs/remotes/{_REMOTE}/{self.branch}")
         if (
             own_tip
@@ -183,20 +186,20 @@ class BranchFiles(Struct):
         return {name: blob for tip in self._list_tips() for name, blob in self._map_blobs_of(tip).items()}
 
     def _map_blobs_of(self, tip: str) -> dict[str, str]:
-        """Return the documents in a commit, with the hashes of their contents. Other files are left alone."""
+        """Return the blob hash of each document in a commit, by name. Other files are ignored."""
         entries = self._read_output("ls-tree", "-r", "-z", "--full-tree", tip).split("\0")
         parsed_entries = (entry.partition("\t") for entry in entries if entry.startswith("100644 blob "))
         return {name: properties.split()[2] for properties, _, name in parsed_entries if parse_name(name)}
 
     def _read_blobs(self, blobs: list[str]) -> Iterator[bytes]:
-        """Yield the content of each blob; an empty content if the blob is missing or too large, or its hash is empty.
+        """Yield the content of each blob; empty if the blob is missing or too large, or if its hash is empty.
 
         Parameters
         ----------
         blobs
-            The hashes of the blobs. A file that the store does not have has an empty hash.
+            The hashes of the blobs; empty for files that the store does not have.
         """
-        # git answers "- missing" for a name that no object has. Its answer to an empty line would have no name.
+        # For an empty hash, ask for "-": git answers "- missing". An empty line would get an answer without a name.
         names = "".join(f"{blob or '-'}\n" for blob in blobs)
         output = self._run_git("cat-file", "--batch", data=names.encode())
         position = 0
@@ -216,19 +219,19 @@ class BranchFiles(Struct):
         return self._run_git(*arguments).decode(errors="surrogateescape")
 
     def _try_to_run(self, *arguments: str) -> str | None:
-        """Return what git prints; None if it fails, which is an answer too."""
+        """Return what git prints; None if it fails, for commands whose failure is an answer."""
         try:
             return self._read_output(*arguments)
         except GitError:
             return None
 
     def _run_git(self, *arguments: str, data: bytes = b"") -> bytes:
-        """Run git here.
+        """Run git in the repository, and return what it prints.
 
         Raises
         ------
         GitError
-            It fails; the message contains its error.
+            git fails; the message contains its error.
         """
         git_arguments = [f"--git-dir={self.git_dir}", *arguments]
         result = execute_git(git_arguments, arguments[0], build_hardened_environment(), data)

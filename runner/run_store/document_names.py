@@ -1,8 +1,9 @@
-"""How the files of a store are named: by kind, by subject, and by the digest of their content.
+"""The names of the files in a store: kind, subject, and digest of the content.
 
-A name follows from the content. So a file never changes, two jobs that store the same write the same file, and a copy
-of one store's files over another's merges both. Each file is the body of a request to the service: a report
-(``PUT /runs``), a part of a history (``PUT /subjects/NAME/revisions``), or the runs of a proof (``POST /proofs``).
+The name depends on the content. Therefore a file never changes, two jobs that store the same content write the same
+file, and copying the files of one store into another merges both. Each file is the body of a request to the service: a
+report (``PUT /runs``), a part of a history (``PUT /subjects/NAME/revisions``), or the runs of a proof
+(``POST /proofs``).
 """
 
 import hashlib
@@ -16,15 +17,15 @@ from runner.contract.report import SCHEMA_VERSION
 from runner.errors import FaultwatchError
 
 MARKER = "faultwatch-store.json"
-"""The file that says that a folder or a branch is a store, and of which version."""
+"""The file that marks a folder or a branch as a store, and contains the version of the store."""
 _VERSION_KEY = "version"
 STORE_VERSION = SCHEMA_VERSION
-"""The version of a store is that of the reports in it."""
+"""The version of a store, which is that of the reports in it."""
 MAX_DOCUMENT_BYTES = 64 << 20
 
 
 class Kind(StrEnum):
-    """What a file of a store holds; also the name of its folder."""
+    """The kind of a file's content, which is also the name of its folder."""
 
     REVISIONS = "revisions"
     """Commits and tags (:class:`runner.contract.report.RevisionList`)."""
@@ -40,7 +41,7 @@ _NAME = re.compile(
 
 
 class DocumentName(Struct, frozen=True):
-    """The name of a file of a store, taken apart."""
+    """The parts of the name of a file in a store."""
 
     text: str
     kind: Kind
@@ -48,7 +49,7 @@ class DocumentName(Struct, frozen=True):
     digest: str
 
     def fits(self, content: bytes) -> bool:
-        """Return whether a content is the one that was stored under this name."""
+        """Return whether a content is intact: the name contains its digest."""
         return hashlib.sha256(content).hexdigest() == self.digest
 
 
@@ -59,23 +60,23 @@ def make_name(kind: Kind, subject: str, content: bytes) -> str:
 
 
 def parse_name(text: str) -> DocumentName | None:
-    """Return the parts of the name of a file; None if no store would give it."""
+    """Return the parts of a file's name; None if it is not a name that a store uses."""
     match = _NAME.fullmatch(text)
     return DocumentName(text, Kind(match["kind"]), match["subject"], match["digest"]) if match else None
 
 
 def write_marker() -> bytes:
-    """Return the content of the file that marks a store."""
+    """Return the content of the marker file of a store."""
     return json.dumps({_VERSION_KEY: STORE_VERSION}).encode() + b"\n"
 
 
 def check_marker(content: bytes, store_description: str) -> None:
-    """Refuse a store that this version cannot read.
+    """Check the content of a store's marker file.
 
     Raises
     ------
     FaultwatchError
-        A newer version wrote it, or the file is damaged.
+        A newer version wrote the store, or the marker is damaged.
     """
     try:
         version = json.loads(content)[_VERSION_KEY]

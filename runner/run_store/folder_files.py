@@ -15,7 +15,8 @@ from runner.system.regular_file import read_regular
 
 _PARTIAL = ".partial"
 _ABANDONED_SECONDS = 24 * 3600
-"""Age of a partial file whose writer was killed. The writer may be on another host, so its process cannot be asked."""
+"""The age in seconds from which a partial file counts as abandoned. Its writer may be on another host, so whether it is
+alive cannot be checked."""
 
 
 class FolderFiles(Struct, frozen=True):
@@ -29,12 +30,14 @@ class FolderFiles(Struct, frozen=True):
         return str(self.folder)
 
     def open(self, *, may_be_new: bool) -> None:
-        """Check that the folder is a store of this version; make it one if it is new or empty.
+        """Check that the folder is a store that this version can read.
+
+        With ``may_be_new``, a new or empty folder is made a store.
 
         Raises
         ------
         FaultwatchError
-            It is no store, a newer version wrote it, or it cannot be written.
+            The folder is not a store, was written by a newer version, or cannot be written.
         """
         try:
             content = self._read(MARKER)
@@ -72,7 +75,7 @@ class FolderFiles(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            It cannot be written.
+            The file cannot be written.
         """
         file = self.folder / name
         temporary_file = file.with_name(f".{file.name}.{token_hex(8)}{_PARTIAL}")
@@ -91,19 +94,22 @@ class FolderFiles(Struct, frozen=True):
             ) from None
 
     def finish(self) -> None:
-        """Remove what killed processes have left."""
+        """Remove the partial files of killed processes."""
         for temporary_file in self.folder.rglob(f".*{_PARTIAL}"):
             with suppress(OSError):
                 if time.time() - temporary_file.stat().st_mtime > _ABANDONED_SECONDS:
                     temporary_file.unlink()
 
     def _has_other_files(self) -> bool:
-        """Return whether a folder without a marker has files that are not of a store which another job makes now."""
+        """Return whether a folder has no marker, but files other than partial ones.
+
+        Partial files alone may belong to a store that another job is creating.
+        """
         names = [file.name for file in self.folder.iterdir()] if self.folder.exists() else []
         return MARKER not in names and not all(name.startswith(".") and name.endswith(_PARTIAL) for name in names)
 
     def _read(self, name: str) -> bytes | None:
         """Return the content of a file; None if there is none."""
         file = self.folder / name
-        # A cache can come from the job of a stranger: a pipe would keep a reader waiting.
+        # A cache can come from an untrusted job: reading a pipe would wait for ever.
         return read_regular(file, MAX_DOCUMENT_BYTES) if file.exists() else None

@@ -1,4 +1,4 @@
-"""Sends what a store holds to a service: commits first, then runs, then proofs."""
+"""Sends the content of a store to a service: commits first, then runs, then proofs."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ _BYTES_PER_REQUEST = 16 << 20
 
 
 class SentRuns(Struct):
-    """What a service has received from a store."""
+    """The numbers of documents that a service has received from a store."""
 
     runs: int = 0
     proofs: int = 0
@@ -24,17 +24,17 @@ class SentRuns(Struct):
 def send_store(
     store: RunStore, service: Service, subjects: set[str] | None = None, advance: Callable[[int], None] = lambda _: None
 ) -> SentRuns:
-    """Send the runs of some subjects, or of all, with their commits and proofs.
+    """Send the runs of the given subjects (None for all), with their commits and proofs.
 
     Parameters
     ----------
     advance
-        Called with how many more files were sent.
+        Called after each request with the number of files that it has sent.
 
     Raises
     ------
     FaultwatchError
-        The service cannot read an intact file, so that another version wrote it; or it does not answer.
+        The service does not answer, or refuses an intact file, which another version must have written.
     """
     sent_runs = SentRuns()
     for name, content in store.read(Kind.REVISIONS, subjects):
@@ -52,14 +52,14 @@ def send_store(
 
 
 def count_documents(store: RunStore, subjects: set[str] | None = None) -> int:
-    """Return how many files a store has of some subjects, or of all."""
+    """Return the number of files in a store that belong to the given subjects (None for all)."""
     return sum(len(store.list_documents(kind, subjects)) for kind in Kind)
 
 
 def _split_into_batches(
     documents: Iterator[tuple[DocumentName, bytes]],
 ) -> Iterator[list[tuple[DocumentName, bytes]]]:
-    """Split the reports into as many as one request may have."""
+    """Split reports into batches that are small enough for one request."""
     batch: list[tuple[DocumentName, bytes]] = []
     size = 0
     for name, content in documents:
@@ -73,7 +73,7 @@ def _split_into_batches(
 
 
 def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentName, bytes]]) -> None:
-    """Send reports together; one by one if the service refuses them, so that the message names the file."""
+    """Send reports together. If the service refuses them, send them one by one, so that the error names the file."""
     try:
         answer = service.send_stored("/runs", _join_reports(content for _, content in batch))
     except RequestRefused as refusal:
@@ -89,12 +89,12 @@ def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentN
 
 
 def _join_reports(contents: Iterator[bytes]) -> bytes:
-    """Return the body of a request with reports."""
+    """Return the body of a request that contains these reports."""
     return b'{"reports":[' + b",".join(contents) + b"]}"
 
 
 def _send_one(store: RunStore, service: Service, name: DocumentName, content: bytes) -> None:
-    """Send a part of a history, or a proof."""
+    """Send a document that is a part of a history, or a proof."""
     try:
         if name.kind is Kind.REVISIONS:
             service.send_stored(f"/subjects/{name.subject}/revisions", content, "PUT")

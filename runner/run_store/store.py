@@ -1,4 +1,4 @@
-"""A run store: adds what a command measures, and reads back what is intact."""
+"""A run store: adds the results of a command, and yields the intact documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,14 +20,14 @@ _BRANCH = "branch:"
 
 
 class StoreFiles(Protocol):
-    """Where the files of a store are."""
+    """The place of a store's files: a folder or a branch."""
 
     @property
     def description(self) -> str:
         """A description of where the files are, for messages."""
 
     def open(self, *, may_be_new: bool) -> None:
-        """Check that it is a store, or make one."""
+        """Check that the place is a store; with ``may_be_new``, create the store if it does not exist."""
 
     def list_names(self) -> list[str]:
         """Return the names of all files."""
@@ -43,11 +43,11 @@ class StoreFiles(Protocol):
 
 
 class RunStore(Struct, frozen=True):
-    """A run store in some place."""
+    """A run store in a folder or a branch."""
 
     files: StoreFiles
     warn: Callable[[str], None]
-    """Called with each file that cannot be used."""
+    """Called with a message about each file that cannot be used."""
 
     def add_report(self, report: Report) -> None:
         """Add a run."""
@@ -72,7 +72,7 @@ class RunStore(Struct, frozen=True):
             self._add(Kind.REVISIONS, subject, RevisionList(revisions=new_revisions, refs=new_tags))
 
     def list_documents(self, kind: Kind, subjects: set[str] | None = None) -> list[DocumentName]:
-        """Return the names of the files of a kind, of some subjects or of all. Other files are left alone."""
+        """Return the names of the files of a kind that belong to the given subjects (None for all)."""
         names = (parse_name(text) for text in self.files.list_names())
         return [
             name
@@ -81,7 +81,7 @@ class RunStore(Struct, frozen=True):
         ]
 
     def read(self, kind: Kind, subjects: set[str] | None = None) -> Iterator[tuple[DocumentName, bytes]]:
-        """Yield the intact files of a kind with their contents; name the others."""
+        """Yield the intact files of a kind with their contents; warn about damaged ones."""
         names = {name.text: name for name in self.list_documents(kind, subjects)}
         for text, content in self.files.read(names):
             if names[text].fits(content):
@@ -110,26 +110,26 @@ def make_foreign_error(
 
 
 def is_branch(address: str) -> bool:
-    """Return whether an address of a store is a branch of the repository, not a folder."""
+    """Return whether the address of a store means a branch of the repository, not a folder."""
     return address.startswith(_BRANCH)
 
 
 def open_store(
     address: str, repository: Repository | None, warn: Callable[[str], None], *, may_be_new: bool
 ) -> RunStore:
-    """Open the store that ``FOLDER`` or ``branch:NAME`` names.
+    """Open the store at an address, which is ``FOLDER`` or ``branch:NAME``.
 
     Parameters
     ----------
     repository
-        The repository that has the branch; None if there is none here.
+        The repository with the branch; None outside of a repository.
     may_be_new
-        Whether to make a store where there is none.
+        Whether to create a store if there is none.
 
     Raises
     ------
     FaultwatchError
-        The address is no store, cannot be used as one, or a newer version wrote it.
+        There is no store at the address, it cannot be used, or a newer version wrote it.
     """
     files: StoreFiles
     if not address:

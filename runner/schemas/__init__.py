@@ -1,4 +1,4 @@
-"""The JSON Schemas of ``workload.toml`` and ``matrix.toml``, which editors validate with."""
+"""The JSON Schemas of ``workload.toml`` and ``matrix.toml``, by which editors validate these files."""
 
 from importlib import resources
 

@@ -21,7 +21,7 @@ MODELS: dict[str, type[BaseModel]] = {"workload": Workload, "matrix": Matrix}
 def generate_schema(name: str, model: type[BaseModel]) -> str:
     """Return the schema of a model as text. Each key is described by the string below its field."""
     schema = model.model_json_schema(mode="validation")
-    schema["properties"].pop("path", None)  # not a key of the file
+    schema["properties"].pop("path", None)  # It is not a key of the file.
     _add_descriptions(schema, model)
     for inner_model in _list_models(model):
         if inner_model.__name__ in schema.get("$defs", {}):

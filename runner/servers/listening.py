@@ -1,6 +1,6 @@
-"""Reads from the kernel's lists where a process's network has listeners, without connecting to any.
+"""Finds out from the kernel's lists of sockets where programs listen, without connecting to them.
 
-A connection would be work for the server that its load did not cause.
+A connection would cause work in the server that does not belong to its load.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ _UNIX_ACCEPTS = 0x10000
 
 
 def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
-    """Return whether a process of the network of ``pid`` listens on a TCP port."""
+    """Return whether a process in the network namespace of ``pid`` listens on a TCP port."""
     for name in ("tcp", "tcp6"):
         for line in _read_lines(proc / str(pid) / "net" / name):
             # "0: 0100007F:4E20 00000000:0000 0A …"
@@ -25,7 +25,7 @@ def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
 
 
 def is_socket_open(pid: int, path: str, proc: Path = Path("/proc")) -> bool:
-    """Return whether a process of the network of ``pid`` listens on a Unix socket."""
+    """Return whether a process in the network namespace of ``pid`` listens on a Unix socket."""
     for line in _read_lines(proc / str(pid) / "net" / "unix"):
         # "0000000000000000: 00000002 00000000 00010000 0001 01 41 /tmp/server.sock"
         fields = line.split(maxsplit=7)
@@ -35,26 +35,26 @@ def is_socket_open(pid: int, path: str, proc: Path = Path("/proc")) -> bool:
 
 
 class Listener(Struct, frozen=True, order=True):
-    """Where a program listens: at a TCP port, or else at the path of a Unix socket."""
+    """Where a program listens: on a TCP port, or on a Unix socket at a path."""
 
     port: int = 0
     path: str = ""
 
     @property
     def description(self) -> str:
-        """The place in words."""
+        """The listener in words."""
         return f"port {self.port}" if self.port else f"the socket {self.path}"
 
 
 def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list[Listener]:
-    """Return where some processes listen, ports first. Others in their network are left out."""
+    """Return where these processes listen, ports first. Other processes in their network are left out."""
     sockets = {inode for pid in processes for inode in _list_sockets(proc / str(pid) / "fd")}
     listeners = set()
-    # All of them share one network, so the lists of the first show the sockets of all.
+    # All of them are in the same network namespace, so the lists of the first process contain the sockets of all.
     for pid in processes[:1]:
         for name in ("tcp", "tcp6"):
             for line in _read_lines(proc / str(pid) / "net" / name):
-                fields = line.split()  # The ninth after the number is the inode of the socket.
+                fields = line.split()  # Field 9, counted from 0, is the inode of the socket.
                 if len(fields) > 9 and fields[3] == _TCP_LISTEN and fields[9] in sockets:
                     listeners.add(Listener(port=int(fields[1].rpartition(":")[2], 16)))
         for line in _read_lines(proc / str(pid) / "net" / "unix"):
@@ -65,7 +65,7 @@ def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list
 
 
 def _list_sockets(folder: Path) -> Iterator[str]:
-    """Yield the inodes of the sockets that a process has open, as the kernel's lists name them."""
+    """Yield the inodes of the sockets that a process has open, written as in the kernel's lists."""
     with suppress(OSError):
         for file in folder.iterdir():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Gives a server what it needs for one start: a free port, the path of a socket, an empty folder."""
+"""Provides a server with what it needs for one start: a free port, the path of a socket, an empty folder."""
 
 import random
 import shutil
@@ -14,12 +14,12 @@ from runner.system.tree_walk import remove_tree
 from runner.workload.bound_case import ServerResources
 
 DATA_FOLDER = "faultwatch-data"
-"""The folder of a server's data, in the tree in which it runs, so that it lies on a disk and is limited with the
-tree."""
+"""The folder for a server's data. It is in the tree in which the server runs, and therefore on a disk, and subject to
+the limit on the tree's size."""
 _SANDBOX_PORT = 20_000
-"""The port in a sandbox, which has a network to itself."""
+"""The port in a sandbox, which has its own network."""
 _PORTS = range(20_000, 30_000)
-"""Ports of one length, below those that kernels give to clients."""
+"""Ports with the same number of digits, below those that kernels give to clients."""
 _MAX_ATTEMPTS = 100
 
 
@@ -27,13 +27,13 @@ _MAX_ATTEMPTS = 100
 def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerResources]:
     """Yield the port, the socket's path and the data folder of one start.
 
-    Each of these texts has the same length at every start: a server keeps them in memory, so a different length could
-    change its fault count.
+    Each of these strings has the same length at every start: a server keeps them in memory, so a different length
+    could change its fault count.
 
     Raises
     ------
     FaultwatchError
-        There is no free port, or the folder cannot be made.
+        There is no free port, or the folder cannot be created.
     """
     data = tree / DATA_FOLDER
     try:
@@ -43,7 +43,7 @@ def provide_resources(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerRes
             sandbox.change_owner(data)
     except OSError as error:
         raise FaultwatchError(f"the folder {data} of the server cannot be created: {error.strerror}") from None
-    # The path of a socket is limited to 107 bytes, so the socket cannot lie in the tree, whose path may be longer.
+    # The path of a socket is limited to 107 bytes, so the socket cannot be in the tree, whose path may be longer.
     folder = None if sandbox else Path(tempfile.mkdtemp(prefix="faultwatch-"))
     try:
         port = _SANDBOX_PORT if sandbox else _find_free_port()
@@ -64,7 +64,7 @@ def _remove_path(path: Path) -> None:
 
 
 def _find_free_port() -> int:
-    """Return a port on which nobody listens, chosen at random, so that other runners seldom choose the same."""
+    """Return a port on which nobody listens. It is chosen at random, so that runners seldom choose the same port."""
     for _ in range(_MAX_ATTEMPTS):
         port = random.choice(_PORTS)  # noqa: S311 - not a secret
         with socket.socket() as attempt:

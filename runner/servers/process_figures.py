@@ -12,7 +12,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class ProcessFigures(Struct, frozen=True):
-    """The CPU time of some processes and of their children that have ended, in seconds, and their memory in bytes."""
+    """The CPU time of processes, including their ended children, in seconds, and their resident memory in bytes."""
 
     user: float = 0.0
     system: float = 0.0
@@ -20,22 +20,22 @@ class ProcessFigures(Struct, frozen=True):
 
 
 class ThreadActivity(Struct, frozen=True):
-    """For how long threads have run, as the scheduler counts it, and whether one of them runs or waits for its turn."""
+    """How long threads have run, as the scheduler counts it, and whether any of them runs or waits for a processor."""
 
     nanoseconds: int = 0
     is_runnable: bool = False
 
 
 def read_process_figures(pids: Sequence[int], proc: Path = Path("/proc")) -> ProcessFigures:
-    """Return the sums over some processes; one that has ended meanwhile counts nothing.
+    """Return the sums over processes. A process that has ended contributes nothing.
 
     Pages that several processes share are counted in each of them.
     """
     user = system = resident = 0
     for pid in pids:
         with suppress(OSError, ValueError, IndexError):
-            # The name of the program, in brackets, may contain spaces and brackets. After it, field 0 is the third of
-            # proc(5): 11 utime, 12 stime, 13 cutime, 14 cstime, 21 rss.
+            # The program's name, in brackets, may contain spaces and brackets. Index 0 after it is field 3 in proc(5),
+            # so the indexes are 11 utime, 12 stime, 13 cutime, 14 cstime and 21 rss.
             fields = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             user += int(fields[11]) + int(fields[13])
             system += int(fields[12]) + int(fields[14])
@@ -44,12 +44,12 @@ def read_process_figures(pids: Sequence[int], proc: Path = Path("/proc")) -> Pro
 
 
 def read_activity(pids: Sequence[int], proc: Path = Path("/proc")) -> ThreadActivity:
-    """Return what all threads of some processes have done so far; nothing for those that have ended."""
+    """Return the activity of all threads of these processes so far. Ended threads contribute nothing."""
     nanoseconds, is_runnable = 0, False
     for pid in pids:
         with suppress(OSError):
             for task in (proc / str(pid) / "task").iterdir():
-                # The first field of schedstat is the time on a processor; after its name, stat has the state.
+                # The first field of schedstat is the time on a processor. In stat, the state follows the name.
                 with suppress(OSError, ValueError, IndexError):
                     nanoseconds += int((task / "schedstat").read_text(encoding="ascii").split()[0])
                 with suppress(OSError, IndexError):

@@ -1,7 +1,7 @@
-"""Executes a server once: start, fill, windows, stop. A start is one sample; its windows are not independent.
+"""Executes a server once: start, fill, windows, stop. The windows of a start are not independent, so it is one sample.
 
-The counters of a window are attached to all processes of the server while it is idle, and enabled for the time of the
-load. Only the server is counted: the load generator is a child of the launcher, not of the server.
+The counters of a window are attached to all processes of the server while it is idle, and are enabled during the load.
+Only the server is counted: the load generator is a child of the launcher, not of the server.
 """
 
 import os
@@ -49,32 +49,32 @@ from runner.workload.bound_case import BoundServer, ServerResources, bind_server
 from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
 
 MAX_STEADY_WINDOWS = 20
-"""Windows after which a warm-up until the steady state ends without one."""
+"""The largest number of warm-up windows: after these, the warm-up ends even if the server is not steady."""
 _IDLE_SECONDS = 0.02
-"""For how long the server must have been idle after a load for the window to end."""
+"""Seconds for which the server must be idle after the load before the window ends."""
 _MAX_IDLE_SHARE = 0.05
-"""Share of one processor that an idle server may use: many wake up regularly to look at their clocks and queues."""
+"""The share of one processor that an idle server may use: many servers wake up regularly to check clocks and queues."""
 _MAX_SETTLE_CPU_SECONDS = 1.0
-"""Seconds of CPU time after which a window ends although the server still works by itself."""
+"""Seconds of CPU time after the load at which a window ends even if the server is still busy."""
 _MAX_SETTLE_SECONDS = 10.0
-"""Seconds after which a window ends although other programs keep the server from the processors."""
+"""Seconds after the load at which a window ends even if the server still waits for a processor."""
 _END_SECONDS = 5.0
-"""Seconds to wait after a load has failed, to see whether the server has ended."""
+"""Seconds to wait after a failed load to see whether the server ends."""
 _LISTEN_SECONDS = 0.2
-"""Seconds in which a program that listens may begin to listen on other ports or sockets as well."""
+"""Seconds for which a program that listens may take to begin listening on further ports or sockets."""
 _READY_PERIOD_SECONDS = 0.05
-"""Seconds between two attempts of a command that says whether the server is ready."""
+"""Seconds between two attempts of the command that checks whether the server is ready."""
 
 
 class ServerOrder(Struct, frozen=True):
-    """What to start and to load, and how.
+    """Which server to start, how to load it, and what to count.
 
     Attributes
     ----------
     load_cpus
         The processors of the load generator; empty for all.
     windows
-        How many windows are measured, by default as the workload says. With a number, nothing warms up before them.
+        The number of windows to measure, without a warm-up; None for the warm-up and windows of the workload.
     """
 
     workload: Workload
@@ -98,7 +98,7 @@ class RunningServer(Struct, frozen=True):
 
 
 class ServerExecution:
-    """A server that runs, its load and its windows so far. Created by :func:`start_server`."""
+    """A running server, its load, and its windows so far. Created by :func:`start_server`."""
 
     def __init__(
         self, order: ServerOrder, bound_server: BoundServer, resources: ServerResources, running: RunningServer
@@ -117,8 +117,8 @@ class ServerExecution:
         self._group = running.group
         self._recorders: list[Recorder] | None = None
         self._events, self._unknown = split_known_events(order.workload.metrics.events)
-        # Waits for reader-writer semaphores are counted by a filter on the waits for all locks. perf names both alike,
-        # so a workload that asks for all waits has those alone.
+        # Waits for reader-writer semaphores are counted by a filter on the event for waits for all locks. perf prints
+        # the same name for both, so they are not counted if the workload asks for waits for all locks.
         self._filters: dict[str, str] = {}
         if LOCK_WAIT_EVENT not in self._events:
             known_wait_events, _ = split_known_events([LOCK_WAIT_EVENT])
@@ -128,9 +128,9 @@ class ServerExecution:
 
     @property
     def needs_warm_up(self) -> bool:
-        """Whether the next window comes before the measured ones."""
+        """Whether the next window is a warm-up."""
         finished_windows = len(self.windows)
-        # What a measured window counts does not make the next one a warm-up again.
+        # After the first measured window, no window is a warm-up, whatever was counted.
         if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
@@ -144,7 +144,7 @@ class ServerExecution:
         return measured >= (self._order.windows or self._load.windows)
 
     def run(self) -> Sample:
-        """Do everything from waiting until the server is ready to its stop, and return the sample of this start.
+        """Wait until the server is ready, fill it, run all windows, and stop it; return the sample of this start.
 
         Raises
         ------
@@ -174,11 +174,11 @@ class ServerExecution:
         Raises
         ------
         ExecutionFailure
-            It has ended, or is not ready in time.
+            The server has ended, or is not ready in time.
         """
         deadline = time.monotonic() + self._server.ready_timeout
         self._program.wait_until(lambda: self._counted_program.launch.is_started, deadline)
-        # A ready command replaces the look at port and socket, but not the wait for a line of the log.
+        # A ready command replaces the check of the port and socket, but not the wait for a line of output.
         if self._server.ready_log is not None or self._server.ready_command is None:
             is_ready = self._program.wait_until(self._looks_ready, deadline)
             self._require_alive("before it was ready")
@@ -190,7 +190,7 @@ class ServerExecution:
             self._wait_for_ready_command(deadline)
 
     def find_listeners(self, seconds: float) -> list[Listener]:
-        """Return where the program listens, as soon as it does, or nothing after some seconds or its end."""
+        """Wait until the program listens, and return where; empty if it does not within ``seconds``, or ends."""
 
         def find() -> list[Listener]:
             if not self._counted_program.launch.is_started:
@@ -198,12 +198,12 @@ class ServerExecution:
             return find_listeners(self._counted_program.list_processes())
 
         self._program.wait_until(lambda: bool(find()), time.monotonic() + seconds)
-        # It may listen on several ports or sockets, one after the other.
+        # It may begin to listen on several ports or sockets one after the other.
         self._wait_until_time(time.monotonic() + _LISTEN_SECONDS)
         return find()
 
     def _wait_until_time(self, moment: float) -> None:
-        """Wait until a monotonic time, or until the server has ended."""
+        """Wait until a time of the monotonic clock, or until the server has ended."""
         self._program.wait_until(lambda: False, moment)
 
     def run_in_server_network(self, command: Sequence[str], seconds: float) -> CommandResult:
@@ -211,7 +211,7 @@ class ServerExecution:
         return self._run_until_end(command, time.monotonic() + seconds)
 
     def run_window(self) -> Window:
-        """Load the server once, and count it meanwhile.
+        """Load the server once while it is counted, and return the window.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class ServerExecution:
         work = self._read_work(result)
         readings |= {
             "elapsed": Reading(value=result.seconds),
-            # The kernel's clock of a thread can step back by a tick when another of the process ends.
+            # The CPU time of a process can decrease by a tick when one of its threads ends.
             "user-time": Reading(value=max(0.0, after.user - before.user)),
             "sys-time": Reading(value=max(0.0, after.system - before.system)),
             "resident-growth": Reading(value=after.resident - before.resident),
@@ -316,7 +316,7 @@ class ServerExecution:
         )
 
     def _describe_unready(self) -> str:
-        """Return which sign of being ready is missing, as a clause."""
+        """Return what the server has not done that would show that it is ready, as a clause."""
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
         placeholders = list_server_placeholders(self._server)
@@ -325,7 +325,7 @@ class ServerExecution:
         )
 
     def _wait_for_ready_command(self, deadline: float) -> None:
-        """Repeat the ready command until it succeeds; kill the server at the deadline."""
+        """Repeat the ready command until it succeeds; at the deadline, kill the server and raise the failure."""
         while True:
             result = self._run_until_end(self._bound_server.ready_command, deadline)
             self._require_alive("before it was ready")
@@ -339,7 +339,7 @@ class ServerExecution:
             self._wait_until_time(min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
 
     def _wait_until_idle(self) -> None:
-        """Wait until the server has done what the load left to it, such as closing connections.
+        """Wait until the server has finished the work that the load caused, such as closing connections.
 
         A server that waits for a processor is not idle, although it uses no CPU time.
         """
@@ -358,7 +358,7 @@ class ServerExecution:
     def _run(
         self, command: Sequence[str], purpose: str, *, deadline: float | None = None, may_end_server: bool = False
     ) -> CommandResult:
-        """Run a command beside the server; ``purpose`` is for the message if it fails."""
+        """Run a command beside the server; return its result. If it fails, raise with ``purpose`` in the message."""
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
         result = self._run_until_end(command, deadline)
         if not may_end_server:
@@ -375,7 +375,7 @@ class ServerExecution:
         return result
 
     def _run_until_end(self, command: Sequence[str], deadline: float) -> CommandResult:
-        """Run a command beside the server until it ends or the deadline passes; return its result, also if it failed.
+        """Run a command beside the server until it ends or the deadline passes; return its result, even if it failed.
 
         Raises
         ------
@@ -404,7 +404,7 @@ class ServerExecution:
         )
 
     def _read_work(self, result: CommandResult) -> WorkDone | None:
-        """Return the work that the load reports to have done; None if its output reports none."""
+        """Return the work that the load generator reports; None if the workload declares no report of work."""
         load = self._load
         if load.output == "none":
             return None
@@ -419,18 +419,18 @@ class ServerExecution:
         return work.with_operations(load.operations) if work.is_rate and load.operations else work
 
     def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
-        """Return the recorders of the windows; they are attached before the first measured one."""
+        """Return the recorders of the windows; the first call, before the first measured window, attaches them."""
         if self._recorders is None:
             self._recorders = self._counted_program.attach_recorders(processes)
         return self._recorders
 
     def _require_alive(self, phase: str, seconds: float = 0) -> None:
-        """Raise if the server has ended, or ends within some seconds: its end is noticed only after a moment.
+        """Raise if the server has ended, or ends within ``seconds``: its end is not noticed immediately.
 
         Raises
         ------
         ExecutionFailure
-            It has; the message says how.
+            The server has ended; the message says how.
         """
         if not self._program.wait_until(lambda: self._program.has_ended, time.monotonic() + seconds):
             return
@@ -438,14 +438,14 @@ class ServerExecution:
         problem = self._counted_program.conclude(launcher_result)
         launch = self._counted_program.launch
         if launch.ending is not None and not launch.ending.status:
-            # It succeeded, probably after it had put itself into the background.
+            # It succeeded, probably because it went into the background as a daemon.
             daemon_clause = f", while {launch.outlived} went on" if launch.outlived else ""
             problem = f"ended{daemon_clause}: it must stay in the foreground, so look for an option that keeps it there"
         program_result = self._counted_program.make_program_result(launcher_result)
         raise_on_failure(self._bound_server.command, f"{problem} ({phase})", program_result, self._group)
 
     def _kill_server(self, problem: str) -> ExecutionFailure:
-        """Kill the server, because a time limit is over, and return the failure with what the server printed."""
+        """Kill the server because it exceeded a time limit, and return the failure with the server's output."""
         launcher_result = self._program.end()
         self._counted_program.launch.finish()
         try:  # raise_on_failure always raises, because the problem is not empty.
@@ -458,19 +458,19 @@ class ServerExecution:
     def _is_expected_exit_status(self, status: int) -> bool:
         """Return whether a server that was asked to stop exited as expected.
 
-        That is with 0, by the stop signal, or with 128 plus the signal's number, as shells report it.
+        Expected are the status 0, the stop signal, and 128 plus the number of this signal, as shells report it.
         """
         signal_number = signal.Signals[self._server.stop_signal]
         return status in {0, -signal_number, 128 + signal_number}
 
     def _make_sample(self) -> Sample:
-        """Return the sample of the measured windows; refuse it if perf lost a part of the server."""
+        """Return the sample of the measured windows; raise if perf lost a part of the server."""
         whole_life, _ = self._counted_program.read_readings()
         ending = self._counted_program.launch.ending
         assert ending is not None
         kernel_faults = max(ending.faults, count_group_faults(self._group.folder))
         faults = sum(whole_life[name].value or 0 for name in ("minor-faults", "major-faults"))
-        # A server that is ended by a signal has not waited for its children, so the account may lack them.
+        # A server that was ended by a signal has not waited for its children, so its account may lack their faults.
         if problem := explain_miscount(faults, kernel_faults, self._counted_program.lost):
             raise ExecutionFailure(f"`{shlex.join(self._bound_server.command)}` {problem}", stage=Stage.MEASURE)
         readings = combine_windows([window for window in self.windows if not window.is_warm_up])
@@ -479,10 +479,11 @@ class ServerExecution:
 
 
 def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
-    """Return the readings of some windows together.
+    """Combine the readings of several windows.
 
-    Counts, sizes and times are added up; the throughput is that of all operations in the time of all loads; a latency
-    or a ratio is the median of the windows. A reading that one window lacks is lacking.
+    Counts, sizes and times are added up. The throughput is the number of all operations divided by the time of all
+    loads. A latency or a ratio is the median over the windows. If a metric has no value in one window, it has none in
+    the result.
     """
     first_window, *other_windows = windows
     combined_readings: dict[str, Reading] = {}
@@ -504,17 +505,17 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
 def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
     """Return the mean rate of a throughput, the median of a ratio or a latency, and the sum of other metrics."""
     if name == "throughput":
-        # A load that only says its rate does the same in each window.
+        # If a load reports only its rate, each window counts as much as the others.
         operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
     if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
-        return sorted(values)[len(values) // 2]  # Of an even number, the upper of the two in the middle.
+        return sorted(values)[len(values) // 2]  # Of an even number of values, the upper median.
     return sum(values)
 
 
 @contextmanager
 def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
-    """Start a server, which is ended with the context at the latest. It may not be ready yet.
+    """Start a server, and yield it before it is ready. At the end of the context, it is killed if it still runs.
 
     Raises
     ------
@@ -536,7 +537,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         channel = stack.enter_context(LoadCommands())
         supported_events, _ = split_known_events(order.workload.metrics.events)
         group = stack.enter_context(state.apply())
-        # Limits the server alone: the load is not in the group. If that is impossible, the launcher's limits remain.
+        # Limit only the server: the load is not in the group. If this is impossible, the launcher's limits remain.
         group.limit_processes(MAX_TASKS)
         counted_program = CountedProgram(
             CountingOrder(
@@ -556,7 +557,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
             stack,
         )
         background_program = stack.enter_context(BackgroundProgram(counted_program.create_program(), order.directory))
-        # The runner and its perfs leave the processors of the server to the server.
+        # Keep the runner and its perf processes off the server's processors.
         if order.load_cpus:
             os.sched_setaffinity(0, order.load_cpus)
         yield ServerExecution(
@@ -565,9 +566,9 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
 
 
 def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the processors of the server and those of the load generator: a quarter of all, at least one.
+    """Return the processors of the server and those of the load generator.
 
-    With a single processor both have it.
+    The load generator gets a quarter of all processors, and at least one. A single processor is shared.
     """
     sorted_cpus = sorted(available)
     if len(sorted_cpus) < 2:
@@ -577,7 +578,7 @@ def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozens
 
 
 def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
-    """Return the file to execute for a program that sees what its sandbox shows; see :func:`resolve_program`."""
+    """Find the file to execute, as :func:`resolve_program` does, among the files that the sandbox shows."""
 
     def is_visible(file: Path) -> bool:
         return sandbox is None or sandbox.is_visible_in_tree(directory, file)

@@ -1,4 +1,4 @@
-"""Builds revisions, each once: a build is cached by revision, recipe and tools."""
+"""Builds each revision once: builds are cached by revision, recipe and tools."""
 
 import os
 import resource
@@ -51,20 +51,20 @@ from runner.workload.workload_folder import get_build_command, get_build_path, g
 from runner.workload.workload_folder_files import copy_sources
 
 _CHECKOUT = "checkout"
-"""The folder, beside a tree, for the files of a later commit."""
+"""The folder for the files of a later commit, beside the tree."""
 MAX_LOG_CHARACTERS = 60_000
-"""Characters kept from the end of a build log, where the errors are."""
+"""The number of characters that are kept from the end of a build log, where the errors are."""
 
 
 class BuildFailure(Exception):
-    """A revision does not build. This is a result, not an error of Faultwatch.
+    """A revision does not build, which is a result and not an error of Faultwatch.
 
     Attributes
     ----------
     stage
         The stage that failed: the checkout or the build.
     temporary
-        The state of this host is the reason, so another attempt can succeed.
+        Whether the state of this host is the reason, so that another attempt can succeed.
     lacks_programs
         Whether the build was not tried, because this host lacks programs that the workload requires.
     timed_out
@@ -94,14 +94,14 @@ class MeasuringTurn(Protocol):
     """The turn of this command to measure on its host."""
 
     def give_way(self) -> None:
-        """Let the commands that wait measure first."""
+        """Let the waiting commands measure first."""
 
     def pause(self, builders: Collection[int] = (), clock: Clock | None = None) -> AbstractContextManager[None]:
-        """Let others measure within a context. What it starts, some builders and a clock are stopped while they do."""
+        """Let others measure within a context; while they do, its processes, ``builders`` and ``clock`` are stopped."""
 
 
 class _NoTurn:
-    """The turn of a command that has none: nobody has to wait for it."""
+    """Replaces the turn of a command that needs none: the methods do nothing."""
 
     def give_way(self) -> None:
         pass
@@ -116,16 +116,17 @@ class Builder(Struct, frozen=True):
     Attributes
     ----------
     places
-        Where the builds are kept.
+        The places in which the builds are kept.
     machine_settings
-        The settings besides the build's tools that influence their output: the processor, the C library.
+        The settings that influence the output of the build's tools, besides the tools themselves: the processor, the C
+        library.
     sandbox
-        The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
-        tree must not be executed outside a sandbox.
+        The sandbox of the build, if any. Sandboxed builds are cached separately, because files that untrusted code
+        leaves in its tree must not be executed outside of a sandbox.
     report_repeated_build
-        Called with a line about a build that is repeated.
+        Called with a line of text about each build that is repeated.
     retry_failed
-        Build a revision again whose build failed.
+        Whether to repeat builds that failed.
     traces_lookups
         Whether to trace the file lookups of a build, so that the build can be reused for other revisions.
     """
@@ -137,30 +138,30 @@ class Builder(Struct, frozen=True):
     retry_failed: bool = False
     traces_lookups: bool = False
     reveals_host: bool = False
-    """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
-    the owner of the code may see that: a stranger could probe by names which files exist, and make the gate advise to
-    expose them."""
+    """Whether messages about failed builds may reveal what this host has but the sandbox hides. Only the owner of the
+    host may see this: an untrusted author could find out which files exist, and make the gate advise exposing them."""
     turn: MeasuringTurn = _NoTurn()
-    """Others may measure before a build is used, and while one is made."""
+    """The turn of this command: others may measure before a build is used, and while one is made."""
     clock: BuildClock = field(default_factory=BuildClock)
-    """Counts the time of a build, up to its limit: without the time for which the build is stopped."""
+    """Measures the time of a build for its time limit, without the time for which the build is stopped."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
-        """Return the folder of a built revision, as it was built; build it if the cache lacks it.
+        """Return the tree of a built revision in its built state; build the revision if the cache lacks it.
 
         Parameters
         ----------
         number
-            The number of the build of the revision. Builds after the first (0) show which differences are due to the
-            revision, and which to a single build.
+            The number of the build of this revision. Builds after the first (0) show which differences are due to the
+            revision, and which are due to a particular build.
 
         Raises
         ------
         BuildFailure
-            The build command fails; this is cached too, so the next call fails at once with the same log. Or the state
-            of this host is the reason, which is not cached: a full disk, a time-out, a signal, a missing program.
+            The build fails. If the revision is the reason, this is cached, so the next call fails at once with the same
+            log. If the state of this host is the reason (a full disk, a time-out, a signal, a missing program), it is
+            not cached.
         FaultwatchError
-            The disk is full or the build tool is not installed: not the fault of the revision.
+            The disk is full or the build tool is not installed, so the revision is not at fault.
         """
         problem = find_missing_programs(workload, self._hiding_sandbox)
         if problem:
@@ -184,22 +185,20 @@ class Builder(Struct, frozen=True):
     def build_in_other_place(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
     ) -> Iterator[Path]:
-        """Build a revision in the folder of another one, which is restored afterwards; yield the folder.
+        """Build a revision in the folder of another one, and yield its tree; restore the other build afterwards.
 
-        Effects of the path, and of when and where the host stored the files, are then the same as for the other
-        revision.
+        The path and its effects are then the same as for the other revision.
 
         Raises
         ------
         BuildFailure
-            It does not build again.
+            The revision does not build this time.
         """
         build_folder = tree.parent
         moved_build = move_aside(build_folder)
         try:
             build_folder.mkdir()
-            # Without a record, so that the tree is not taken for the build of the other revision if this process is
-            # killed.
+            # Do not write a record: if this process is killed, the tree must not be taken for the other revision's.
             with self.turn.pause(clock=self.clock):
                 record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
@@ -211,16 +210,16 @@ class Builder(Struct, frozen=True):
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
-        """The sandbox, if messages must not reveal what lies outside it; otherwise None."""
+        """The sandbox if messages must not reveal what is outside of it; otherwise None."""
         return None if self.reveals_host else self.sandbox
 
     def reuse(
         self, repository: Repository, built_commit: str, commit: str, workload: Workload
     ) -> tuple[Path, Build] | None:
-        """Return the build of another commit with the files of this one, if its own build would be the same.
+        """Return the build of ``built_commit`` with the files of ``commit``, if the build of ``commit`` would be equal.
 
-        The builds are the same if the commits differ only in files that the build has not read. None if the commit must
-        be built.
+        The builds are the same if the commits differ only in files that the build has not read. None if ``commit`` has
+        to be built.
         """
         changed_files = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
         if changed_files is None:
@@ -241,14 +240,14 @@ class Builder(Struct, frozen=True):
     def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
     ) -> frozenset[str] | None:
-        """Return the files that differ between two commits; None if the build of a known commit reads one of them.
+        """Return the files that differ between two commits; None if a build reads one of them.
 
-        None as well if the workload does not allow two commits to share a build, or if the difference is unknown.
+        None as well if the workload does not allow commits to share a build, or if the difference is unknown.
 
         Parameters
         ----------
         known_commit
-            The commit of which the cache has a build, with a list of the files that it read.
+            The commit whose build is in the cache, with the list of the files that it read.
         """
         if not _may_reuse(workload):
             return None
@@ -264,7 +263,7 @@ class Builder(Struct, frozen=True):
         return record is not None and record.is_usable(self.retry_failed)
 
     def has_successful_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
-        """Return whether the cache seems to have a build that did not fail."""
+        """Return whether the cache seems to have a successful build."""
         record = self._read_record(repository, commit, workload)
         return record is not None and not record.failure
 
@@ -276,7 +275,7 @@ class Builder(Struct, frozen=True):
             return None
 
     def _find_usable(self, build_folder: Path) -> BuildRecord | None:
-        """Return the record of a usable build, with its tree in the built state; None if there is none."""
+        """Return the record of a build, after restoring its tree to the built state; None if no build is usable."""
         try:
             record = read_record(build_folder)
             if record is None or not record.is_usable(self.retry_failed):
@@ -296,7 +295,8 @@ class Builder(Struct, frozen=True):
             workload.build.command or (), workload.build.needs, path, workload.build.environment
         )
         host_settings = {**self.machine_settings, **read_library_settings(Tree()), **tools}
-        # The result file is excluded from the tree's fingerprint. Nothing else in [run] affects a build.
+        # The result file is included because it is left out of the tree's fingerprint. Nothing else in [run] affects a
+        # build.
         build_definition = [workload.build.identity, workload.run.output_file]
         readable = self.sandbox.readable_folders if self.sandbox else None
         recipe = [commit, repository.name, build_definition, host_settings, readable]
@@ -306,16 +306,16 @@ class Builder(Struct, frozen=True):
             recipe.append(hash_visible_tags(repository, commit))
         if number:
             recipe.append(f"build {number}")
-        # The commit is for people, and abbreviated because the path of a build has to be short.
+        # The commit is for human readers. It is abbreviated, because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
     def _build_in_place(
         self, repository: Repository, commit: str, workload: Workload, build_folder: Path
     ) -> BuildRecord:
-        """Build in the folder in which the program will run, because build systems write its path into what they make.
+        """Build in the folder in which the program will run, because build systems write its path into their output.
 
-        So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
-        environments), and libtool's wrappers the program behind them.
+        The path is needed by programs to find their shared libraries (CMake's run path), by scripts to find their
+        interpreter (virtual environments), and by libtool's wrappers to find the program.
         """
         make_empty_folder(build_folder)
         try:
@@ -350,12 +350,12 @@ class Builder(Struct, frozen=True):
     ) -> tuple[str, Build, Lookups]:
         """Run the build command; return why it failed, the build, and its file lookups.
 
-        If a build fails while it is traced, for example because it uses ptrace itself, it is run again untraced.
+        If a build fails while it is traced, for example because it uses ptrace itself, it is repeated untraced.
 
         Raises
         ------
         BuildFailure
-            It failed for a reason that must not be cached.
+            The build failed for a reason that must not be cached.
         """
         if not self.traces_lookups or not _may_reuse(workload):
             result = run_build_command(workload, tree, self.sandbox, None, self.clock, reveals_host=self.reveals_host)
@@ -393,7 +393,7 @@ class Builder(Struct, frozen=True):
         except GitError as error:
             if is_disk_full(error.what):
                 raise
-            # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
+            # This is only a failure of this commit, which is damaged or incomplete: other commits may be complete.
             message = f"{error.what}: {error.remedy}" if error.remedy else error.what
             raise BuildFailure(message, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
@@ -404,12 +404,12 @@ def _may_reuse(workload: Workload) -> bool:
 
 
 def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None) -> str:
-    """Return which of the programs that the build needs are missing, as a sentence; empty if none are.
+    """Return which of the programs that a build needs are missing, as a sentence; empty if none is missing.
 
     Parameters
     ----------
     hidden_from
-        The sandbox that must see the programs. The sentence then reveals nothing about programs elsewhere on this host.
+        The sandbox in which the programs are needed. The sentence then reveals nothing about the rest of this host.
     """
     path = get_build_path(workload)
     if hidden_from:
@@ -421,7 +421,7 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing_programs:
         return ""
-    # A program that the host has elsewhere needs no installation.
+    # Do not advise installing a program that the host has elsewhere.
     for name in missing_programs:
         path_hint = suggest_path(name, path)
         if path_hint:
@@ -441,24 +441,24 @@ def run_build_command(
     *,
     reveals_host: bool = False,
 ) -> tuple[str, Build]:
-    """Run the build command; return why it failed, or an empty string, and the build.
+    """Run the build command; return why it failed (empty if it succeeded), and the build.
 
     Parameters
     ----------
     tracer
         Traces the file lookups of the build; None if they are not needed.
     clock
-        Counts the time of the build, up to its limit.
+        Measures the time of the build for its time limit.
 
     Raises
     ------
     BuildFailure
-        It failed for a temporary reason.
+        The build failed for a reason that may be temporary.
     """
     command = get_build_command(workload)
     if command is None:
         return "", Build()
-    command_text = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
+    command_text = shlex.join(workload.build.command or ())  # As the user wrote it, with placeholders.
     environment = get_build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
@@ -492,7 +492,7 @@ def run_build_command(
             )
     except (FileNotFoundError, PermissionError) as error:
         defect = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
-        if "/" in command[0]:  # a file of the checkout, which other revisions may have
+        if "/" in command[0]:  # It is a file of the checkout, so other revisions may have it.
             return f"`{command_text}` cannot be executed: {command[0]} {defect}", Build(command=command)
         advice = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
         raise FaultwatchError(
@@ -512,10 +512,10 @@ def run_build_command(
         hint = explain_missing_network(result.output)
     else:
         hint = _find_hint(command, environment, sandbox, tree, result.output)
-    # Outside a sandbox, a missing network is explained by the build's own message, which is no hint.
+    # Outside of a sandbox, the build's own message about a missing network explains the failure, but is not a hint.
     explanation = hint if hint or sandbox else _explain_missing_network(result.output)
     failure = f"`{command_text}` {result.problem}{f': {explanation}' if explanation else ''}"
-    if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
+    if hint or is_temporary(result):  # A hint is about this host, not the revision, so the failure may be temporary.
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build
 
@@ -523,7 +523,7 @@ def run_build_command(
 def _find_hint(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox | None, tree: Path, log: str
 ) -> str:
-    """Return what to change on this host so that a failed build succeeds; empty if nothing suggests that."""
+    """Return what to change on this host so that a failed build may succeed; empty if no change would help."""
     tool = describe_missing_tool(log) or command[0]
     hint = suggest_path(tool, environment["PATH"])
     if hint:
@@ -534,19 +534,19 @@ def _find_hint(
 
 
 def _name_missing_part(log: str, tree: Path) -> str:
-    """Return what a failed build lacks on this host and how to install it; empty if that is not known."""
+    """Return what a failed build lacks on this host and how to install it; empty if this is unknown."""
     part = find_missing_dependency(log, {entry.name for entry in walk_tree(tree)})
     return str(part) if part and (part.packages or part.update) else ""
 
 
 def _explain_missing_network(log: str) -> str:
-    """Return the error of a build that lacked a network, and how CMake works without one; empty if it had one."""
+    """Return the network error in a build's log, and how CMake can work offline; empty if there is no such error."""
     line = hide_password(find_network_error(log))
     remedy = describe_offline_remedy(log)
     return f"{line}{f'. {remedy}' if remedy else ''}" if line else ""
 
 
 def _read_children_cpu_seconds() -> float:
-    """Return the CPU time of all processes that this one has started and that have ended, with their descendants."""
+    """Return the CPU time of the ended children of this process and of their descendants, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

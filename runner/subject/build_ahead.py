@@ -1,11 +1,11 @@
 """Builds the next revisions while earlier ones are built and measured.
 
-Measuring a revision takes a second, and building it takes many. So workers, each its own process, build as many
-revisions at once as there are processors. While a program is measured, they are paused, with all that they have
-started: it has the host for itself, as without them.
+Measuring a revision takes a second, and building it takes many. Therefore worker processes build several revisions at
+the same time. While a program is measured, the workers and all their descendants are stopped, so that they do not
+disturb the measurement.
 
-A commit that changes only files which the last build did not read is not built: it uses that build. For the first
-commit, the last build is that of the nearest earlier commit whose build is kept.
+A commit is not built if it changes only files that the last build did not read: it uses that build. For the first
+commit, the last build is that of the nearest earlier commit whose build is in the cache.
 """
 
 import select
@@ -36,16 +36,16 @@ from runner.system.paused import pause_descendants
 from runner.workload import Workload
 
 MIN_BUILD_SECONDS = 0.5
-"""Seconds of a build, from which workers start: they take a few tenths of a second themselves."""
+"""The duration of a build in seconds from which workers are worthwhile: their start takes a few tenths of a second."""
 _BUILDS_AHEAD_PER_WORKER = 2
-"""How many finished builds may wait to be measured, for each worker. More would only take space."""
+"""How many finished builds per worker may wait to be measured. More would only take disk space."""
 
 _COMMITS_PER_CHECK = 20
-"""One commit in this many is built although its build would be the same."""
+"""As a check, one commit in this many is built even if its build should be the same as the last one."""
 
 
 class BuildAhead:
-    """Builds revisions in their order, the next ones ahead."""
+    """Builds revisions in order, and the next ones ahead of their measurement."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class BuildAhead:
         commits
             The commits in the order in which they will be needed; :meth:`plan_builds` replaces them.
         jobs
-            How many builds to run at once; with 0 or 1, none runs ahead.
+            How many builds to run at the same time; with 0 or 1, no build runs ahead.
         build_all
-            Also build the commits whose build would be the same as the last one.
+            Whether to build even commits whose build would be the same as the last one.
         start_at_once
-            Also build the first commits side by side, before it is known whether that is worthwhile.
+            Whether to start workers before the first build, when it is not known whether they are worthwhile.
         """
-        # What a build reads is needed only to find builds that would be the same.
+        # File lookups are traced only to find builds that would be the same.
         self._builder = replace(builder, traces_lookups=not build_all)
         self._repository = repository
         self._workload = workload
@@ -81,7 +81,7 @@ class BuildAhead:
         self._clock = BuildClock()
         self._finished_commits: set[str] = set()
         self._ordered_commits: set[str] = set()
-        """The commits that workers were given."""
+        """The commits that workers were told to build."""
         self._builds_all = build_all
         self._start_at_once = start_at_once
         self._previous_commits = {after: before for before, after in pairwise(self._next_commits)}
@@ -97,7 +97,7 @@ class BuildAhead:
             worker.end()
 
     def plan_builds(self, commits: Sequence[str]) -> None:
-        """Set the commits to build next; other builds in progress are cancelled."""
+        """Set the commits to build next; cancel builds in progress of other commits."""
         building = {worker.commit for worker in self._workers}
         self._next_commits = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
         self._finished_commits.clear()
@@ -109,7 +109,7 @@ class BuildAhead:
             self._start_workers()
 
     def build(self, commit: str) -> tuple[Path, Build]:
-        """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
+        """Return the tree of a built revision as :meth:`Builder.build` does, and let workers build the next ones."""
         with suppress(ValueError):
             self._next_commits.remove(commit)
         if not self._builds_all and not self._last_built_commit:
@@ -117,7 +117,7 @@ class BuildAhead:
         same_build = self._find_same_build(commit)
         if same_build:
             return same_build
-        # The caller says that building ahead is worthwhile: do not wait for the first build to show it.
+        # The caller knows that building ahead is worthwhile, so do not wait for the first build to show it.
         if self._start_at_once and not self._workers and self._jobs > 1 and self._next_commits:
             self._start_workers()
         self._await_build(commit)
@@ -130,18 +130,18 @@ class BuildAhead:
         build = self._mark_own_build(build, commit)
         self._stop_reuse_if_wrong(commit, tree)
         self._last_built_commit = commit
-        # This build took long enough for workers to pay off.
+        # If this build took long enough, workers are worthwhile.
         if not self._workers and self._jobs > 1 and self._next_commits and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
         self._assign_next()
         return tree, build
 
     def _mark_own_build(self, build: Build, commit: str) -> Build:
-        """Return a build, marked as made by this command if one of its workers has made it."""
+        """Return a build; if a worker of this command has made it, it is marked as not from the cache."""
         return build.model_copy(update={"cached": False}) if commit in self._ordered_commits else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
-        """Return the last build, if that of a commit would be the same and is not in the cache."""
+        """Return the last build if that of ``commit`` would be the same and is not in the cache; otherwise None."""
         if self._builds_all or not self._last_built_commit or is_built_anyway(commit):
             return None
         if self._builder.has_build(self._repository, commit, self._workload):
@@ -149,8 +149,8 @@ class BuildAhead:
         return self._builder.reuse(self._repository, self._last_built_commit, commit, self._workload)
 
     def _find_earlier_build(self, commit: str) -> str:
-        """Return the nearest earlier commit whose build is kept; empty if none is near."""
-        with suppress(GitError):  # this is the first commit
+        """Return the nearest earlier commit whose build is in the cache; empty if none is near."""
+        with suppress(GitError):  # The first commit of a history has no earlier one.
             earlier_commits = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
             )
@@ -160,7 +160,7 @@ class BuildAhead:
         return ""
 
     def _stop_reuse_if_wrong(self, commit: str, tree: Path) -> None:
-        """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
+        """Stop reusing builds if the check of a commit shows that builds depend on files that they have not read."""
         if self._builds_all or not self._last_built_commit or not is_built_anyway(commit):
             return
         last_commit = self._last_built_commit
@@ -188,7 +188,7 @@ class BuildAhead:
         return changes is not None
 
     def _await_build(self, commit: str) -> None:
-        """Wait until a worker has built a commit; return at once if none can."""
+        """Wait until a worker has built a commit; return at once if no worker builds it."""
         worker = next((worker for worker in self._workers if worker.commit == commit), None)
         if worker is None and self._workers and not self._builder.has_build(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
@@ -203,12 +203,12 @@ class BuildAhead:
                 self._assign_next()
 
     def pause_builds(self) -> AbstractContextManager[None]:
-        """Return a context in which no builds run."""
+        """Return a context manager in whose context no worker builds."""
         return self._pause_builds() if self._workers else nullcontext()
 
     @contextmanager
     def _pause_builds(self) -> Iterator[None]:
-        """Pause the builds of all workers within the context."""
+        """Stop the builds of all workers within the context."""
         with pause_descendants((worker.supervisor for worker in self._workers), self._clock):
             yield
         self._assign_next()
@@ -232,12 +232,12 @@ class BuildAhead:
                     self._assign_commit(worker, commit)
 
     def _assign_commit(self, worker: "_Worker", commit: str) -> None:
-        """Have a worker build a commit, and remember that the build is this command's."""
+        """Tell a worker to build a commit, and remember that this command has ordered the build."""
         self._ordered_commits.add(commit)
         worker.start_build(commit)
 
     def _start_workers(self) -> None:
-        """Start the missing workers; start none if the host has no supervisor to end them."""
+        """Start the missing workers; start none without a supervisor, which would have to end them."""
         program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             order = encode_order(self._builder, self._repository, self._workload)
@@ -245,12 +245,15 @@ class BuildAhead:
 
 
 def is_built_anyway(commit: str) -> bool:
-    """Return whether a commit belongs to the fixed one in twenty that is built although its build would be the same."""
+    """Return whether a commit is one of the 5 % that are built even if their build should be the same.
+
+    The choice is always the same for a commit.
+    """
     return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
 class _Worker:
-    """A process that builds one commit at a time. A supervisor ends it, also while it is paused.
+    """A process that builds one commit at a time. A supervisor ends it, even while it is stopped.
 
     Attributes
     ----------
@@ -268,7 +271,7 @@ class _Worker:
                 build_module_command("runner.subject.build_worker", str(worker_end.fileno()), str(clock.descriptor)),
                 supervisor=program,
                 directory=Path(SAFE_DIRECTORY),
-                environment=build_own_environment(credentials=True),  # to remove their values from the logs of builds
+                environment=build_own_environment(credentials=True),  # It removes their values from the logs of builds.
                 merge_streams=True,
                 inherited_descriptors=[worker_end.fileno(), clock.descriptor],
             )
@@ -284,7 +287,7 @@ class _Worker:
         return self._channel.fileno()
 
     def start_build(self, commit: str) -> None:
-        """Order a build from the worker; if the worker has ended, the runner builds by itself."""
+        """Tell the worker to build a commit. If the worker has ended, the runner will build the commit itself."""
         if self._is_alive:
             self.commit = commit
             self._send_line(commit)
@@ -294,7 +297,7 @@ class _Worker:
         return self.commit is not None and bool(select.select([self], [], [], 0)[0])
 
     def take_finished(self) -> str:
-        """Return the commit whose build has ended; the worker is idle afterwards."""
+        """Return the commit whose build has ended, and make the worker idle."""
         assert self.commit is not None
         self._is_alive = bool(self._answers.readline())
         commit, self.commit = self.commit, None
@@ -309,7 +312,7 @@ class _Worker:
             stream.close()
 
     def _send_line(self, line: str) -> None:
-        """Send a line to the worker; note if it no longer lives."""
+        """Send a line to the worker; note if it has ended."""
         try:
             self._channel.sendall(f"{line}\n".encode())
         except OSError:

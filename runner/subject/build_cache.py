@@ -1,9 +1,9 @@
-"""Stores builds: finds the place of each, keeps it while a session uses it, and removes old ones beyond a limit.
+"""Stores builds: finds the place of each, keeps it while a session uses it, and evicts old builds beyond a limit.
 
-Each build has a *place*, a folder. Its path has the same length for all builds, also on other hosts, because programs
-contain the path of the folder in which they were built. A process that uses a place holds a lock. If another process
-holds it, the build is made again in the next place, so that two sessions never run in the same tree. What is locked is
-never removed.
+Each build has a *place*, a folder. The paths of all places have the same length, even on different hosts, because
+programs contain the path of the folder in which they were built. A process that uses a place holds a lock. If another
+process holds the lock, the revision is built once more in the next place, so that two sessions never run in the same
+tree. Locked places are never removed.
 """
 
 import fcntl
@@ -24,14 +24,14 @@ from runner.system.path_length import compute_path_length, pad_path
 from runner.system.tree_walk import remove_tree
 
 _MAX_PLACES_PER_BUILD = 10
-"""The largest number of places of one build, for sessions of several processes at once."""
+"""The largest number of places for one build, used by sessions of several processes at the same time."""
 _MAX_HELD_PLACES = 8
-"""The largest number of places that a process holds: a session uses one or two trees, and a history
+"""The largest number of places that a process keeps locked. A session uses one or two trees, but a history uses
 thousands one after the other."""
 _DAY_SECONDS = 86_400.0
 _ASIDE_SUFFIX = ".aside"
 _held_locks: OrderedDict[Path, int] = OrderedDict()
-"""The locks of this process: descriptors by the path of the lock. The least recently used is first."""
+"""The locks of this process: descriptors by the path of the lock file, the least recently used first."""
 
 
 class BuildPlaces(Struct, frozen=True):
@@ -42,12 +42,12 @@ class BuildPlaces(Struct, frozen=True):
     folder
         The folder of all stores.
     store
-        The store. A build of one kind of code is never executed for another kind.
+        The store, which depends on the kind of code: builds of different kinds are never exchanged.
     max_bytes
-        The maximum size of the builds of the store in bytes; beyond it, the least recently used builds are removed.
+        The maximum size of all builds in the store in bytes; beyond it, the least recently used builds are removed.
         None for no limit.
     max_days
-        Days after which an unused build is removed; None for no limit.
+        The days after which an unused build is removed; None for no limit.
     """
 
     folder: Path
@@ -56,7 +56,7 @@ class BuildPlaces(Struct, frozen=True):
     max_days: float | None = None
 
     def acquire_place(self, key: str) -> Path:
-        """Return the place of a build, which may not exist yet, and keep it for this process.
+        """Return the place of a build, which may not exist yet, and lock it for this process.
 
         Raises
         ------
@@ -77,15 +77,15 @@ class BuildPlaces(Struct, frozen=True):
         )
 
     def get_first_place(self, key: str) -> Path:
-        """Return the place of a build that a single process uses."""
+        """Return the first place of a build: the only one, unless several processes use the build."""
         return self._get_place(key, 0)
 
     def _get_place(self, key: str, number: int) -> Path:
-        """Return the folder of a place of a build, with a path of the same length as all others."""
+        """Return the folder of a build's place; the paths of all places have the same length."""
         return pad_path(self.folder / self.store, f"{key}-{number}", compute_path_length(self.folder), TREE_FOLDER)
 
     def evict(self) -> None:
-        """Remove the builds beyond the limits and the leftovers of interrupted builds, except those in use."""
+        """Remove builds beyond the limits and leftovers of interrupted builds, except those in use."""
         now = time.time()
         total_bytes = 0
         self.remove_unfinished()
@@ -98,7 +98,7 @@ class BuildPlaces(Struct, frozen=True):
                 total_bytes -= size
 
     def remove_unfinished(self) -> None:
-        """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
+        """Remove the leftovers of interrupted builds: unused places without a record, and builds moved aside."""
         for aside_folder in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
             with _lock_briefly(_get_lock_file(aside_folder.with_suffix(""))) as is_free:
                 if is_free:
@@ -109,14 +109,14 @@ class BuildPlaces(Struct, frozen=True):
                 self._remove_place(build_folder)
 
     def _list_builds(self) -> Iterator[tuple[Path, float, int]]:
-        """Yield the place of each build, when it was used last, and its bytes."""
+        """Yield the place of each build, the time of its last use, and its size in bytes."""
         for lock in (self.folder / self.store).glob("*.lock"):
             build_folder = lock.with_suffix("")
             with suppress(OSError):
                 yield build_folder, lock.stat().st_mtime, _get_size(build_folder)
 
     def _remove_place(self, build_folder: Path) -> bool:
-        """Remove a build and its record, unless another process uses it; return whether it is gone."""
+        """Remove a build and its record, unless a process uses it; return whether it was removed."""
         with _lock_briefly(_get_lock_file(build_folder)) as is_free:
             if is_free:
                 remove_record(build_folder)
@@ -134,12 +134,12 @@ def release_all() -> None:
 
 
 def make_empty_folder(build_folder: Path) -> None:
-    """Make the folder of a place, empty.
+    """Create the empty folder of a place, after removing what is there.
 
     Raises
     ------
     FaultwatchError
-        If what is there cannot be removed.
+        If the present content cannot be removed.
     """
     remove_record(build_folder)
     if os.path.lexists(build_folder):
@@ -151,7 +151,7 @@ def make_empty_folder(build_folder: Path) -> None:
 
 
 def move_aside(build_folder: Path) -> Path:
-    """Move a build out of its place for a while; return its new path."""
+    """Move a build out of its place temporarily; return its new path."""
     aside_folder = build_folder.with_name(f"{build_folder.name}{_ASIDE_SUFFIX}")
     remove_tree(aside_folder)
     return build_folder.rename(aside_folder)
@@ -171,7 +171,7 @@ def _get_size(build_folder: Path) -> int:
 
 
 def _hold_lock(lock: Path) -> bool:
-    """Lock a build for this process and mark it as used; return whether no other process holds it."""
+    """Lock a build for this process and mark it as used; return False if another process has locked it."""
     if lock not in _held_locks:
         descriptor = _try_lock(lock)
         if descriptor is None:
@@ -186,7 +186,7 @@ def _hold_lock(lock: Path) -> bool:
 
 @contextmanager
 def _lock_briefly(lock: Path) -> Iterator[bool]:
-    """Lock a build for the duration of a context; yield whether no process uses it."""
+    """Lock a build for the duration of a context; yield False if a process uses it."""
     descriptor = None if lock in _held_locks else _try_lock(lock)
     try:
         yield descriptor is not None
@@ -207,5 +207,5 @@ def _try_lock(lock: Path) -> int | None:
         with suppress(FileNotFoundError):
             if os.path.samestat(lock.stat(), os.fstat(descriptor)):
                 return descriptor
-        # A process that removed the build has removed the lock file too, so what is locked here is not the lock.
+        # Another process has removed the build and its lock file, so this lock is on a deleted file: try again.
         os.close(descriptor)

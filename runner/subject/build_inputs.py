@@ -1,9 +1,9 @@
-"""Finds the files of a checkout on which a build depends, by the file lookups that were traced while it ran.
+"""Finds the files of a checkout on which a build depends, from the file lookups that were traced while it ran.
 
-A revision that changes only other files need not be built, because its build would be the same. A build depends on each
-file that it opened, looked at or executed, under any name, and on each file that it moved or removed. As a check, one
-such revision in twenty is built nevertheless. A build that could not be traced, for example because it talks to a
-server, is not reused for another revision.
+A build depends on each file that it opened, looked up or executed, under any name, and on each file that it moved or
+removed. A revision that changes only other files need not be built, because its build would be the same. As a check,
+one such revision in twenty is built nevertheless. A build that could not be traced, for example because it communicates
+with a server, is never reused for another revision.
 """
 
 import os
@@ -18,11 +18,11 @@ from runner.system.tree_walk import walk_tree
 
 _NAMES_FILE = "asked"
 _FILES_READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
-"""Files that decide how others are checked out."""
+"""Files that affect how git checks out other files."""
 
 
 def write_inputs(tree: Path, lookups: Lookups) -> None:
-    """Write a list of the files that a build has looked up, beside its tree; no list if the lookups are incomplete."""
+    """Write the list of the files that a build looked up, beside its tree; write none if the lookups are incomplete."""
     file = tree.parent / _NAMES_FILE
     file.unlink(missing_ok=True)
     if lookups.untraced_reason:
@@ -33,7 +33,7 @@ def write_inputs(tree: Path, lookups: Lookups) -> None:
 
 
 def _select_paths_below(tree: Path, paths: Iterable[str]) -> list[str]:
-    """Return which paths lie in a tree, relative to it."""
+    """Return the paths that are in a tree, relative to the tree."""
     top = f"{tree}/"
     return sorted({os.path.normpath(path)[len(top) :] for path in paths if os.path.normpath(path).startswith(top)})
 
@@ -46,30 +46,30 @@ class Inputs:
         """The files that the build looked up; None if they are unknown."""
         self._changed: frozenset[str] = frozenset()
         """The files and folders that the build moved or removed."""
-        with suppress(OSError):  # there is no list
+        with suppress(OSError):  # There may be no list.
             looked_up_names, _, changed_names = (build_folder / _NAMES_FILE).read_bytes().partition(b"\0\0")
             self._looked_up = frozenset(map(os.fsdecode, looked_up_names.split(b"\0")))
             self._changed = frozenset(map(os.fsdecode, changed_names.split(b"\0")))
 
     def may_depend_on(self, name: str) -> bool:
-        """Return whether the build depends on a file of the checkout, or may."""
+        """Return whether the build may depend on a file of the checkout."""
         if self._looked_up is None or name in self._looked_up:
             return True
-        # The build can have read the file under another name, if it moved the folder of the file.
+        # If the build moved a parent folder of the file, it may have read the file under another name.
         return not self._changed.isdisjoint((name, *map(str, Path(name).parents)))
 
 
 def find_changed_files(repository: Repository, before: str, after: str) -> frozenset[str] | None:
-    """Return the files whose content differs between two commits; None if anything else differs too."""
+    """Return the files whose content differs between two commits; None if the commits differ in other ways as well."""
     options = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
     try:
         return parse_changes(repository.git("diff-tree", *options, before, after))
-    except GitError:  # a damaged commit, about which the checkout reports more
+    except GitError:  # A commit is damaged; the checkout will report how.
         return None
 
 
 def parse_changes(text: str) -> frozenset[str] | None:
-    """Return what :func:`find_changed_files` returns, from the output of ``git diff-tree --raw -z``."""
+    """Return the result of :func:`find_changed_files` from the output of ``git diff-tree --raw -z``."""
     fields = text.split("\0")
     names: set[str] = set()
     for change, name in zip(fields[::2], fields[1::2], strict=False):
@@ -83,7 +83,7 @@ def parse_changes(text: str) -> frozenset[str] | None:
 
 
 def measure_file_sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
-    """Return the size in bytes of each file in a tree, by its path; the ignored paths are left out."""
+    """Return the size in bytes of each file in a tree, by path, without the ignored paths."""
     sizes_by_path = {}
     for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)

@@ -1,4 +1,4 @@
-"""Stores the record of a build in ``build.json``, which is written last: a folder without it is not a build."""
+"""Stores the record of a build in ``build.json``. It is written last: a folder without it is not a complete build."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -25,9 +25,9 @@ class BuildRecord(Strict):
 
     build: Build
     began: int = 0
-    """When the making of the tree began, in nanoseconds since the epoch."""
+    """The time at which the making of the tree began, in nanoseconds since the epoch."""
     failure: str = ""
-    """Why the revision does not build; empty if it builds."""
+    """Why the build failed; empty if it succeeded."""
     tree: str = ""
     """Fingerprint of the tree after it was last built or restored."""
     copy_of_tree: str = ""
@@ -35,19 +35,19 @@ class BuildRecord(Strict):
     later_commit: str = ""
     """The later commit whose files replace those of the build; empty if the tree is unchanged since the build."""
     later_files: str = ""
-    """Fingerprint of those files."""
+    """Fingerprint of the folder with the files of the later commit."""
     ignored: str | None = None
     """Path of the result file in the tree, which each execution creates again."""
     bytes: int = 0
-    """The disk space of the tree and its copy."""
+    """The disk space of the tree and its copy, in bytes."""
 
     def is_usable(self, retry_failed: bool) -> bool:
-        """Return whether the build can be used: a failed one only if failed builds are not to be built again."""
+        """Return whether the build can be used; a failed build can, unless ``retry_failed``."""
         return not (self.failure and retry_failed)
 
 
 def read_record(build_folder: Path) -> BuildRecord | None:
-    """Return the record of a place; None if it has none, because nothing was built there or a build was interrupted.
+    """Return the record of a place; None if nothing was built there, or if the build was interrupted.
 
     Raises
     ------
@@ -65,13 +65,13 @@ def read_record(build_folder: Path) -> BuildRecord | None:
 
 
 def write_record(build_folder: Path, record: BuildRecord) -> None:
-    """Write the record, so that a power cut leaves the old one, the new one, or none."""
+    """Write the record atomically: after a power cut, there is the old record, the new one, or none."""
     partial_file = build_folder / f"{RECORD_FILE}.partial"
     partial_file.write_text(record.model_dump_json(), encoding="utf-8")
     rename_durably(partial_file, build_folder / RECORD_FILE)
 
 
 def remove_record(build_folder: Path) -> None:
-    """Remove the record before the rest of a build, so that a partial build is never used."""
+    """Remove the record of a build. This must precede changes of the build, so that a partial build is never used."""
     with suppress(FileNotFoundError, NotADirectoryError):
         (build_folder / RECORD_FILE).unlink()

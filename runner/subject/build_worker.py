@@ -1,7 +1,7 @@
 """Builds revisions in a separate process, ahead of their measurement: see :mod:`runner.subject.build_ahead`.
 
-Reads an order, a line of JSON, and then commits, one a line. Answers each commit with a line when its build has ended.
-The outcome is in the cache, where the measuring process finds it.
+A worker reads one line of JSON, which contains the order, and then one commit per line. When the build of a commit has
+ended, the worker answers with a line. The measuring process finds the result of the build in the cache.
 """
 
 import json
@@ -24,7 +24,7 @@ from runner.workload.workload_lookup import find_workload
 
 
 class BuildOrder(Struct, frozen=True):
-    """Which repository's revisions a worker builds, and how. ``workload`` is the path of the workload file."""
+    """Says which repository's revisions a worker builds, and how. ``workload`` is the path of the workload file."""
 
     places: BuildPlaces
     machine_settings: dict[str, str]
@@ -37,7 +37,7 @@ class BuildOrder(Struct, frozen=True):
 
 
 def encode_order(builder: Builder, repository: Repository, workload: Workload) -> str:
-    """Return the line of JSON that tells a worker what to build."""
+    """Return the line of JSON that contains the order for a worker."""
     order = BuildOrder(
         places=builder.places,
         machine_settings=dict(builder.machine_settings),
@@ -48,12 +48,12 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         repository=repository,
         workload=str(workload.path),
     )
-    # The hook encodes paths. Python's own encoder is used, because it escapes bytes of a path that are not UTF-8.
+    # The hook encodes paths. Use Python's own JSON encoder: it escapes bytes of a path that are not UTF-8.
     return json.dumps(to_builtins(order, enc_hook=str))
 
 
 def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
-    """Decode a line of :func:`encode_order`."""
+    """Return the contents of a line that :func:`encode_order` has made."""
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
     builder = Builder(
         order.places,
@@ -75,7 +75,7 @@ def main() -> None:
         builder, repository, workload = decode_order(lines.readline())
         builder = replace(builder, clock=BuildClock(int(sys.argv[2])))
         for line in lines:
-            with suppress(BuildFailure, FaultwatchError, OSError):  # the runner builds again, and reports it
+            with suppress(BuildFailure, FaultwatchError, OSError):  # The runner will meet the error too, and report it.
                 builder.build(repository, line.strip(), workload)
             release_all()
             lines.write(line)

@@ -1,4 +1,4 @@
-"""The lines that differ between two commits, in the newer one."""
+"""Lists the lines of a commit that differ from an earlier commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTIONS = ("--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no
 
 
 def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str, tuple[LineRange, ...]]:
-    """Return which lines of each file differ from base, as ranges in head; empty where git cannot compare them."""
+    """Return the ranges of lines in each file of head that differ from base; empty if git cannot compare them."""
     try:
         text = repository.git("diff", *_OPTIONS, base, head, "--", decode_paths=True)
     except GitError:
@@ -26,9 +26,9 @@ def list_changed_lines(repository: Repository, base: str, head: str) -> dict[str
 
 
 def parse_changed_lines(text: str) -> dict[str, tuple[LineRange, ...]]:
-    """Return the ranges of added lines in a difference without context, as many as a request may have.
+    """Return the ranges of added lines in a diff without context, up to the number that a request may contain.
 
-    What a hunk consists of is skipped by its length, so that no line of a source file passes for a heading.
+    The lines of a hunk are skipped by their number, so that a line of a source file is never taken for a heading.
     """
     ranges: defaultdict[str, list[LineRange]] = defaultdict(list)
     for file, lines in islice(_iterate_ranges(text.split("\n")), MAX_CHANGED_RANGES):
@@ -45,11 +45,11 @@ def _iterate_ranges(lines: list[str]) -> Iterator[tuple[str, LineRange]]:
         if heading:
             file = heading[1]
         elif hunk:
-            # A count that git leaves out is 1.
+            # git leaves out a count of 1.
             removed_count, first_line, added_count = (1 if number is None else int(number) for number in hunk.groups())
             if added_count and file:
                 yield file, (first_line, first_line + added_count - 1)
             index += removed_count + added_count
         elif lines[index].startswith("diff --git "):
-            file = ""  # a removed file has no heading
+            file = ""  # The next file may be a removed one, which has no "+++ b/" heading.
         index += 1

@@ -1,7 +1,7 @@
-"""Writes all files of a commit, including those that it only refers to: submodules, and files in Git LFS.
+"""Writes all files of a commit, including those to which it only refers: submodules, and files in Git LFS.
 
-Only the content of the clone is used. Nothing is downloaded, and neither hooks nor filters run, because an untrusted
-commit decides what it refers to.
+Only content that the clone has is used. Nothing is downloaded, and neither hooks nor filters run, because an untrusted
+commit chooses what it refers to.
 """
 
 import hashlib
@@ -26,26 +26,28 @@ from runner.system.regular_file import open_regular, read_regular
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _SUBMODULE_MODE = "160000"
-"""The mode of a submodule."""
+"""The mode of a submodule in a tree of git."""
 _MAX_LEVELS = 8
-"""How deeply submodules may be nested."""
+"""The maximum depth of nested submodules."""
 _MAX_POINTER_BYTES = 1024
-"""The largest size of a pointer, by the specification of Git LFS."""
+"""The size in bytes below which a pointer must be, by the specification of Git LFS."""
 _MAX_ATTRIBUTES_BYTES = 1 << 20
 _MAX_PATHS_PER_CALL = 500
-"""Paths in one command line."""
+"""The number of paths in one command line."""
 _POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n"
 )
 
 
 class IncompleteCheckout(Exception):
-    """A clone lacks objects that a commit refers to; the message says which, and how to get them.
+    """A clone lacks objects to which a commit refers.
 
     Attributes
     ----------
-    what, remedy
-        Which objects, and how to get them.
+    what
+        Which objects are missing.
+    remedy
+        How to get them.
     """
 
     def __init__(self, what: str, remedy: str = "") -> None:
@@ -55,17 +57,17 @@ class IncompleteCheckout(Exception):
 
 
 class TooLargeCheckout(Exception):
-    """The files of a commit are too many or too large; the message says how many or how large."""
+    """The files of a commit are too many or too large; the message names the limit."""
 
 
 class _RefusalRules(Struct, frozen=True):
-    """Which commits :func:`write_commit` refuses: too large ones, and those of which the clone lacks a part."""
+    """Decides whether :func:`write_commit` refuses commits that are too large or incomplete in the clone."""
 
     refuse_large: bool
     refuse_incomplete: bool
 
     def skip_missing_if_allowed(self) -> AbstractContextManager[None]:
-        """Return the context for writing a part that the clone may lack: the error passes, or ends only this part."""
+        """Return the context for writing a part that the clone may lack: it suppresses the error if that is allowed."""
         return nullcontext() if self.refuse_incomplete else suppress(IncompleteCheckout)
 
 
@@ -75,7 +77,7 @@ class _Entry(Struct, frozen=True):
     Attributes
     ----------
     size
-        In bytes; None of a submodule, and of a file that the clone lacks.
+        The size in bytes; None for a submodule, and for a file that the clone lacks.
     """
 
     mode: str
@@ -87,20 +89,20 @@ class _Entry(Struct, frozen=True):
 def write_commit(
     repository: Repository, commit: str, tree: Path, *, refuse_large: bool, refuse_incomplete: bool = True
 ) -> None:
-    """Write all files of a commit to a new folder, with those of its submodules and of Git LFS.
+    """Write all files of a commit to a new folder, including those of its submodules and of Git LFS.
 
     Parameters
     ----------
     refuse_large
-        Refuse commits that would fill the disk.
+        Whether to refuse commits that would fill the disk.
     refuse_incomplete
-        Refuse commits of which the clone lacks a part. Otherwise a submodule stays an empty folder, and a file a
-        pointer.
+        Whether to refuse commits of which the clone lacks a part. Otherwise a missing submodule becomes an empty
+        folder, and a missing file of Git LFS stays a pointer.
 
     Raises
     ------
     IncompleteCheckout
-        If the clone lacks a part.
+        If the clone lacks a part, and this is refused.
     TooLargeCheckout
         If the files are too many or too large.
     FaultwatchError
@@ -116,7 +118,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     Parameters
     ----------
     level
-        How deeply the commit is nested as a submodule; submodules below the last level are not looked at.
+        The depth of the commit as a nested submodule; submodules below the last level are not examined.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     """
     listing, objection = read_listing(repository.iterate_git_entries(*LIST_FILES, commit))
     if objection:
-        return None  # The checkout is refused later if the part is needed.
+        return None  # The commit is too large, which the checkout will refuse if the revision is needed.
     entries = list(_parse_entries(listing))
     missing_entry = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
     if missing_entry:
@@ -139,7 +141,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
             return None
         names = _read_submodule_names(repository, commit)
         for link in links:
-            if link.path in names:  # otherwise every clone leaves the folder empty
+            if link.path in names:  # Otherwise the folder is empty in every clone.
                 submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
                 missing_part = find_missing_part(submodule, link.object_hash, level + 1)
                 if missing_part:
@@ -150,9 +152,9 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
 
 
 def _refuse_missing_large_files(repository: Repository, commit: str, entries: list[_Entry]) -> None:
-    """Refuse a commit that has a pointer of Git LFS to a content that the clone lacks.
+    """Raise if a commit contains a pointer of Git LFS to content that the clone lacks.
 
-    Only the files that decide it are written: attributes, and what is as small as a pointer.
+    Only the files that are needed to decide this are written: attributes, and files as small as a pointer.
     """
     attributes = [entry.path for entry in entries if _is_attributes(entry)]
     if not attributes:
@@ -171,15 +173,14 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
             small_paths = [entry.path for entry in entries if _may_be_pointer(entry)]
             write(_list_lfs_paths(repository, small_paths, checkout))
             for path, (digest, size) in _list_pointers(entries, checkout.tree):
-                _find_large_file(repository, path, digest, size)  # raises if the clone lacks it
+                _find_large_file(repository, path, digest, size)  # Raises if the clone lacks it.
 
 
 def _set_times(tree: Path) -> None:
-    """Set the times of all files to one that is the same for all commits.
+    """Set the times of all files to the same time, which is the same for all commits.
 
-    Otherwise the order of the times would be that in which git wrote the files, and committed generated files could
-    seem older than their sources. Besides, a program or a build could see other times after a commit that changes
-    nothing.
+    Otherwise git would determine the order of the times, and committed generated files could seem older than their
+    sources. Also, a program or a build could see different times after a commit that changes nothing.
     """
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
         for entry in walk_tree(tree):
@@ -188,7 +189,7 @@ def _set_times(tree: Path) -> None:
 
 
 def _write_level(repository: Repository, commit: str, tree: Path, rules: _RefusalRules, level: int = 0) -> None:
-    """Write the files of a commit and, level by level, those of its submodules."""
+    """Write the files of a commit and, recursively, those of its submodules."""
     git_entries = repository.iterate_git_entries(*LIST_FILES, commit)
     listing, objection = read_listing(git_entries) if rules.refuse_large else (list(git_entries), "")
     if objection:
@@ -201,7 +202,7 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Refusa
     names = _read_submodule_names(repository, commit) if links else {}
     for link in links:
         if link.path not in names:
-            continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
+            continue  # Without an entry in .gitmodules, the folder is empty in every clone.
         if level == _MAX_LEVELS:
             raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.skip_missing_if_allowed():
@@ -221,7 +222,7 @@ def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
 
 
 def _read_submodule_names(repository: Repository, commit: str) -> dict[str, str]:
-    """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says; empty without that file."""
+    """Return the names of submodules by path, from the ``.gitmodules`` of a commit; empty without that file."""
     query = ("config", "--blob", f"{commit}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     try:
         text = repository.git(*query, decode_paths=True)
@@ -232,7 +233,7 @@ def _read_submodule_names(repository: Repository, commit: str) -> dict[str, str]
 
 
 def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
-    """Return the clone of a submodule, which git keeps in the git directory of the project.
+    """Return the clone of a submodule, which git keeps in the project's git directory (``store``).
 
     Raises
     ------
@@ -256,7 +257,7 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
 
 
 def _remove_submodule_folder(folder: Path, tree: Path) -> None:
-    """Remove the empty folder that git makes for a submodule; refuse a path that leads elsewhere through a link."""
+    """Remove the empty folder that git has made for a submodule; raise if a link in the path leads out of the tree."""
     if not folder.parent.resolve().is_relative_to(tree.resolve()):
         raise IncompleteCheckout(f"the submodule {_make_printable(folder.name)} is outside the project")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
@@ -266,7 +267,7 @@ def _remove_submodule_folder(folder: Path, tree: Path) -> None:
 
 
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
-    """Replace the pointers of Git LFS by the files that the clone has of it."""
+    """Replace the pointers of Git LFS by the files that the clone has."""
     pointers = dict(_list_pointers(entries, tree))
     # Without an index, git reads the attributes of the files in the tree.
     checkout = Checkout(tree.absolute(), tree.parent / "no-index")
@@ -285,12 +286,12 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
 
 
 def _find_large_file(repository: Repository, path: str, digest: str, size: int, *, verify_digest: bool = False) -> Path:
-    """Return the file of a clone with a content that Git LFS keeps.
+    """Return the file in a clone's storage of Git LFS that has the content of a pointer.
 
     Parameters
     ----------
     verify_digest
-        Whether to read all of it and compare its digest.
+        Whether to read the whole file and compare its digest.
 
     Raises
     ------
@@ -317,39 +318,39 @@ def _list_pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tup
 
 
 def _may_have_large_files(tree: Path, entries: list[_Entry]) -> bool:
-    """Return whether any attributes may name files that Git LFS keeps."""
+    """Return whether the attributes of git may assign files to Git LFS."""
     return any(
         b"lfs" in _read_file(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry)
     )
 
 
 def _is_attributes(entry: _Entry) -> bool:
-    """Return whether a file contains attributes of git; an empty or very large one is not read."""
+    """Return whether a file contains attributes of git, and is neither empty nor too large to be read."""
     return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _MAX_ATTRIBUTES_BYTES
 
 
 def _may_be_pointer(entry: _Entry) -> bool:
-    """Return whether a file may be a pointer of Git LFS, by its size."""
-    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
+    """Return whether a file has the size of a pointer of Git LFS."""
+    return entry.mode.startswith("100") and 0 < (entry.size or 0) < _MAX_POINTER_BYTES
 
 
 def _list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
-    """Return the paths to which the attributes of a checkout give the filter of Git LFS."""
+    """Return the paths to which the attributes of a checkout assign the filter of Git LFS."""
     lfs_paths: list[str] = []
     for batch in _split_into_batches(paths):
         text = repository.git("check-attr", "-z", "filter", "--", *batch, checkout=checkout, decode_paths=True)
-        fields = text.split("\0")  # of each path: the path, the attribute, its value
+        fields = text.split("\0")  # Three fields for each path: the path, the attribute, its value.
         lfs_paths += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
     return lfs_paths
 
 
 def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
-    """Yield the paths in parts that fit into a command line."""
+    """Yield the paths in batches that fit into a command line."""
     return (paths[start : start + _MAX_PATHS_PER_CALL] for start in range(0, len(paths), _MAX_PATHS_PER_CALL))
 
 
 def _is_intact(file: Path, digest: str, size: int) -> bool:
-    """Return whether a file has this size and, if it is given, this digest."""
+    """Return whether a file has this size and, if a digest is given, this digest."""
     try:
         with open_regular(file) as stream:
             return stream.seek(0, 2) == size and (not digest or _compute_digest(stream) == digest)

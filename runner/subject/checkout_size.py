@@ -1,27 +1,29 @@
-"""Decides from git's listing whether a commit can be checked out: kilobytes in git can fill a disk."""
+"""Decides from git's listing whether a commit can be checked out: a commit of a few kilobytes can fill a disk."""
 
 from collections.abc import Iterable
 
 LIST_FILES = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", "--end-of-options")
-"""Arguments of git, followed by a commit, that list what a checkout would hold.
+"""Arguments of git, to be followed by a commit, that list the files and folders that a checkout would contain.
 
-Folders too (-t): otherwise equal and empty ones within each other are listed for ever, and nothing is printed of them.
+Folders are listed too (``-t``). Otherwise git would traverse identical folders without files, nested in each other, for
+ever, and print nothing that could be counted.
 """
 MAX_BYTES = 8 << 30
 MAX_FILES = 500_000
 MAX_LEVELS = 256
-"""Deeper trees exceed the longest path of the kernel, and tools that clean up cannot enter them."""
+"""The maximum depth of a tree. Paths in deeper trees are too long for the kernel, so tools cannot remove them."""
 
 
 def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
-    """Return the entries of a checkout, and why it is refused; empty if it is not.
+    """Return the entries of a checkout, and why it is refused (empty if it is not).
 
-    It is read only as far as necessary: a few folders that contain each other many times can have 10,000,000,000 files.
+    The listing is read only up to the limits: a few folders that contain each other many times can have ten billion
+    files.
 
     Parameters
     ----------
     entries
-        What git lists: of each file and folder its mode, type, hash, size and path.
+        The lines that git prints: mode, type, hash, size and path of each file and folder.
     """
     listing: list[str] = []
     total = 0

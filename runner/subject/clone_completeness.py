@@ -1,4 +1,4 @@
-"""Checks that a clone has every part of the requested commits, before the command waits for its turn on this host."""
+"""Checks that a clone has all parts of the requested commits, before a command waits for its turn on this host."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from runner.workload import Workload
 
 
 def find_complete_revision(repository: Repository, workload: Workload, name: str) -> Revision:
-    """Return a revision that can be checked out, as far as that can be known without doing it.
+    """Return a revision, after checking as far as possible that it can be checked out.
 
     Raises
     ------
@@ -24,36 +24,36 @@ def find_complete_revision(repository: Repository, workload: Workload, name: str
 
 
 def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
-    """Refuse a list of revisions if the clone lacks a part of each, so that none can be checked out.
+    """Raise if the clone lacks a part of every revision, so that none can be checked out.
 
-    A part is a file, a submodule, or a content that Git LFS keeps. A workload whose build does without some parts, or
-    builds only its own folder, refuses nothing.
+    A part is a file, a submodule, or a file of Git LFS. Nothing is checked if the workload's build does not need all
+    parts, or builds only the workload's folder.
 
     Raises
     ------
     FaultwatchError
-        The clone lacks a part of each.
+        The clone lacks a part of every revision.
     """
     if not workload.build.incomplete and workload.build.directory != "workload":
         refuse_missing_parts(repository, revisions)
 
 
 def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) -> None:
-    """Refuse a list of revisions if the clone lacks a part of each, regardless of how they are built.
+    """Raise if the clone lacks a part of every revision, regardless of how they are built.
 
-    The check ends at the first complete one.
+    The check ends at the first complete revision.
 
     Raises
     ------
     FaultwatchError
-        The clone lacks a part of each.
+        The clone lacks a part of every revision.
     """
     problem = None
     for revision in revisions:
         try:
             problem = find_missing_part(repository, revision.commit)
         except GitError as error:
-            if not error.remedy:  # the build reports what is wrong with a damaged commit
+            if not error.remedy:  # The commit is damaged; its build will report this.
                 return
             problem = IncompleteCheckout(error.what, error.remedy)
         if problem is None:

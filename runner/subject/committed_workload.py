@@ -1,8 +1,8 @@
 """Reads the workload file of a commit.
 
 A pull request may move its workload file, or put a folder with the same name in its place. This must not hide the file
-by which the pull request is judged. So the file is searched in several ways: by the argument of the command, by the
-path in the work tree, and by the name of the workload.
+by which the pull request is judged. The file is therefore searched for in several ways: by the argument of the command,
+by the path in the work tree, and by the name of the workload.
 """
 
 import os
@@ -19,9 +19,9 @@ from runner.workload.workload_lookup import is_path
 
 _FILE_MODE, _PROGRAM_MODE, _LINK_MODE = "100644", "100755", "120000"
 _MAX_BYTES = 1 << 20
-"""The largest size of a workload file."""
+"""The largest size of a workload file in bytes."""
 _MAX_FILES = 100
-"""Workload files of a commit that are searched for a name."""
+"""The largest number of workload files of a commit in which a name is searched for."""
 
 
 class RequestedWorkload(Struct, frozen=True):
@@ -34,9 +34,9 @@ class RequestedWorkload(Struct, frozen=True):
     path
         The path of its file, relative to the top of the work tree, with symbolic links resolved.
     path_argument
-        The argument as a path, relative to the top of the work tree, with its symbolic links; empty if it is no path.
+        The argument as a path relative to the top of the work tree, with links unresolved; empty if it is not a path.
     name_argument
-        The argument, if it may be the name of a workload; else empty.
+        The argument if it may be the name of a workload; otherwise empty.
     """
 
     workload: Workload
@@ -84,8 +84,8 @@ def load_committed_workload(
     scratch
         The folder for the files that are read from the commit.
     search_all_folders
-        Whether to search all folders of the commit for a workload with the requested name. That takes long in a very
-        large tree, which a stranger can make.
+        Whether to search all folders of the commit for a workload with the requested name. This takes long in a very
+        large tree, which an untrusted author can create.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def load_committed_workload(
     """
     tree = _CommitTree(repository, commit, scratch)
     path = ""
-    # By the argument of the command, then by the path in the work tree, then by the name of the workload.
+    # Search by the argument of the command, then by the path in the work tree, then by the name of the workload.
     if tree.has_file(requested_workload.path_argument):
         path = requested_workload.path_argument
     elif search_all_folders and requested_workload.name_argument:
@@ -114,21 +114,21 @@ class _CommitTree(Struct, frozen=True):
     scratch: Path
 
     def load_workload(self, path: str, requested_workload: RequestedWorkload) -> Workload:
-        """Load the workload file at a path, with the other files of its folder if it uses them."""
+        """Return the workload of the file at a path, with the other files of its folder if it uses them."""
         workload = self._load_workload(path)
         if not workload.uses_own_folder:
             return workload
-        # The work tree has the same folder, so nothing has to be written out.
+        # If the work tree has the same folder, nothing has to be written.
         if path == requested_workload.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": requested_workload.workload.path})
         return load_workload(self._read_folder() / path)
 
     def find_path(self, name: str) -> str:
-        """Return the path of the workload file with a name, the one nearest to the top; empty if there is none."""
+        """Return the path of the file of the workload with this name, nearest to the top; empty if there is none."""
         tracked_files = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
         files = [path for path in tracked_files if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
-            with suppress(FaultwatchError):  # the file is not valid
+            with suppress(FaultwatchError):  # The file may be invalid.
                 if self._load_workload(path).name == name:
                     return path
         return ""
@@ -142,7 +142,7 @@ class _CommitTree(Struct, frozen=True):
         return self._read_entry(self.commit, path)[0] if path else ""
 
     def _load_workload(self, path: str) -> Workload:
-        """Load only the workload file; for a symbolic link, write all files of the commit first."""
+        """Load only the workload file. If it is a symbolic link, write all files of the commit first."""
         if self._read_mode(path) == _LINK_MODE:
             return load_workload(self._read_folder() / path)
         file = self.scratch / f"{self.commit}-files" / path
@@ -163,7 +163,7 @@ class _CommitTree(Struct, frozen=True):
         """Return whether the folder of a workload file is the same in this commit as in the one that is checked out."""
         folder = PurePosixPath(file).parent.as_posix()
         if folder == ".":
-            # The folder is the whole tree, so its links lead to the same files.
+            # The folder is the whole tree, so links in it lead to the same files if the commits are the same.
             return self.repository.resolve("HEAD") == self.commit
         if self._read_entry("HEAD", folder) != self._read_entry(self.commit, folder):
             return False
@@ -189,5 +189,5 @@ class _CommitTree(Struct, frozen=True):
         return tree
 
     def _run_git(self, *words: str) -> str:
-        """Run git with paths that it takes literally, whatever characters they contain."""
+        """Run git so that it takes paths literally, even if they contain special characters."""
         return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, decode_paths=True)

@@ -30,16 +30,17 @@ def execute_confined(
     reveals_host: bool = False,
     read_clock: Callable[[], float] = time.monotonic,
 ) -> ProgramResult:
-    """Run a command in a tree that it owns; standard error is merged into its output.
+    """Run a command in the sandbox, in a tree that it owns; standard error is merged into its output.
 
     Parameters
     ----------
     tracer
-        Follows it, if any.
+        Traces the file lookups of the command; None if they are not needed.
     reveals_host
-        Find the program also where the sandbox does not show it, so that the kernel's refusal tells the owner.
+        Whether to find the program even if the sandbox does not show it, so that the failure tells the owner of the
+        host that the program exists.
     read_clock
-        Returns the seconds that count for the time-out.
+        Returns seconds, by which the time-out is measured.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def execute_confined(
     FaultwatchError
         The sandbox cannot be created.
     """
-    # Find the program, and give it its tree.
+    # Find the program, and make it the owner of the tree.
     is_visible = (lambda _: True) if reveals_host else partial(sandbox.is_visible_in_tree, tree)
     path, missing_reason = resolve_program(command[0], tree, environment["PATH"], is_visible)
     if missing_reason:
@@ -85,7 +86,7 @@ def execute_confined(
             read_clock=read_clock,
         )
         launch.finish()
-    # Describe why the command ended.
+    # Return why the command ended.
     if launch.program is None and result.status is not None:
         reason = launch.refusal or result.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or result.problem}", "run `faultwatch doctor`")

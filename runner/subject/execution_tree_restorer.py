@@ -1,7 +1,7 @@
-"""Undoes before each execution what the one before it has changed in the tree, so that all begin with the same files.
+"""Undoes the changes of an execution in the tree before the next one, so that all executions begin with the same files.
 
-Only what was changed is put back, from the copy that the cache keeps of each tree. All other files stay the same
-inodes, because their pages were prepared. A program that changes nothing costs one look at its tree in a session.
+Only changed files are restored, from the copy that the cache keeps of each tree. All other files keep their inodes,
+because their pages were prepared. If a program changes nothing, its tree is examined only once in a session.
 """
 
 import os
@@ -19,20 +19,20 @@ from runner.subject.tree_changes import Change, FileState, KeepRules, describe_c
 from runner.system.tree_walk import TreeTooLarge, remove_tree
 
 _FILES_PER_COPY = 200
-"""Files that one command copies: their paths must fit into its arguments."""
+"""The number of files that one command copies: their paths must fit into its arguments."""
 _MAX_ROUNDS = 3
-"""How many times a tree is compared: a folder that could not be read shows its files once its mode is put back."""
+"""How many times a tree is compared. The files in an unreadable folder are seen only after its mode is restored."""
 _PERMISSION_BITS = 0o7777
-"""The bits of a file's mode that are not its type."""
+"""The bits of a file's mode without those of its type."""
 
 
 class TreeRestorer:
-    """The tree of a trial, which is put back to its built state before each execution.
+    """Restores the tree of a trial to its built state before each execution.
 
     Attributes
     ----------
     changes
-        What the first execution changed.
+        What the first execution that changed anything has changed.
     """
 
     def __init__(self, tree: Path, rules: KeepRules) -> None:
@@ -41,7 +41,7 @@ class TreeRestorer:
         self._keep_rules = rules
         self._kept_copy: KeptCopy | None = None
         self._built_states: dict[str, FileState] = {}
-        """The state in which each file was built; empty until an execution has changed something."""
+        """The built state of each file; empty until an execution has changed something."""
         self._is_executed = False
         """Whether an execution of this session has begun."""
         self._is_settled = rules.keeps_everything
@@ -49,29 +49,29 @@ class TreeRestorer:
         self._is_too_large = False
 
     def watch(self) -> None:
-        """Begin a session: what the next execution changes shows whether anything has to be undone."""
+        """Begin a session: whether the next execution changes anything decides if changes have to be undone."""
         self._is_executed = False
         self._is_settled = self._keep_rules.keeps_everything
 
     def restore(self) -> list[Path]:
-        """Undo what the last execution changed, before another one; return the files that were put back.
+        """Undo the changes of the last execution, and return the restored files. Must be called before each execution.
 
         Raises
         ------
         FaultwatchError
-            Something cannot be undone.
+            A change cannot be undone.
         """
         if not self._is_executed and not self._built_states:
-            self._is_executed = True  # the first execution of a session has nothing before it
+            self._is_executed = True  # Before the first execution of a session, nothing has to be undone.
             return []
         if self._is_settled:
             return []
         if not self._built_states and not self._read_states_if_changed():
-            self._is_settled = True  # an execution that changed nothing stands for the others
+            self._is_settled = True  # If one execution changes nothing, assume the same of the others.
             return []
         try:
             return self._undo_all()
-        except TreeTooLarge:  # :meth:`describe` says so
+        except TreeTooLarge:  # :meth:`describe` reports this.
             self._is_settled = self._is_too_large = True
             return []
         except OSError as error:
@@ -80,12 +80,12 @@ class TreeRestorer:
             ) from None
 
     def describe(self, missed_paths: Iterable[str] = ()) -> str:
-        """Return a remark about what an execution changes; empty if nothing.
+        """Return a remark about what an execution changes; empty if it changes nothing.
 
         Parameters
         ----------
         missed_paths
-            Absolute paths that an execution tried to read when they were not there.
+            Absolute paths that an execution tried to read although they did not exist.
         """
         if self._is_too_large:
             return "an execution leaves more files in its folder than can be removed before the next one"
@@ -97,7 +97,7 @@ class TreeRestorer:
     def _read_states_if_changed(self) -> bool:
         """Return whether the first execution changed anything; read the built state if it did.
 
-        Without a kept copy nothing can be put back, so nothing counts as changed.
+        Without a kept copy nothing can be restored, so nothing counts as changed.
         """
         self._kept_copy = find_kept_copy(self._tree)
         if self._kept_copy is None or self._kept_copy.is_unchanged(self._tree):
@@ -109,7 +109,7 @@ class TreeRestorer:
         return True
 
     def _undo_all(self) -> list[Path]:
-        """Undo changes until there are none, and return the paths of the files that were put back."""
+        """Undo changes until there are none, and return the paths of the restored files."""
         restored_paths: list[Path] = []
         for _ in range(_MAX_ROUNDS):
             changes = find_changes(self._tree, self._built_states, self._keep_rules)
@@ -119,16 +119,16 @@ class TreeRestorer:
             restored_paths.extend(self._undo(changes))
         else:
             raise FaultwatchError(f"the changes that an execution made in {self._tree} cannot be undone")
-        if not self.changes:  # only what stays anyway
+        if not self.changes:  # Only files that may stay have changed.
             self._is_settled = True
             self._built_states = {}
         return restored_paths
 
     def _undo(self, changes: Sequence[Change]) -> list[Path]:
-        """Undo changes, and return the paths of the files that were put back."""
+        """Undo these changes, and return the paths of the restored files."""
         for change in changes:
             if change.state and change.state.is_folder and change.kind == "modified" and self._is_built_folder(change):
-                # Whoever is not root must be able to change what is in it.
+                # Users other than root need write permission to change the content of the folder.
                 built_mode = self._built_states[change.path].mode
                 (self._tree / change.path).chmod(built_mode & _PERMISSION_BITS | stat.S_IRWXU, follow_symlinks=False)
         missing_paths: list[str] = []
@@ -148,7 +148,7 @@ class TreeRestorer:
         return self._built_states[change.path].is_folder
 
     def _put_back(self, missing_paths: Sequence[str], folders: set[str]) -> list[Path]:
-        """Put files and whole folders back; then give the folders around them their times."""
+        """Restore files and whole folders; then restore the times of their parent folders."""
         assert self._kept_copy is not None
         if missing_paths:
             self._kept_copy.require_undamaged()
@@ -168,7 +168,7 @@ class TreeRestorer:
         return [self._tree / path for path in files]
 
     def _replace_by_later(self, files: Iterable[str]) -> None:
-        """Replace files by those of a later commit that uses the tree; their owners stay."""
+        """Replace files by those of a later commit that uses the tree; keep their owners."""
         later_folder = self._kept_copy.later_files if self._kept_copy else None
         if later_folder is None:
             return
@@ -181,7 +181,7 @@ class TreeRestorer:
                 os.chown(target, state.st_uid, state.st_gid, follow_symlinks=False)
 
     def _put_folder_state_back(self, path: str, *, has_new_owner: bool) -> None:
-        """Give a folder the permissions and times of its kept copy, and the owner if that has changed."""
+        """Give a folder the permissions and times of its kept copy and, with ``has_new_owner``, its owner."""
         assert self._kept_copy is not None
         folder, state = self._tree / path, (self._kept_copy.folder / path).lstat()
         if has_new_owner:
@@ -192,23 +192,23 @@ class TreeRestorer:
 
 
 def _differ_in_mode_alone(built_state: FileState, state: FileState) -> bool:
-    """Return whether a file or folder got other permissions only, so that it can stay the same inode."""
+    """Return whether only the permissions of a file or folder have changed, so that its inode can be kept."""
     has_same_type = built_state.mode & ~_PERMISSION_BITS == state.mode & ~_PERMISSION_BITS
     has_same_content = (built_state.size, built_state.modified) == (state.size, state.modified)
     return has_same_type and (built_state.is_folder or has_same_content)
 
 
 def _add_content(paths: Sequence[str], built_paths: Iterable[str]) -> list[str]:
-    """Return paths with everything that was built below them."""
+    """Return the paths and all built paths below them."""
     selected_paths = set(paths)
-    for path in sorted(built_paths):  # a folder before its content
+    for path in sorted(built_paths):  # In this order, a folder precedes its content.
         if path.rpartition("/")[0] in selected_paths and path:
             selected_paths.add(path)
     return sorted(selected_paths)
 
 
 def _remove_entry(file: Path, *, is_folder: bool) -> None:
-    """Remove a file, or a folder with all that is in it."""
+    """Remove a file, or a folder with all its content."""
     if not is_folder:
         file.unlink()
         return
@@ -218,7 +218,7 @@ def _remove_entry(file: Path, *, is_folder: bool) -> None:
 
 
 def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
-    """Copy files with their owners, modes and times, keeping holes, and links among them."""
+    """Copy files with their owners, modes and times, and keep holes and hard links among them."""
     words = ["cp", "--archive", "--parents", "--reflink=auto", "--sparse=auto"]
     result = subprocess.run(
         [*words, f"--target-directory={target.absolute()}", "--", *paths],

@@ -1,8 +1,9 @@
-"""Runs git so that nothing in a repository can run a program or keep it waiting, and a commit is the same everywhere.
+"""Runs git so that a repository can neither execute programs nor block git, and a commit is the same everywhere.
 
-Repositories are untrusted: a checkout can hold a bare repository with hooks, and attributes that name a filter. The
-settings below are passed as variables, which git treats like ``-c`` options: they override every configuration file.
-What a user configures for git changes neither what we read of a commit nor the files that we write of it.
+Repositories are untrusted: a checkout can contain a bare repository with hooks, and attributes that name a filter. The
+settings below are passed in environment variables, which git treats like ``-c`` options: they override every
+configuration file. A user's configuration of git therefore affects neither what is read from a commit nor the files
+that are written.
 """
 
 import os
@@ -26,14 +27,14 @@ from runner.execution.execution_log import log_command
 from runner.system.descendants import list_descendants
 
 TRANSFER_TIMEOUT_SECONDS = 3600.0
-"""Seconds for a command that speaks with another host."""
+"""The time limit in seconds of a command that communicates with another host."""
 LOCAL_TIMEOUT_SECONDS = 600.0
-"""Seconds for any other command."""
+"""The time limit in seconds of any other command."""
 _CHUNK_BYTES = 1 << 16
 _DIFFERENCES_AT_ONCE = 50
-"""Commits whose differences are in memory at the same time."""
+"""The number of commits whose diffs are in memory at the same time."""
 _CLEANUP_SECONDS = 5.0
-"""Seconds that git may take to clean up when it is ended."""
+"""Seconds that git may take to clean up when it is terminated."""
 
 _SETTINGS: Mapping[str, str] = {
     "safe.bareRepository": "explicit",  # A folder of a checkout may look like a repository.
@@ -41,13 +42,13 @@ _SETTINGS: Mapping[str, str] = {
     "core.fsmonitor": "false",
     "core.alternateRefsCommand": "",
     "log.showSignature": "false",  # It runs gpg.program.
-    "core.sparseCheckout": "false",  # A sparse clone must not give a sparse tree.
-    "core.splitIndex": "false",  # It puts a part of any index into the repository.
+    "core.sparseCheckout": "false",  # Even from a sparse clone, all files are written.
+    "core.splitIndex": "false",  # It would write a part of every index into the repository.
     "core.untrackedCache": "false",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
     "clone.defaultRemoteName": "origin",
-    "init.templateDir": "",  # A template can hold hooks and attributes.
+    "init.templateDir": "",  # A template can contain hooks and attributes.
     "i18n.logOutputEncoding": "UTF-8",
     "i18n.commitEncoding": "UTF-8",
     "core.fsync": "committed",  # Otherwise, a power cut can leave empty objects in a clone.
@@ -62,14 +63,14 @@ _CHECKOUT_SETTINGS: Mapping[str, str] = {
     "core.eol": "lf",
     "core.symlinks": "true",
 }
-"""The files of a commit are those of the commit, whatever a user wants to have in a work tree."""
+"""Settings that make the written files the same as in the commit, whatever the user has configured for work trees."""
 _TRANSFER_SUBCOMMANDS = frozenset({"clone", "fetch"})
 _FILE_READING_SUBCOMMANDS = frozenset({"checkout-index", "read-tree", "status"})
-"""Commands that pass the files of a work tree through filters."""
+"""Commands of git that pass the files of a work tree through filters."""
 
 
 class Checkout(Struct, frozen=True):
-    """The work tree and the index of one git command, outside the repository."""
+    """The work tree and the index for a git command, outside of the repository."""
 
     tree: Path
     index: Path
@@ -79,7 +80,7 @@ _MISSING_OBJECT = re.compile(
     r"could not fetch [0-9a-f]{40,64} from promisor|unable to (?:read|find) (?:\w+ file |tree )?\(?[0-9a-f]{40,64}"
     r"|unable to read sha1 file|missing (?:blob|tree|object)\b|could not read [0-9a-f]{40,64}"
 )
-"""What git says of an object that a clone lacks, as a partial or a damaged one does."""
+"""What git prints about an object that a clone lacks because it is partial or damaged."""
 COMPLETE_CLONE_HINT = (
     "run `git fetch --refetch` in this clone, `git fetch --unshallow` if it is shallow, or clone the project again "
     "without --filter and --depth"
@@ -87,7 +88,7 @@ COMPLETE_CLONE_HINT = (
 
 
 class GitError(FaultwatchError):
-    """Git failed; contains its message, and how to complete a clone that lacks an object."""
+    """Git failed. The error contains git's message and, if the clone lacks an object, how to complete the clone."""
 
 
 def run_git(
@@ -102,18 +103,18 @@ def run_git(
     Parameters
     ----------
     git_dir
-        A bare repository that the caller named. No other bare repository is used.
+        A bare repository that the user has named. No other bare repository is used.
     checkout
         The work tree and the index to use instead of the repository's own.
     variables
-        More variables, such as the author of a commit.
+        Further environment variables, such as the author of a commit.
     decode_paths
-        Whether paths are read from what git prints. They can be any bytes, and are decoded as :func:`os.fsdecode` does.
+        Whether the output contains paths. They can be any bytes, so it is decoded as :func:`os.fsdecode` does.
 
     Raises
     ------
     FaultwatchError
-        Where git is not installed, refuses, or does not finish in time.
+        If git is not installed, fails, or does not finish in time.
     """
     subcommand = _get_subcommand(arguments)
     git_dir_option = [f"--git-dir={git_dir}"] if git_dir else []
@@ -133,14 +134,14 @@ def run_git(
 def iterate_git_entries(
     *arguments: str, git_dir: str | None = None, variables: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Run git and yield the entries that it prints, each of which ends with a null byte.
+    """Run git and yield the null-terminated entries that it prints.
 
-    Close the iterator to end git. Paths are decoded as :func:`os.fsdecode` does.
+    Closing the iterator ends git. Paths are decoded as :func:`os.fsdecode` does.
 
     Raises
     ------
     FaultwatchError
-        Where git is not installed, refuses, or does not finish in time.
+        If git is not installed, fails, or does not finish in time.
     """
     subcommand = _get_subcommand(arguments)
     command = ["git", *([f"--git-dir={git_dir}"] if git_dir else []), *arguments]
@@ -160,10 +161,10 @@ def iterate_git_entries(
             try:
                 yield from _read_entries(process, subcommand, deadline)
                 status = process.wait(max(0.0, deadline - time.monotonic()) + _CLEANUP_SECONDS)
-            except subprocess.TimeoutExpired:  # It has closed its output, but goes on.
+            except subprocess.TimeoutExpired:  # It has closed its output, but still runs.
                 _end_process(process)
                 raise _make_timeout_error(subcommand, LOCAL_TIMEOUT_SECONDS) from None
-            except BaseException:  # also if the caller closes the iterator early
+            except BaseException:  # This includes GeneratorExit, when the caller closes the iterator early.
                 _end_process(process)
                 raise
         if status:
@@ -172,9 +173,9 @@ def iterate_git_entries(
 
 
 def compute_patch_ids(commits: Sequence[str], repository_options: Sequence[str]) -> dict[str, str]:
-    """Return the patch ids of commits that have one, by their hashes.
+    """Return the patch ids of the commits that have one, by hash.
 
-    The options of the difference are set here, so that all clones find the same ids.
+    The options of the diff are fixed, so that all clones compute the same ids.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def compute_patch_ids(commits: Sequence[str], repository_options: Sequence[str])
     Raises
     ------
     FaultwatchError
-        Where git is not installed, refuses, or does not finish in time.
+        If git is not installed, fails, or does not finish in time.
     """
     environment = build_hardened_environment()
     options = ("--patch", "--unified=3", "--diff-algorithm=myers", "--no-renames", "--no-ext-diff", "--no-textconv")
@@ -221,7 +222,7 @@ def _make_timeout_error(subcommand: str, seconds: float) -> FaultwatchError:
 
 
 def _make_error(subcommand: str, status: int, error: bytes) -> "GitError":
-    """Return git's most informative error, with a remedy if objects are missing."""
+    """Return an error with the most informative line of git's output, and with a remedy if objects are missing."""
     error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
     missing_object_line = next(filter(_MISSING_OBJECT.search, error_lines), "")
     line = missing_object_line or next(
@@ -240,17 +241,17 @@ def build_hardened_environment(
     checkout: Checkout | None = None,
     more_settings: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the environment for git.
+    """Return the environment variables for git.
 
     Parameters
     ----------
     filters
-        Names of attribute filters that are configured on this host. They are switched off: a checkout chooses by its
-        attributes which files go through one.
+        The names of filters that are configured on this host. They are switched off, because the attributes of an
+        untrusted checkout choose which files go through a filter.
     checkout
         The work tree and the index to use instead of the repository's own.
     more_settings
-        More settings.
+        Settings of git in addition to those of this module.
     """
     settings = {**_SETTINGS, **(_CHECKOUT_SETTINGS if checkout else {}), **more_settings}
     for name in filters:
@@ -272,17 +273,17 @@ def build_hardened_environment(
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_LFS_SKIP_SMUDGE": "1",
-        # ext:: and the like run commands. Unlike the settings protocol.*.allow, no configuration can add to this.
+        # Other transports, such as ext::, run commands. Unlike protocol.*.allow, no configuration can extend this list.
         "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
         "GIT_ATTR_NOSYSTEM": "1",
-        # A commit has the content and the parents of its hash, even if this clone has replacement objects.
+        # Ignore replacement objects in this clone: a commit has the content and the parents that its hash says.
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": "/dev/null",
     }
 
 
 def is_git_directory(path: Path) -> bool:
-    """Whether a folder is itself the git directory of a repository, as a bare one is."""
+    """Return whether a folder is itself a git directory, such as a bare repository."""
     return (
         not (path / ".git").exists()
         and (path / "HEAD").exists()
@@ -292,10 +293,10 @@ def is_git_directory(path: Path) -> bool:
 
 @lru_cache(maxsize=32)
 def _read_configured_filters(repository_options: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
+    """Return the names of the filters that are configured on this host and for a repository, such as ``lfs``."""
     query = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
     process = execute_git([*repository_options, *query], "config", build_hardened_environment())
-    keys = process.stdout.decode(errors="replace").split("\0")  # such as filter.NAME.smudge
+    keys = process.stdout.decode(errors="replace").split("\0")  # A key is, for example, filter.NAME.smudge.
     names = {key.partition(".")[2].rpartition(".")[0] for key in keys}
     return tuple(sorted(name for name in names | {"lfs"} if name))
 
@@ -303,12 +304,12 @@ def _read_configured_filters(repository_options: tuple[str, ...]) -> tuple[str, 
 def execute_git(
     arguments: Sequence[str], subcommand: str, environment: Mapping[str, str], data: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git to its end, regardless of its exit code.
+    """Run git to its end, and return the result, whatever its exit code.
 
     Parameters
     ----------
     subcommand
-        The subcommand of git, for messages; it also decides how long git may take.
+        The subcommand of git, which is named in messages and determines the time limit.
     data
         The standard input of git.
 
@@ -339,9 +340,9 @@ def execute_git(
 
 
 def _end_process(process: "subprocess.Popen[bytes]") -> None:
-    """End git and its transfer processes, which would go on waiting for the other host."""
+    """End git and its transfer processes, which would otherwise continue to wait for the other host."""
     helpers = list_descendants([process.pid])
-    process.terminate()  # An interrupted clone removes its own files.
+    process.terminate()  # Do not kill it: a terminated clone removes its files.
     for helper in helpers:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(helper, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Chooses the workload file by which a gate judges: that of the target branch, which no pull request can change."""
+"""Chooses the judging file of a gate: the workload file of the target branch, which a pull request cannot change."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,16 +12,16 @@ from runner.workload.gate_cases import WorkloadFiles
 from runner.workload.judge_changes import list_judge_changes
 
 _MAX_MISTAKE_CHARACTERS = 300
-"""Characters of the error in a workload file that a report of a gate has room for."""
+"""The largest number of characters of a workload file's error that the report of a gate can contain."""
 
 
 def find_workload_files(
     ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path
 ) -> tuple[WorkloadFiles, JudgeSource, tuple[JudgeChange, ...]]:
-    """Find the workload file of each side, and the one by which the gate judges.
+    """Return the workload files of both sides and the judging file, its source, and the changes that head makes to it.
 
-    The file at the tip of the target branch judges: the author of head chooses where their branch starts, but cannot
-    change the tip.
+    The judging file is that at the tip of the target branch: the author of head chooses where their branch starts, but
+    cannot change the tip.
     """
     head, is_committed = _find_head_workload(ends, requested_workload, scratch)
     mistake = ""
@@ -36,20 +36,20 @@ def find_workload_files(
         with suppress(FaultwatchError):
             base = load_committed_workload(ends.repository, ends.base, requested_workload, scratch)
     if mistake:
-        # It must be possible to repair the file, and somebody else has to review the repair.
+        # Accept head's file, because it must be possible to repair the file; a reviewer sees the reported change.
         change = JudgeChange(key="file", before=(mistake[:_MAX_MISTAKE_CHARACTERS],))
         return WorkloadFiles(head, head, head), JudgeSource.HEAD, (change,)
     judge = judge or base
-    if judge is None:  # neither the target branch nor base has the file
+    if judge is None:  # Neither the target branch nor base has the file.
         return WorkloadFiles(head, head, head), JudgeSource.HEAD if is_committed else JudgeSource.OUTSIDE, ()
     files = WorkloadFiles(judge, base or judge, head)
     return files, JudgeSource.TARGET, list_judge_changes(files)
 
 
 def _find_head_workload(ends: GateEnds, requested_workload: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
-    """Return the workload of head, and whether head has it as a committed file.
+    """Return the workload of head, and whether it is a committed file of head.
 
-    If head is checked out or does not have the file, the workload is that of the work tree.
+    If head is checked out or does not have the file, the workload of the work tree is returned.
     """
     head_workload = load_committed_workload(
         ends.repository, ends.measured_commit, requested_workload, scratch, search_all_folders=False

@@ -1,8 +1,9 @@
 """Decides what a gate compares: head with its merge base, or the result of merging head with the target's tip.
 
-If two branches have several merge bases, as after criss-cross merges, the author of one of them chooses which is the
-newest, and head's difference from it is not what merging changes: a mend that one merge base has can be lost. So the
-merge itself is made, beside the repository, which is only read.
+Two branches can have several merge bases, for example after criss-cross merges. The author of one branch can then
+choose which merge base is the newest, and head's difference from it is not what the merge would change: a fix that
+only one merge base contains could be lost unnoticed. In this case, the merge itself is created and measured. Its
+objects are stored outside of the repository, which is only read.
 """
 
 import os
@@ -21,14 +22,14 @@ from runner.system.scratch import make_scratch_folder
 _CONFLICT_STATUS, _USAGE_STATUS = 1, 129
 _AUTHOR_VARIABLES = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 _MAX_NAMED_FILES = 3
-"""How many files with conflicts are named."""
+"""The largest number of files with conflicts that a message names."""
 _MERGE_SETTINGS = {
     "merge.default": "text",
     "merge.renames": "true",
     "merge.renormalize": "false",
     "merge.directoryRenames": "conflict",
 }
-"""What a user configures for merges changes nothing here, and no driver of theirs runs."""
+"""Settings that override a user's configuration of merges, so that no merge driver runs."""
 
 
 class GateEnds(Struct, frozen=True):
@@ -37,15 +38,15 @@ class GateEnds(Struct, frozen=True):
     Attributes
     ----------
     repository
-        Has both commits.
+        The repository that contains all commits, including the merge.
     target
-        The tip that head is to be merged into: the only commit that head's author cannot influence.
+        The tip of the branch into which head is to be merged: the only commit that head's author cannot influence.
     head
         The head of the pull request.
     base, measured_commit
-        What is compared: ``measured_commit`` is head, or the merge of head into the target.
+        The compared commits: ``measured_commit`` is head, or the merge of head into the target.
     merge_bases
-        The commits at which both diverged.
+        The merge bases of the target and head.
     """
 
     repository: Repository
@@ -57,18 +58,18 @@ class GateEnds(Struct, frozen=True):
 
     @property
     def is_merge(self) -> bool:
-        """Whether the merge is measured in head's place."""
+        """Whether the merge is measured instead of head."""
         return self.measured_commit != self.head
 
 
 @contextmanager
 def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds]:
-    """Yield the commits that a gate of the range ``base..head`` compares, with a temporary merge if it needs one.
+    """Yield the commits that a gate of the range ``base..head`` compares; if necessary, create a temporary merge.
 
     Raises
     ------
     FaultwatchError
-        There is nothing to compare, this clone lacks the commits at which both diverged, or they cannot be merged.
+        There is nothing to compare, this clone lacks the merge bases, or the commits cannot be merged.
     """
     target, tip = repository.resolve(base), repository.resolve(head)
     merge_bases = repository.find_merge_bases(base, head)
@@ -94,7 +95,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
 
 
 def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
-    """Return the repository with a temporary folder for new objects, so that it is only read."""
+    """Return the repository with a temporary folder for new objects, so that the repository itself is only read."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
     own_objects = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", decode_paths=True)
@@ -105,7 +106,7 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
 def _create_merge_commit(
     separated_repository: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path
 ) -> str:
-    """Create the commit that merging head into the target would create; its hash depends only on these two commits."""
+    """Create the merge of head into the target; return its hash, which depends only on these two commits."""
     base, head = names
     tree = _write_merged_tree(separated_repository, names, ends, scratch)
     moment = max(separated_repository.get_revision(commit).committed_at for commit in (ends.target, ends.head))
@@ -123,7 +124,7 @@ def _create_merge_commit(
 
 
 def _write_merged_tree(separated_repository: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
-    """Merge base and head without a work tree, and return the resulting tree."""
+    """Merge the target and head without a work tree, and return the resulting tree."""
     base, head = names
     problem = (
         f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
@@ -131,7 +132,7 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
     manual_remedy = f"merge {base} into {head}, so that there is one merge base"
     empty_folder = scratch / "empty"
     empty_folder.mkdir()
-    # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
+    # Use an empty work tree and index, so that attributes of a checkout cannot choose how files are merged.
     environment = build_hardened_environment(
         checkout=Checkout(empty_folder, scratch / "index"), more_settings=_MERGE_SETTINGS
     )
@@ -144,7 +145,7 @@ def _write_merged_tree(separated_repository: Repository, names: tuple[str, str],
         raise FaultwatchError(f"{problem}, which needs git 2.38 or later", f"update git, or {manual_remedy}")
     tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
     if result.returncode == _CONFLICT_STATUS:
-        file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]  # printable, without quotes
+        file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]  # Printable, without quotes.
         remainder = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(
             f"{problem}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{remainder}", manual_remedy

@@ -1,7 +1,4 @@
-"""Names what a build lacks on this host, a tool, a header or a library, and the packages that have it.
-
-Pure: it reads the log of a build.
-"""
+"""Finds out from the log of a build which tool, header or library it lacks, and which packages contain this part."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -12,23 +9,23 @@ from runner.subject.tool_search import describe_missing_tool
 
 
 class Packages(NamedTuple):
-    """The packages that have a part, by distribution."""
+    """The packages that contain a part, by distribution."""
 
     debian: str
     fedora: str
 
 
 class MissingPart(NamedTuple):
-    """What a build lacks.
+    """A tool, header or library that a build lacks.
 
     Attributes
     ----------
     name
-        As the build names it.
+        The name of the part in the log of the build.
     packages
-        The packages that have it; None if they are not known.
+        The packages that contain the part; None if they are unknown.
     update
-        How to get a version of a tool that is new enough, if this host's is not; empty if it lacks the part.
+        How to get a newer version of a tool, if that of this host is too old; empty if the part is missing.
     """
 
     name: str
@@ -40,7 +37,7 @@ class MissingPart(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """How to install it."""
+        """How to install or update the part."""
         if self.update:
             return self.update
         if self.packages is None:
@@ -167,7 +164,7 @@ _LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
     Packages("libcunit1-dev", "CUnit-devel"): ("cunit",),
     Packages("check", "check-devel"): ("check",),
 }
-"""The names of libraries: of their headers, of ``-l``, of pkg-config and of CMake, in lower case."""
+"""Packages by the name of a library: that of its header, for ``-l``, of pkg-config or of CMake, in lower case."""
 _PACKAGES_BY_LIBRARY = {name: packages for packages, names in _LIBRARIES.items() for name in names}
 _HEADER = re.compile(
     r"fatal error: (?:'([\w./+-]{1,200})' file not found|([\w./+-]{1,200}): No such file or directory)", re.MULTILINE
@@ -182,9 +179,9 @@ _LIBRARY = re.compile(
     |required\ packages?\ were\ not\ found:\s+-\ ([\w.+-]{1,60})""",
     re.VERBOSE,
 )
-"""What the linker, pkg-config, Meson and CMake say."""
+"""What the linker, pkg-config, Meson and CMake print about a missing library."""
 _STATUS_LINE = re.compile(r"^-- .*$", re.MULTILINE)
-"""What CMake found, or did not find and can do without: errors are no such lines."""
+"""Lines of CMake about parts that it found, or did not find but can do without. They are not errors."""
 _CONFIGURE_ERROR = re.compile(
     r"^(?:\S*configure: |\S*meson\.build:\d+:\d+: )?error: "
     r"(.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
@@ -202,9 +199,9 @@ _OLD_TOOLS: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "install it, and put it first into PATH of [build.environment]",
     ),
 )
-"""What build tools say if a project requires a newer version of one, its name, and how to get that version."""
+"""What build tools print if a project requires a newer version of a tool, the tool, and how to get that version."""
 _ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}
-"""Names that an error may contain without naming a package."""
+"""Words in an error that are not names of packages, although they look like some."""
 _COMPILER = re.compile(
     r"""No\ CMAKE_(C|CXX|Fortran)_COMPILER\ could\ be\ found
     |no\ acceptable\ (C|C\+\+|Fortran)\ compiler\ found
@@ -212,33 +209,34 @@ _COMPILER = re.compile(
     |Unknown\ compiler\(s\):\ \[\['(cc|c\+\+|gfortran)'\]""",
     re.VERBOSE,
 )
-"""What CMake, Autoconf, Cargo and Meson say without a compiler."""
+"""What CMake, Autoconf, Cargo and Meson print if there is no compiler."""
 _COMPILERS = {"C": "cc", "CXX": "c++", "C++": "c++", "Fortran": "gfortran"}
 _MIN_NAME_CHARACTERS = 3
-"""A shorter word of an error is not taken for the name of a library."""
+"""The length of the shortest word in an error that is taken for the name of a library."""
 _TOOL_LINES = 12
-"""Last lines of a log in which a tool that is not found has ended the build; before them it may have been optional."""
+"""How many lines at the end of a log are searched for a missing tool. A tool that was missing earlier may have been
+optional, because the build continued."""
 
 
 def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPart | None:
-    """Return what a failed build lacks on this host; None if its log does not say that anything is missing.
+    """Return the part that a failed build lacks on this host; None if its log does not show that one is missing.
 
     Parameters
     ----------
     files
-        The files of the project. A header that is one of them is not missing on this host.
+        The names of the project's files. If a missing header is one of them, this host does not lack it.
     """
     return _find_old_tool(log) or _find_absent_part(log, files)
 
 
 def find_missing_header(log: str) -> str:
-    """Return the header that a compiler did not find first; empty if it found each."""
+    """Return the first header that a compiler did not find; empty if all were found."""
     match = _HEADER.search(log)
     return str(match[1] or match[2]) if match else ""
 
 
 def _find_old_tool(log: str) -> MissingPart | None:
-    """Return the tool of which a project requires a newer version than this host has; None if the log names none."""
+    """Return the tool that is too old for a project; None if the log names none."""
     for pattern, tool, update in _OLD_TOOLS:
         match = pattern.search(log)
         if match:
@@ -249,12 +247,12 @@ def _find_old_tool(log: str) -> MissingPart | None:
 def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
     """Return the header, tool, compiler or library that a build did not find; None if the log names none.
 
-    The messages are tried from the most to the least certain one.
+    The messages are tried in the order of their certainty.
     """
     if header := find_missing_header(log):
         own_names = {PurePosixPath(file).name for file in files}
         packages = _find_packages_of_header(header)
-        # A header in quotes that no package is known for is one that the build makes itself, or has not made yet.
+        # If no package is known for a header in quotes, it is probably one that the build should have generated.
         is_foreign = packages or f"<{header}>" in log
         is_missing = is_foreign and PurePosixPath(header).name not in own_names
         return MissingPart(header, packages) if is_missing else None
@@ -275,12 +273,12 @@ def _find_absent_part(log: str, files: Collection[str]) -> MissingPart | None:
 
 
 def name_missing_tool(tool: str) -> MissingPart:
-    """Return a tool that this host lacks as a missing part."""
+    """Return the missing part for a tool that this host lacks."""
     return MissingPart(tool, _TOOLS.get(tool))
 
 
 def _find_packages_of_header(header: str) -> Packages | None:
-    """Return the packages of a header: by its name, else by the folder in which it is included."""
+    """Return the packages of a header: by its name, or else by the folder in its path; None if they are unknown."""
     stem = header.lower().removesuffix(".h").removesuffix(".hpp")
     packages = _PACKAGES_BY_LIBRARY.get(stem)
     if packages is None and "/" in header:

@@ -1,4 +1,4 @@
-"""Builds without a network: what tells the tools so, how their failure is recognised, and what a user can do."""
+"""Builds without a network: tells tools that they are offline, recognises network errors, and suggests remedies."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ OFFLINE_VARIABLES: Mapping[str, str] = {
     "PIP_NO_INDEX": "1",
     "npm_config_offline": "true",
 }
-"""Tell the managers that there is no network: they use what they have, or fail at once instead of trying again."""
+"""Variables that tell package managers that there is no network: they use what they have, or fail without retries."""
 _FETCH_FAILURE = re.compile(r"\bBuild step for ([\w.+-]{1,60}) failed\b")
-"""What CMake's FetchContent says of a project that it could not download."""
+"""What CMake's FetchContent prints about a project that it could not download."""
 _MAX_LINE_CHARACTERS = 200
 _NETWORK_ERROR = re.compile(
     r"could not resolve host|couldn't resolve host|temporary failure in name resolution|name or service not known|"
@@ -25,7 +25,7 @@ _NETWORK_ERROR = re.compile(
 
 
 def find_network_error(log: str) -> str:
-    """Return the line of a failed build's log that reports a network error; empty if there is none."""
+    """Return the line of a build's log that reports a network error; empty if there is none."""
     return next((line.strip()[:_MAX_LINE_CHARACTERS] for line in log.splitlines() if _NETWORK_ERROR.search(line)), "")
 
 

@@ -1,4 +1,4 @@
-"""Package managers: which one a command starts, and where each keeps downloaded packages."""
+"""Package managers: recognises them in a command, and knows where each keeps downloaded packages."""
 
 import re
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ class PackageManager(Struct, frozen=True):
     Attributes
     ----------
     name
-        As people call it.
+        The name for human readers.
     programs
-        The commands that start it.
+        The commands that start the package manager.
     variable
-        The variable that names the folder of downloaded packages.
+        The environment variable for the folder of downloaded packages.
     folder
-        The path of that folder, as a workload file writes it.
+        The path of this folder, as it is written in a workload file.
     package_folders
-        What of the folder holds packages; everything if empty. Beside them may lie what nobody else should read, such
-        as Cargo's credentials.
+        The parts of the folder that contain packages; empty for all of it. Other parts may be secret, such as Cargo's
+        credentials.
     download_command
-        What a build command has to contain to fill the folder; any command does if empty.
+        The words that a build command has to contain to fill the folder; empty if any command fills it.
     """
 
     name: str
@@ -35,7 +35,7 @@ class PackageManager(Struct, frozen=True):
     download_command: str = ""
 
     def list_package_folders(self, folder: Path) -> list[Path]:
-        """Return the parts of the folder that a sandbox has to show."""
+        """Return the parts of ``folder`` that contain packages, which a sandbox has to show."""
         if not self.package_folders:
             return [folder]
         return [folder / part for part in self.package_folders if (folder / part).exists()]
@@ -58,11 +58,11 @@ PIP = PackageManager(
 NPM = PackageManager("npm", ("npm",), "npm_config_cache", "{home}/.npm", ("_cacache",))
 MANAGERS = (CARGO, GO, PIP, NPM)
 GO_CACHE_VARIABLES = {"GOCACHE": "{home}/.cache/go-build"}
-"""What Go has compiled, its standard library above all: without this folder, once for each revision."""
+"""Go's build cache. Without it, Go would compile its standard library once for each revision."""
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
 
 
 def find_managers(command: Iterable[str]) -> list[PackageManager]:
-    """Return the package managers that a command names, also in a command line that it passes to a shell."""
+    """Return the package managers that a command starts, including those in a command line for a shell."""
     words = {word for part in command for word in _WORD.findall(f"{part} ")}
     return [manager for manager in MANAGERS if not words.isdisjoint(manager.programs)]

@@ -1,4 +1,4 @@
-"""Reads the commits of a git repository and their files. The repository is never written to."""
+"""Reads the commits of a git repository and their files, without ever writing to the repository."""
 
 import fcntl
 import os
@@ -30,12 +30,12 @@ from runner.system.scratch import make_scratch_folder
 _MAX_REFS = 5000
 """The largest number of tags and branches that are listed."""
 _MAX_REF_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_TITLE_CHARACTERS = 200, 500, 2000
-"""What the models of a report have room for."""
+"""The largest lengths that the models of a report allow."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 FULL_HISTORY_HINT = (
     "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
 )
-"""What to do about a shallow clone in a CI job."""
+"""What to do if the clone in a CI job is shallow."""
 _LOG_FORMAT = "%H%x00%P%x00%an%x00%ct%x00%s"
 
 
@@ -45,13 +45,14 @@ class Repository(Struct, frozen=True):
     Attributes
     ----------
     path
-        Its git directory or work tree.
+        The git directory or the work tree of the repository.
     name
         The name of the subject in reports.
     bare
-        Whether the path is a git directory that a person named: git takes no other for a repository.
+        Whether the path is a git directory that a person has named. git accepts a git directory only in this case.
     objects
-        A folder outside of the repository for the objects that git makes, with a link to those of the repository.
+        A folder outside of the repository for new objects, which refers to the repository's objects; None if no
+        objects are created.
     """
 
     path: Path
@@ -66,16 +67,16 @@ class Repository(Struct, frozen=True):
         variables: Mapping[str, str] = MappingProxyType({}),
         decode_paths: bool = False,
     ) -> str:
-        """Run git here and return what it printed.
+        """Run git in the repository, and return what it prints.
 
         Parameters
         ----------
         checkout
             The work tree and the index to use instead of the repository's own.
         variables
-            More variables, such as the author of a commit.
+            Further environment variables, such as the author of a commit.
         decode_paths
-            Whether the output of git consists of paths, as in :func:`run_git`.
+            Whether the output contains paths; see :func:`run_git`.
 
         Raises
         ------
@@ -94,7 +95,7 @@ class Repository(Struct, frozen=True):
         )
 
     def iterate_git_entries(self, *arguments: str) -> Iterator[str]:
-        """Run git here and yield what it prints, as :func:`iterate_git_entries` does."""
+        """Run git in the repository, and yield the entries that it prints, as :func:`iterate_git_entries` does."""
         variables = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
         if self.bare:
             return iterate_git_entries(*arguments, git_dir=str(self.path), variables=variables)
@@ -122,11 +123,11 @@ class Repository(Struct, frozen=True):
         try:
             return next(self._read_log("--no-walk=unsorted", "--end-of-options", f"{commit}^{{commit}}"))
         except FaultwatchError:
-            self.resolve(commit)  # Raises a better message if the commit does not exist.
+            self.resolve(commit)  # If the commit does not exist, this raises a better message.
             raise
 
     def find_revision(self, commit: str) -> Revision | None:
-        """Return one commit by its hash; None if this clone does not have it, such as after a forced push."""
+        """Return one commit by its hash; None if this clone lacks it, for example after a forced push."""
         return self.get_revision(commit) if self._does_git_succeed("cat-file", "-e", f"{commit}^{{commit}}") else None
 
     def list_revisions(self, commit_range: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
@@ -164,10 +165,10 @@ class Repository(Struct, frozen=True):
         return commits
 
     def compute_patch_ids(self, commits: Iterable[str]) -> dict[str, str]:
-        """Return the patch ids of commits, by their hashes.
+        """Return the patch ids of the commits that have one, by hash; empty if git fails.
 
-        A commit that a rebase or an amend has rewritten keeps its patch id. Merges, commits without parents and those
-        that change no text have none. None has one if git fails: without them, a caller only recognises fewer commits.
+        A commit keeps its patch id when a rebase or an amend rewrites it. Merges, commits without parents, and commits
+        that change no text have none. Without patch ids, the caller only recognises fewer rewritten commits.
         """
         location_options = (f"--git-dir={self.path}",) if self.bare else ("-C", str(self.path))
         try:
@@ -176,9 +177,9 @@ class Repository(Struct, frozen=True):
             return {}
 
     def list_refs(self) -> tuple[Ref, ...]:
-        """Return the newest tags and branches; those of remotes begin with the name of the remote.
+        """Return the newest tags and branches; the names of remote branches begin with the name of the remote.
 
-        The HEAD of a remote is left out, because it only names one of the branches, and so are names that are too long.
+        Names that are too long are left out, and so is the HEAD of a remote, which only refers to a branch.
         """
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listing = self.git(
@@ -186,10 +187,10 @@ class Repository(Struct, frozen=True):
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         names = []
-        for line in filter(None, listing.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
+        for line in filter(None, listing.split("\n")):  # str.splitlines() would also split at characters within names.
             name, own_hash, tagged_hash, kind, tagged_kind = line.split("\0")
             commit = own_hash if kind == "commit" else ""
-            if tagged_kind == "commit":  # an annotated tag is an object of its own
+            if tagged_kind == "commit":  # It is an annotated tag, which is a separate object.
                 commit = tagged_hash
             folder, _, short_name = name.removeprefix("refs/").partition("/")
             if commit and not short_name.endswith("/HEAD") and len(short_name) <= _MAX_REF_CHARACTERS:
@@ -197,12 +198,12 @@ class Repository(Struct, frozen=True):
         return tuple(names)
 
     def find_merge_bases(self, base: str, head: str) -> tuple[str, ...]:
-        """Return the best common ancestors of two revisions: several if branches were merged in both directions.
+        """Return the merge bases of two revisions: several if branches were merged in both directions.
 
         Raises
         ------
         FaultwatchError
-            This clone does not contain one.
+            This clone contains no merge base.
         """
         commits = self.resolve(base), self.resolve(head)
         if not self._does_git_succeed("merge-base", *commits):
@@ -211,7 +212,7 @@ class Repository(Struct, frozen=True):
         return tuple(self.git("merge-base", "--all", *commits).split())
 
     def may_lack_fork_point(self, base: str, head: str) -> bool:
-        """Return whether a shallow clone may lack a merge base of two revisions."""
+        """Return whether the clone is shallow, and may lack a merge base of two revisions."""
         if not self.is_shallow():
             return False
         shallow_commits = set((self.get_common_directory() / "shallow").read_text(encoding="ascii").split())
@@ -237,7 +238,7 @@ class Repository(Struct, frozen=True):
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
 
     def _is_truncated(self) -> bool:
-        """Return whether the clone is known to lack a part of its history."""
+        """Return whether the clone is known to be shallow; False if git cannot tell."""
         try:
             return self.is_shallow()
         except FaultwatchError:
@@ -264,7 +265,7 @@ class Repository(Struct, frozen=True):
 
     def _read_log(self, *arguments: str) -> Iterator[Revision]:
         """Yield the commits that ``git log`` lists for some arguments."""
-        # Separated by null bytes, since titles and names hold any other character. Each commit has five fields.
+        # The five fields of each commit are separated by null bytes, because titles and names can contain all others.
         fields = self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0")
         for start in range(0, len(fields) - 4, 5):
             commit, parents, author, date, title = fields[start : start + 5]
@@ -279,8 +280,8 @@ class Repository(Struct, frozen=True):
     def export(self, commit: str, tree: Path) -> None:
         """Write the files of a commit to a new folder. The repository is only read.
 
-        Not ``git worktree``, which writes to the repository; and not ``git archive``, which leaves out files and
-        changes others if the repository's attributes say so.
+        ``git worktree`` is not used, because it writes to the repository, and neither is ``git archive``, because it
+        leaves out files and changes others if the repository's attributes say so.
 
         Raises
         ------
@@ -289,28 +290,28 @@ class Repository(Struct, frozen=True):
         """
         tree.mkdir(parents=True)
         with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
-            # -u with a fresh index checks out everything.
+            # With a new index, -u checks out all files.
             self.git("read-tree", "-u", "--reset", commit, checkout=Checkout(tree.absolute(), Path(scratch, "index")))
 
     def list_changed_files(self) -> list[str]:
-        """Return the paths of the files in the work tree that differ from the last commit, new ones left out."""
+        """Return the paths of tracked files in the work tree that differ from the last commit."""
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return []
-        # In a clone that was made with --no-checkout, the missing files do not count as removed.
+        # Without an index, as after a clone with --no-checkout, missing files do not count as removed.
         if not Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index").strip()).exists():
             return []
         # Without -z, git quotes paths that are not ASCII.
         entries = self.git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no").split("\0")
-        return [entry[3:] for entry in entries if entry]  # behind two letters for the state, and a space
+        return [entry[3:] for entry in entries if entry]  # The path follows two letters for the state, and a space.
 
 
 def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Repository:
-    """Open a repository by path, or clone it by address into the cache (or update an earlier clone).
+    """Open a repository by path, or by address: clone it into the cache, or update an earlier clone.
 
     Parameters
     ----------
     explicit
-        Whether a person named the location. A bare repository that is only found somewhere is refused.
+        Whether a person has named the location. Otherwise a bare repository is refused.
 
     Raises
     ------
@@ -322,7 +323,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
         return _open_local(local, explicit=explicit)
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
-    # Use a token in the address only for this command: no name, message or clone configuration may contain it.
+    # A token in the address is used only for this command: names, messages and the clone's configuration lack it.
     shown_location = hide_password(location)
     name = make_safe_name(_get_last_part(shown_location))
     clone = cache / f"{name}-{hash_document(shown_location)}.git"
@@ -336,14 +337,14 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
             new_clone = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(new_clone))
             run_git("remote", "set-url", "origin", shown_location, git_dir=str(new_clone))
-            with suppress(OSError):  # Another command has cloned it meanwhile.
+            with suppress(OSError):  # Another command may have cloned it meanwhile.
                 rename_folder_durably(new_clone, clone)
     return Repository(clone, name, bare=True)
 
 
 @contextmanager
 def _lock_clone(clone: Path) -> Iterator[None]:
-    """Lock our own clone against other commands, and remove the locks of a killed git."""
+    """Lock a clone in the cache against other commands, and remove lock files that a killed git has left."""
     descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -355,12 +356,12 @@ def _lock_clone(clone: Path) -> Iterator[None]:
 
 
 def _convert_date(seconds: str) -> datetime:
-    """Return the date of a commit; 1970 if it is earlier or invalid, because a commit can contain any number.
+    """Return the date of a commit; the beginning of 1970 if it is earlier or invalid: a commit can contain any number.
 
     Parameters
     ----------
     seconds
-        Seconds since 1970. Git itself aborts if it has to print a date that the time zone moves beyond 64 bits.
+        Seconds since 1970. They are not printed as a date by git, which aborts if a time zone moves it beyond 64 bits.
     """
     try:
         return max(datetime.fromtimestamp(int(seconds), UTC), _EPOCH)
@@ -369,7 +370,7 @@ def _convert_date(seconds: str) -> datetime:
 
 
 _GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
-"""Names of folders that do not say which project they hold."""
+"""Names of folders that do not identify the project in them."""
 
 
 def _open_local(path: Path, *, explicit: bool) -> Repository:
@@ -385,21 +386,20 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
                 f"{path} belongs to another user, so git refuses it",
                 f"run `git config --global --add safe.directory {path.resolve()}`",
             ) from None
-        if not isinstance(error, GitError):  # git is not installed, or does not answer.
+        if not isinstance(error, GitError):  # git is not installed, or does not finish.
             raise
         raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or an address to clone from") from None
-    # All clones of a project are one subject, in whatever folders users, worktrees and CI systems keep them.
+    # All clones of a project are the same subject, whatever their folders are called.
     origin = ""
-    with suppress(GitError):  # It has no remote of this name.
+    with suppress(GitError):  # There may be no remote of this name.
         origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
     return Repository(path.resolve(), make_safe_name(_derive_name(origin) or _derive_name(top)), bare=is_bare)
 
 
 def _derive_name(address: str) -> str:
-    """Return a repository's name, which is the last part of its address or path; empty if there is none.
+    """Return the name of a repository: the last part of its address or path; empty if there is none.
 
-    A mirror on this host may be a folder ``repo`` inside a folder with the project's name. Its clones get the same
-    name.
+    For a mirror on this host with a path such as ``PROJECT/repo``, the name is that of the outer folder, ``PROJECT``.
     """
     name = _get_last_part(address).strip(".")
     path = Path(address.removeprefix("file://"))

@@ -1,4 +1,4 @@
-"""Finds the repository and the workload of a command, and refuses a work tree with uncommitted changes."""
+"""Finds the repository and the workload of a command, and refuses work trees with uncommitted changes."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -15,23 +15,23 @@ from runner.workload import WORKLOAD_FILE, Workload
 from runner.workload.workload_lookup import SHIPPED_WORKLOADS, find_workload
 
 _MAX_NAMED_FILES = 3
-"""How many changed files are named."""
+"""The largest number of changed files that a message names."""
 
 
 def find_workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command; if only one is named, it determines the other.
+    """Return the workload and the repository of a command. If only one of them is named, it determines the other.
 
-    A workload is named by its path or by the name in its file. A name is looked up in the repository, or in the current
-    folder, and among the shipped workloads.
+    A workload is named by its path or by the name in its file. A name is looked up in the repository (by default, that
+    of the current folder), and among the shipped workloads.
 
     Raises
     ------
     FaultwatchError
-        The workload or the repository does not exist, or none is named and the current folder has no workload.
+        The workload or the repository does not exist, or neither is named and the current folder has no workload.
     """
-    start_in_background(load_validation)  # While git runs.
+    start_in_background(load_validation)  # The modules load while git runs.
     repository = open_repository(repo, settings.clones) if repo else None
     if not workload_name:
         workload = find_workload(_find_own_workload(repository.path if repository else Path.cwd(), settings))
@@ -49,7 +49,7 @@ def _find_current_repository(settings: Settings) -> Repository | None:
 
 
 def _find_own_workload(folder: Path, settings: Settings) -> str:
-    """Return the workload file in a folder; raise with a remedy if there is none."""
+    """Return the path of the workload file in a folder; if there is none, raise with a remedy."""
     file = folder / WORKLOAD_FILE
     if file.exists():
         return str(file)
@@ -82,14 +82,14 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
 
 
 def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
-    """Refuse a repository whose work tree has uncommitted changes: only commits are measured.
+    """Raise if the work tree of a repository has uncommitted changes, because only commits are measured.
 
     The workload file is an exception: it says how to measure, and is read from the work tree.
 
     Parameters
     ----------
     allow
-        Refuse nothing: the user wants to leave the changes out.
+        Whether changes are allowed, because the user wants to leave them out.
 
     Raises
     ------

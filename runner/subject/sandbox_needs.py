@@ -1,4 +1,4 @@
-"""Finds what a build needs but its sandbox does not provide: folders of tools and packages, and a network."""
+"""Finds out what a build needs but its sandbox does not provide: folders of tools and packages, and a network."""
 
 import os
 import shutil
@@ -25,12 +25,12 @@ HIDDEN_NETWORK_HINT = (
 
 
 class Need(Struct, frozen=True):
-    """A folder outside the tree.
+    """A folder outside of the tree that a build needs.
 
     Attributes
     ----------
     needed_by
-        The tool or the variable that refers to it.
+        The tool or the variable that refers to the folder.
     """
 
     folder: Path
@@ -41,20 +41,20 @@ class Need(Struct, frozen=True):
 
 
 def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | None = None) -> list[Need]:
-    """Return the folders that a build reads: those of its tools, and those named by its variables.
+    """Return the folders that a build needs: those of its tools, and those that its variables name.
 
     Parameters
     ----------
     tools
-        Programs that the build uses.
+        The programs that the build uses.
     environment
-        The variables of the build.
+        The environment variables of the build.
     tree
-        The folder of the build itself, which the sandbox shows anyway.
+        The tree of the build, whose folders are left out because the sandbox shows it anyway.
     """
     needs = []
     for tool in tools:
-        if "/" in tool:  # a file of the tree
+        if "/" in tool:  # It is a file of the tree.
             continue
         file = shutil.which(tool, path=environment["PATH"])
         if file:
@@ -69,19 +69,19 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
 
 
 def list_hidden(needs: Iterable[Need], sandbox: Sandbox) -> list[Need]:
-    """Return the folders that exist but that a sandbox does not show."""
+    """Return the needed folders that exist, but that the sandbox does not show."""
     return [need for need in needs if need.folder.exists() and not sandbox.is_visible(need.folder)]
 
 
 def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
-    """Return the cache folders of package managers that a sandbox replaces with empty, writable folders.
+    """Return the cache folders of package managers that a sandbox replaces by empty, writable folders.
 
-    They are the folders in the user's home that the variables of package managers name and that the sandbox does not
-    show.
+    These are folders in the user's home directory that variables of package managers name, but that the sandbox does
+    not show.
     """
     folders = dict.fromkeys(environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
     home_prefix = f"{Path.home()}{os.sep}"
-    # A path with ".." could lead out of the home.
+    # A path with ".." could lead out of the home directory.
     folders_in_home = [
         folder for folder in folders if folder.startswith(home_prefix) and os.path.normpath(folder) == folder
     ]
@@ -89,15 +89,15 @@ def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) 
 
 
 def _is_shown(folder: str, sandbox: Sandbox) -> bool:
-    """Return whether a sandbox shows a folder because the owner of the host exposes it."""
+    """Return whether a sandbox shows a folder because the owner of the host has exposed it."""
     return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable_folders)
 
 
 def explain_missing_network(log: str) -> str:
     """Return why an untrusted build may have failed in its sandbox; empty if it did not try to use the network.
 
-    The text is one of two fixed texts, chosen by the build's output, and reveals nothing about this host. The owner of
-    the code learns from :func:`describe_sandbox_failure` where packages and tools are.
+    The text is one of two fixed texts, chosen by the build's output, so it reveals nothing about this host. For the
+    owner of the host, :func:`describe_sandbox_failure` also tells where packages and tools are.
     """
     return HIDDEN_NETWORK_HINT if find_network_error(log) else ""
 
@@ -112,7 +112,7 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     tool
         The program that was started, or that could not be started.
     log
-        The output of the build. A folder that does not exist counts as missing only if the output says so.
+        The output of the build. A missing folder is reported only if the output mentions it.
     """
     needs = list_needs([tool], environment, tree)
     hidden_needs = list_hidden(needs, sandbox)
@@ -137,11 +137,11 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
 def _explain_missing_packages(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, hidden_needs: list[Need]
 ) -> str:
-    """Return where the packages that the build would download are, and how to make them available in the sandbox.
+    """Return where the packages are that a build tried to download, and how to make them available in the sandbox.
 
-    The text continues the sentence that a build in the sandbox has no network.
+    The text continues the sentence :data:`NO_NETWORK`.
     """
-    # The build uses a package manager, but no variable says where that keeps its packages.
+    # First case: the build uses a package manager, but no variable says where it keeps its packages.
     used_managers = [manager for manager in MANAGERS if manager.variable in environment]
     manager = next((manager for manager in find_managers(command) if manager not in used_managers), None)
     if manager:
@@ -151,7 +151,7 @@ def _explain_missing_packages(
             f': write {manager.variable} = "{manager.folder}" under [build.environment], '
             f"{manager.describe_filling(command)}, and {setting}"
         )
-    # The folders of packages are hidden, or empty.
+    # Second case: the folders of packages are hidden, or empty.
     needs_by_manager = {
         manager: _list_unfilled(manager, Path(environment[manager.variable])) for manager in used_managers
     }
@@ -168,7 +168,7 @@ def _explain_missing_packages(
         if unshown_needs:
             text += f"{', and' if unfilled_needs else ':'} {_suggest_setting(sandbox, unshown_needs)}"
         return text
-    # A folder lacks a package; or nothing is known about packages.
+    # Other cases: a folder lacks a package, or nothing is known about packages.
     if used_managers:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used_managers)
         return f", and {places} lacks a package: {used_managers[0].describe_filling(command)}"
@@ -179,13 +179,13 @@ def _explain_missing_packages(
 
 
 def _list_package_needs(manager: PackageManager, folder: Path) -> list[Need]:
-    """Return the parts of a manager's folder that hold packages; the folder itself while there are none."""
+    """Return the existing parts of a package manager's folder that contain packages; if there are none, the folder."""
     package_folders = manager.list_package_folders(folder) or [folder]
     return [Need(package_folder, manager.variable) for package_folder in package_folders]
 
 
 def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
-    """Return the folder of a manager if it holds no packages."""
+    """Return the folder of a package manager, in a list, if it contains no packages; otherwise an empty list."""
     filled_folders = [
         candidate
         for candidate in manager.list_package_folders(folder)
@@ -195,7 +195,7 @@ def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
 
 
 def _find_installation(folder: Path) -> Path:
-    """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home."""
+    """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home directory."""
     home = Path.home()
     shared = {home, home / ".local", home / ".cargo"}
     is_whole_folder = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
@@ -207,11 +207,11 @@ def _join_folders(needs: Iterable[Need]) -> str:
 
 
 def _suggest_setting(sandbox: Sandbox, hidden_needs: Iterable[Need]) -> str:
-    """Return how to have the sandbox show some folders besides those that it shows already."""
+    """Return how to make the sandbox show these folders, in addition to those that it shows already."""
     value = ":".join(dict.fromkeys([*sandbox.readable_folders, *(str(need.folder) for need in hidden_needs)]))
     return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 
 def _list_missing_parents(folder: Path) -> list[Path]:
-    """Return the folders that do not exist, among a folder and its parents."""
+    """Return those of a folder and its parents that do not exist."""
     return [path for path in (folder, *folder.parents) if not path.exists()]

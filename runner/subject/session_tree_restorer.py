@@ -1,10 +1,10 @@
-"""Restores the tree of a build to its built state, at the beginning of each session.
+"""Restores the tree of a build to its built state at the beginning of each session.
 
-A later commit whose build would be the same uses the tree too: with the files that it has changed laid over.
+A later commit whose build would be the same uses the tree too, overlaid with the files that it has changed.
 
-A program may write into its tree: results, ``__pycache__``, or what is to harm the next session. The cache therefore
-keeps a copy of each tree, in a folder that no sandbox shows and that only the runner's user may enter. A tree that
-differs from what was built, by its files' sizes, times and inodes, is replaced by that copy.
+A program may write into its tree: results, ``__pycache__``, or files that are meant to harm the next session. The cache
+therefore keeps a copy of each tree, in a folder that no sandbox shows and that only the runner's user may enter. If a
+tree differs from its built state in the sizes, times or inodes of files, it is replaced by this copy.
 """
 
 import os
@@ -32,20 +32,20 @@ TREE_FOLDER = "tree"
 COPY_FOLDER = "built"
 _LATER_FILES_FOLDER = "later"
 _MAX_MESSAGE_CHARACTERS = 300
-"""Characters of the error of ``cp`` that are quoted."""
+"""The largest number of characters of the error of ``cp`` that a message quotes."""
 
 
 class KeptCopy(Struct, frozen=True):
-    """The copy of a built tree, from which changed files are put back.
+    """The copy of a built tree, from which changed files are restored.
 
     Attributes
     ----------
     folder
-        The copy.
+        The folder of the copy.
     later_files
-        The files of a later commit that replace those of the copy; None if there are none.
+        The folder with the files of a later commit, which replace those of the copy; None if there are none.
     record
-        The record of the build; None while it is not written, so that nothing is known about the tree.
+        The record of the build; None until it is written.
     """
 
     folder: Path
@@ -53,11 +53,11 @@ class KeptCopy(Struct, frozen=True):
     record: BuildRecord | None = None
 
     def is_unchanged(self, tree: Path) -> bool:
-        """Return whether a tree is as it was built, or was last restored."""
+        """Return whether a tree is in the state in which it was built or last restored."""
         return self.record is not None and _find_fingerprint(tree, self.record.ignored) == self.record.tree
 
     def require_undamaged(self) -> None:
-        """Check that nothing has changed the copy.
+        """Check that the copy has not been changed.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class KeptCopy(Struct, frozen=True):
 
 
 def find_kept_copy(tree: Path) -> KeptCopy | None:
-    """Return the copy of a tree; None for a tree outside of the cache.
+    """Return the kept copy of a tree; None for a tree outside of the cache.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def find_kept_copy(tree: Path) -> KeptCopy | None:
 
 
 def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:
-    """Keep a copy of a tree that was just built; return the record of the build, which is not written yet.
+    """Keep a copy of a tree that was just built; return the record of the build, which the caller has to write.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: 
     output_file
         Path of the result file in the tree, which each execution creates again.
     began
-        When the making of the tree began, in nanoseconds since the epoch.
+        The time at which the making of the tree began, in nanoseconds since the epoch.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def keep_copy(build_folder: Path, build: Build, output_file: str | None, began: 
         tree=compute_fingerprint(tree, output_file),
         copy_of_tree=compute_fingerprint(build_folder / COPY_FOLDER / TREE_FOLDER),
         ignored=output_file,
-        bytes=2 * (count_used_bytes(tree) or 0),  # the tree and its copy
+        bytes=2 * (count_used_bytes(tree) or 0),  # For the tree and its copy.
     )
 
 
@@ -126,14 +126,14 @@ def read_build_start(tree: Path) -> int:
 
 
 def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> None:
-    """Overlay files of a later commit in the sessions of a build.
+    """Overlay a build with files of a later commit, for the following sessions.
 
     Parameters
     ----------
     checkout
-        The files of the commit, on the same file system; those that are used are moved away.
+        The folder with the files of the commit, on the same file system; the used files are moved out of it.
     names
-        The files to use, as paths in both trees.
+        The paths of the files to use, relative to both trees.
     """
     build_folder, later_folder = tree.parent, tree.with_name(_LATER_FILES_FOLDER)
     record = _remove_later_files(build_folder)
@@ -147,14 +147,14 @@ def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str)
 
 
 def restore_original_tree(tree: Path) -> None:
-    """Restore a tree as it was built, without files of a later commit.
+    """Restore a tree to its built state, without files of a later commit.
 
     Raises
     ------
     DamagedBuild
         If the build cannot be used.
     FaultwatchError
-        If the tree cannot be put back.
+        If the tree cannot be restored.
     """
     record = read_record(tree.parent)
     if record and record.later_commit:
@@ -163,7 +163,7 @@ def restore_original_tree(tree: Path) -> None:
 
 
 def _remove_later_files(build_folder: Path) -> BuildRecord:
-    """Remove the files of a later commit; return the record that lists them, which is not written yet."""
+    """Remove the files of a later commit; return the record without this commit, which the caller has to write."""
     record = read_record(build_folder)
     assert record is not None
     remove_tree(build_folder / _LATER_FILES_FOLDER)
@@ -171,16 +171,16 @@ def _remove_later_files(build_folder: Path) -> BuildRecord:
 
 
 def restore_tree(tree: Path) -> None:
-    """Restore a tree as it was built, if a program has changed it; leave a tree outside of the cache.
+    """Restore a tree to its built state if a program has changed it; do nothing outside of the cache.
 
     If a later commit uses the build, its changed files replace those of the build.
 
     Raises
     ------
     DamagedBuild
-        If the build cannot be used: after a power cut, files can lack what was written last.
+        If the build cannot be used, for example because a power cut has damaged files.
     FaultwatchError
-        If the tree cannot be put back.
+        If the tree cannot be restored.
     """
     build_folder = tree.parent
     record = read_record(build_folder) if tree.name == TREE_FOLDER else None
@@ -204,7 +204,7 @@ def restore_tree(tree: Path) -> None:
 
 
 def _replace_files(tree: Path, source: Path) -> None:
-    """Replace files of a tree by those of the same paths in another one; their owners stay."""
+    """Replace files of a tree by those at the same paths in ``source``; keep their owners."""
     for entry in walk_tree(source):
         if entry.is_file(follow_symlinks=False):
             target = tree / os.path.relpath(entry.path, source)
@@ -223,7 +223,7 @@ def _find_fingerprint(tree: Path, ignored: str | None) -> str | None:
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    """Copy a tree, sharing blocks where the file system can, and keeping holes: a sparse file must not fill the disk.
+    """Copy a tree. Share blocks if the file system can, and keep holes, so that a sparse file does not fill the disk.
 
     Raises
     ------
@@ -249,10 +249,10 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 
 def _flush_to_storage(tree: Path) -> None:
-    """Write a fresh tree to storage.
+    """Write the programs and libraries of a new tree to storage.
 
     While the kernel writes pages back, it locks them briefly. A fault near a locked page maps fewer neighbours than
-    usual, which changes the count. Once written, the pages stay unlocked.
+    usual, which changes the count. Pages that are written already are not locked any more.
     """
     for entry in walk_tree(tree):
         file = Path(entry.path)

@@ -1,7 +1,7 @@
-"""The shipped workloads as a repository, for an installation from a wheel: a run belongs to a commit.
+"""Provides the shipped workloads as a repository if Faultwatch was installed from a wheel: a run needs a commit.
 
-The commit has the files' content and the date of the build, so that all hosts with one version make the same commit. A
-later version becomes the next commit.
+The commit depends only on the files' content and the date of their last change, so all hosts with the same version
+create the same commit. A later version becomes the next commit.
 """
 
 from pathlib import Path
@@ -44,12 +44,12 @@ def prepare_shipped_repository(workloads: Path, home: Path) -> Repository | None
 
 
 def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
-    """Commit the files, unless the newest commit has them."""
+    """Commit the files, unless the newest commit contains the same files."""
 
     def git(*arguments: str, **variables: str) -> str:
         return run_git(*arguments, git_dir=str(git_dir), checkout=checkout, variables=variables).strip()
 
-    # Python stores compiled versions of some files in the installation folder.
+    # Leave out the bytecode that Python stores in the installation folder.
     git("-C", str(checkout.tree), "add", "--all", "--force", "--", ".", ":(exclude,glob)**/__pycache__/**")
     tree = git("write-tree")
     try:
@@ -65,4 +65,4 @@ def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
     }
     parent_options = [word for parent in parents for word in ("-p", parent)]
     commit = git("commit-tree", *parent_options, "-m", "The shipped workloads", tree, **author)
-    git("update-ref", _BRANCH, commit, *parents)  # with a parent, only if the branch is still at it
+    git("update-ref", _BRANCH, commit, *parents)  # With a parent, only if the branch still points to it.

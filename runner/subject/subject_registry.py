@@ -1,6 +1,6 @@
 """Registers where the repository and the workloads of each subject are on this host.
 
-A job of the service names its subject but no path, because paths differ between machines.
+A job of the service names only its subject, because paths differ between machines.
 """
 
 import json
@@ -22,9 +22,9 @@ class SubjectEntry(Struct, frozen=True):
     Attributes
     ----------
     repository
-        Path or address of its repository; empty if unknown.
+        The path or address of the repository; empty if unknown.
     workloads
-        Path of each workload file, by workload name.
+        The paths of workload files, by the name of the workload.
     """
 
     repository: str = ""
@@ -32,7 +32,7 @@ class SubjectEntry(Struct, frozen=True):
 
 
 def register_subject(settings: Settings, repository: Repository, workload: Workload) -> None:
-    """Store the locations of a subject's repository and of one of its workloads; never makes a command fail."""
+    """Store the locations of a subject's repository and of one of its workloads; ignore errors."""
     previous_subject = find_subject(settings, repository.name)
     workloads = previous_subject.workloads | {workload.name: str(workload.path.resolve())}
     entry = SubjectEntry(_get_location(settings, repository), workloads)
@@ -70,7 +70,7 @@ def _get_location(settings: Settings, repository: Repository) -> str:
     """Return the path of a repository, or the URL that it was cloned from."""
     if not repository.path.is_relative_to(settings.clones):
         return str(repository.path)
-    # Not `git remote get-url`: it rewrites the address by url.*.insteadOf, which can add a password.
+    # Do not use `git remote get-url`: it rewrites the address by url.*.insteadOf, which can add a password.
     return repository.git("config", "--get", "remote.origin.url").strip()
 
 

@@ -1,7 +1,7 @@
-"""Finds a tool that a build lacks elsewhere on this host, so that a message can name the cause.
+"""Searches the rest of this host for a tool that a build lacks, so that a message can explain the failure.
 
-A build gets its own ``PATH``, the same on every host. Tools that a user has installed, such as those of rustup,
-lie outside of it.
+A build gets its own ``PATH``, which is the same on every host. It does not contain tools that a user has installed,
+such as those of rustup.
 """
 
 import os
@@ -19,20 +19,20 @@ _MISSING_TOOL_PATTERNS = (
     re.compile(r"^(?:\S*/)?env: [‘'\"]?([\w.+-]{1,60})[’'\"]?: No such file or directory$"),
     re.compile(r"^make(?:\[\d+\])?: ([\w.+-]{1,60}): No such file or directory$"),
 )
-"""Lines with which shells, ``env`` and make say that a program is missing."""
+"""Lines that shells, ``env`` and make print about a missing program."""
 _SEARCHED_LINES = 50
-"""Last lines of a log in which such a line is searched: the build ends soon after it."""
+"""How many lines at the end of a log are searched for such a line: a build ends soon after it."""
 
 
 def read_usual_path() -> list[str]:
-    """Return the folders, beside those of a ``PATH``, in which users install tools."""
+    """Return the folders in which users often install tools, and which need not be in a ``PATH``."""
     return [str(Path(folder).expanduser()) for folder in _USUAL_FOLDERS]
 
 
 def find_tool_outside(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the path of a tool outside the build's ``PATH``: on the caller's ``PATH``, or in a usual folder.
+    """Return the path of a tool that is not on the build's ``PATH``, but on the caller's or in a usual folder.
 
-    Returns None if the build finds the tool, or if the tool is nowhere.
+    None if the build finds the tool, or if it is not found anywhere.
     """
     if shutil.which(tool, path=build_path):
         return None
@@ -41,7 +41,7 @@ def find_tool_outside(tool: str, build_path: str, variables: Mapping[str, str] =
 
 
 def suggest_path(tool: str, build_path: str) -> str:
-    """Return where a missing tool is and how to make it available to the build, as a sentence; empty if unknown."""
+    """Return where a missing tool is, and how to make it available to the build, as a sentence; empty if unknown."""
     file = find_tool_outside(tool, build_path)
     if file is None:
         return ""

@@ -1,4 +1,4 @@
-"""Finds what an execution has changed in its tree, compared with the built tree, and says it in a sentence."""
+"""Finds out what an execution has changed in its tree, compared with the built tree, and describes it in a sentence."""
 
 import os
 import stat
@@ -14,16 +14,16 @@ from msgspec import Struct
 from runner.system.tree_walk import MAX_ENTRIES, TreeTooLarge, walk_tree
 
 _BYTECODE_FOLDER, _BYTECODE_SUFFIX = "__pycache__", ".pyc"
-"""What Python leaves for its next start, which is part of a warm start."""
+"""Bytecode that Python leaves for its next start. It is kept, because it belongs to a warm start."""
 _MAX_NAMED_FILES = 3
-"""Changed files that a sentence names."""
+"""The largest number of changed files that the sentence names."""
 _MAX_NAME_CHARACTERS = 100
 _VERBS = {"new": "leaves", "modified": "changes", "removed": "removes"}
 _KINDS = list(_VERBS)
 
 
 class FileState(Struct, frozen=True):
-    """The state of a file, by which a change of it is noticed. A folder has a size of 0."""
+    """The state of a file, from which a change is noticed. The size of a folder is 0."""
 
     mode: int
     size: int
@@ -31,27 +31,27 @@ class FileState(Struct, frozen=True):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder, and no link to one."""
+        """Whether this is a folder itself, not a link to one."""
         return stat.S_ISDIR(self.mode)
 
     def is_changed_to(self, new_state: "FileState") -> bool:
-        """Return whether another state is that of a changed file; the time of a folder changes with its files."""
+        """Return whether a file with the new state was changed; the time of a folder is ignored: files change it."""
         if (self.mode, self.size) != (new_state.mode, new_state.size):
             return True
         return not self.is_folder and self.modified != new_state.modified
 
 
 class Change(Struct, frozen=True):
-    """A file that differs from the built tree. Of a new or removed folder, the files in it are no changes of their own.
+    """A file or folder that differs from the built tree. For a new or removed folder, the files in it are not listed.
 
     Attributes
     ----------
     path
-        Path in the tree; empty for the tree itself.
+        The path in the tree; empty for the tree itself.
     kind
-        In which way it differs.
+        How the file differs.
     state
-        Its state now; None if it was removed.
+        The present state; None if the file was removed.
     """
 
     path: str
@@ -65,9 +65,9 @@ class KeepRules(Struct, frozen=True):
     Attributes
     ----------
     patterns
-        As ``[run] keep`` takes them.
+        The patterns of ``[run] keep``.
     result
-        Path of the result file, which is removed anyway; empty for none.
+        The path of the result file, which is removed separately; empty if there is none.
     """
 
     patterns: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class KeepRules(Struct, frozen=True):
         return bool(self.patterns or "/" in self.result)
 
     def keeps(self, path: str) -> bool:
-        """Return whether a file stays as an execution left it: itself, or a folder around it, is named."""
+        """Return whether a file stays as an execution left it, because a pattern matches it or a parent folder."""
         names = path.split("/")
         if path == self.result or names[-1].endswith(_BYTECODE_SUFFIX) or _BYTECODE_FOLDER in names:
             return True
@@ -92,23 +92,23 @@ class KeepRules(Struct, frozen=True):
 
     @staticmethod
     def _matches(pattern: str, names: Sequence[str]) -> bool:
-        """Return whether a pattern matches a path or a folder around it; without a slash, at any depth."""
+        """Return whether a pattern matches a path or one of its parent folders; without a slash, at any depth."""
         pattern = pattern.removeprefix("./")
         is_path = "/" in pattern.rstrip("/")
-        # Of a/b/c: a, a/b and a/b/c; or without a slash in the pattern: a, b and c.
+        # For a/b/c, try a, a/b and a/b/c; if the pattern has no slash, try a, b and c.
         candidates = accumulate(names, "{}/{}".format) if is_path else names
         return any(fnmatchcase(candidate, pattern.strip("/")) for candidate in candidates)
 
 
 def read_state(file: os.DirEntry[str] | Path) -> FileState:
-    """Return the state of a file, not of what a link leads to."""
+    """Return the state of a file; for a link, that of the link itself."""
     state = file.lstat() if isinstance(file, Path) else file.stat(follow_symlinks=False)
     size = 0 if stat.S_ISDIR(state.st_mode) else state.st_size
     return FileState(state.st_mode, size, state.st_mtime_ns)
 
 
 def list_states(tree: Path) -> dict[str, FileState]:
-    """Return the state of every file of a tree by its path, that of the tree itself under an empty path."""
+    """Return the state of every file and folder of a tree by path; the path of the tree itself is empty."""
     states = {"": read_state(tree)}
     for entry in walk_tree(tree):
         states[os.path.relpath(entry.path, tree)] = read_state(entry)
@@ -116,10 +116,10 @@ def list_states(tree: Path) -> dict[str, FileState]:
 
 
 def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepRules) -> list[Change]:
-    """Return what differs in a tree from its built state, each folder before its content.
+    """Return the changes of a tree compared with its built state; a folder precedes its content.
 
-    The content of a new folder is not looked at unless something in it may have to stay, so that it may be as large and
-    as deep as a program likes.
+    The content of a new folder is not examined unless some of it may have to stay, so a program can make the folder
+    arbitrarily large and deep.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
         try:
             entries = os.scandir(tree / folder)
         except OSError:
-            continue  # what is in a folder that cannot be read shows once its mode is put back
+            continue  # The content of an unreadable folder is seen after its mode is restored.
         listed_folders.add(folder)
         with entries:
             for entry in entries:
@@ -160,7 +160,7 @@ def find_changes(tree: Path, built_states: Mapping[str, FileState], rules: KeepR
 
 
 def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -> Iterator[Change]:
-    """Yield the changes of a new file or folder: itself, or what is in the folder if some of that stays."""
+    """Yield the change of a new file or folder, or the changes in the folder if some of its content stays."""
     if rules.keeps(path):
         return
     if state.is_folder and rules.may_keep_in_new_folder:
@@ -182,7 +182,7 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
     Parameters
     ----------
     missed_paths
-        Paths in the tree that the execution tried to read when they were not there.
+        Paths in the tree that the execution tried to read although they did not exist.
     """
     if not changes:
         return ""
@@ -213,19 +213,19 @@ def describe_changes(changes: Sequence[Change], missed_paths: Collection[str] = 
 
 
 def _join_words(words: Sequence[str]) -> str:
-    """Return some words as a part of a sentence: ``a, b and c``."""
+    """Return words joined as in a sentence: ``a, b and c``."""
     if len(words) == 1:
         return words[0]
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _make_pattern(path: str) -> str:
-    """Return a pattern in TOML that matches a path; a question mark for what cannot be printed."""
+    """Return a pattern for TOML that matches a path; a question mark stands for each unprintable character."""
     pattern = "".join(char if char.isprintable() and char not in '"\\' else "?" for char in escape(path))
     return pattern or "*"
 
 
 def _make_printable(path: str) -> str:
-    """Return a name that a program has chosen as text on one line, of limited length."""
+    """Return a path, which a program has chosen, as text on one line and of limited length."""
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in path)
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[:_MAX_NAME_CHARACTERS]}…"

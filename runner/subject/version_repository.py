@@ -1,8 +1,8 @@
 """Writes a git repository into a checkout, for scripts that derive a version from the history, such as setuptools-scm.
 
-It holds every commit up to the revision, the tags of these commits, the files of the revision, and the lists of files
-of its parents: `git show` compares a commit with those, even where it prints nothing but its date. It has no remote,
-no hooks and no link to the repository that it was made from, so it leads nowhere out of a sandbox.
+It contains every commit up to the revision, the tags of these commits, the files of the revision, and the trees of its
+parents, which ``git show`` reads even if it prints only the date. It has no remote, no hooks and no link to the
+repository from which it was made, so it gives no access to anything outside of a sandbox.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from runner.subject.repository import Repository
 
 
 def hash_visible_tags(repository: Repository, commit: str) -> str:
-    """Return a hash of the tags that a build can see: a new tag makes another version."""
+    """Return a hash of the tags that a build can see, because a new tag can change the derived version."""
     return hash_document(_read_tags(repository, commit))
 
 
@@ -28,7 +28,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     """
     build_repository = Repository(tree / ".git", repository.name, bare=True)
     _run_git("init", "--quiet", "--initial-branch=main", str(tree))
-    # List the objects: all commits, the files of this one, and the lists of files of its parents.
+    # List the objects: all commits, the files of this commit, and the trees of its parents.
     tags = _read_tags(repository, commit)
     list_command = ("rev-list", "--objects", "--no-object-names")
     commits = repository.git(*list_command, "--filter=tree:0", commit, *tags.values())
@@ -36,25 +36,25 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     parents = repository.git("rev-parse", f"{commit}^@").split()
     parent_trees = repository.git(*list_command, "--no-walk", "--filter=blob:none", *parents) if parents else ""
     names = sorted({*commits.split(), *files.split(), *parent_trees.split()})
-    # Copy them.
+    # Copy the objects.
     pack_command = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
     common_directory, object_list = repository.get_common_directory(), "\n".join(names).encode()
     pack = _run_git(*pack_command, git_dir=common_directory, objects=repository.objects, data=object_list)
     _run_git("index-pack", "--stdin", git_dir=build_repository.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
-    # Name the commits, and list the files in the index.
+    # Write the refs and the index.
     build_repository.git("update-ref", "--no-deref", "HEAD", commit)
     for name, target in tags.items():
         build_repository.git("update-ref", name, target)
     checkout = Checkout(tree.absolute(), (tree / ".git" / "index").absolute())
     build_repository.git("read-tree", commit, checkout=checkout)
-    # Exits with 1 if a file differs from the commit, as those of Git LFS do.
+    # The command exits with 1 if a file differs from the commit, as files of Git LFS do.
     _run_git("update-index", "-q", "--really-refresh", git_dir=build_repository.path, checkout=checkout, check=False)
 
 
 def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
-    """Return what each tag of a commit and its ancestors refers to, by the tag's full name."""
+    """Return the objects to which the tags of a commit and its ancestors refer, by the full name of the tag."""
     text = repository.git("for-each-ref", f"--merged={commit}", "--format=%(refname) %(objectname)", "refs/tags")
     return dict(line.split(" ", 1) for line in filter(None, text.split("\n")))
 
@@ -73,9 +73,9 @@ def _run_git(
     Parameters
     ----------
     git_dir
-        The repository; None to make one.
+        The repository; None if the command creates one.
     objects
-        A folder with the objects that the gate has made in the repository, such as a merge; None if there are none.
+        A folder with objects that the gate has created for the repository, such as a merge; None if there are none.
     data
         The standard input of git.
     check

@@ -1,4 +1,4 @@
-"""Finds a workload by its name: in a repository, among those measured on this host, or the shipped ones."""
+"""Finds a workload by its name: in a repository, among those measured on this host, or among the shipped ones."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -35,21 +35,21 @@ def find_named_workload(name: str, repository: Repository | None, settings: Sett
 def find_workload_by_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
     """Return the workload with a name; None if there is none.
 
-    The files of the repository are searched, and those with which it was measured on this host. Files that are not
-    valid are passed over.
+    The files of the repository are searched, and the files with which it was measured on this host. Invalid files are
+    ignored.
     """
     return next((workload for workload in _list_workloads(name, repository, settings) if workload.name == name), None)
 
 
 def _list_workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
-    """Yield the workloads in the candidate files, without those that are not valid."""
+    """Yield the valid workloads in the candidate files."""
     for file in _list_candidate_files(name, repository, settings):
         with suppress(FaultwatchError):
             yield load_workload(file)
 
 
 def _list_candidate_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
-    """Yield the candidate files: the file at the top, those that this host has measured with, then other folders."""
+    """Yield the candidate files: that at the top, those with which this host has measured, then those in folders."""
     top = repository.path / WORKLOAD_FILE
     if top.is_file():
         yield top

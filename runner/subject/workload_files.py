@@ -10,7 +10,7 @@ _MAX_WORKLOAD_FILES = 100
 
 
 def list_workload_files(repository: Repository) -> list[Path]:
-    """Return the workload files in a work tree that git does not ignore: the one at the top first, then by path.
+    """Return the workload files in a work tree that git does not ignore: first that at the top, then others by path.
 
     A clone in the cache has no work tree, and therefore no such files.
     """
@@ -23,4 +23,4 @@ def list_workload_files(repository: Repository) -> list[Path]:
     names = {name for name in listing.split("\0") if name}
     top_first = sorted(names, key=lambda name: (name != WORKLOAD_FILE, name))
     files = [top / name for name in top_first[:_MAX_WORKLOAD_FILES]]
-    return [file for file in files if file.is_file()]  # git also lists files that were removed
+    return [file for file in files if file.is_file()]  # git also lists removed files.

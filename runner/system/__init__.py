@@ -1,1 +1,1 @@
-"""Reads the files below ``/`` and parses the notation of the kernel."""
+"""Reads and writes files safely, and examines processes and other parts of the system."""

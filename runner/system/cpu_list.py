@@ -23,7 +23,7 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def format_cpus(cpus: frozenset[int] | set[int]) -> str:
-    """Format processors as the kernel does, so that the two can be compared."""
+    """Format a list of processors as the kernel does, so that it can be compared with the kernel's."""
     starts = sorted(cpu for cpu in cpus if cpu - 1 not in cpus)
     ends = sorted(cpu for cpu in cpus if cpu + 1 not in cpus)
     return ",".join(

@@ -1,4 +1,4 @@
-"""Finds all that some processes have started."""
+"""Finds the children and descendants of processes."""
 
 import os
 from collections import defaultdict
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def list_descendants(roots: Sequence[int]) -> set[int]:
-    """Return all live descendants of some processes, without the processes themselves."""
+    """Return all live descendants of processes, without the processes themselves."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal():
@@ -25,11 +25,11 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
 
 
 def list_children(process: int) -> set[int]:
-    """Return the live children of a process, of all its threads."""
+    """Return the live children that all threads of a process have started."""
     children: set[int] = set()
-    with suppress(OSError):  # the process has ended
+    with suppress(OSError):  # The process may have ended.
         for task in list(os.scandir(f"/proc/{process}/task")):
-            with suppress(OSError):  # the thread has
+            with suppress(OSError):  # The thread may have ended.
                 children.update(map(int, Path(task.path, "children").read_text(encoding="ascii").split()))
     return children
 

@@ -1,4 +1,4 @@
-"""Writes files and folders so that a power cut leaves the old one, the new one, or none, but never a partial one."""
+"""Replaces files and folders atomically and durably: even after a power cut, there is never a partial one."""
 
 import os
 from pathlib import Path
@@ -7,19 +7,19 @@ from runner.system.tree_walk import walk_tree
 
 
 def rename_durably(complete_path: Path, target: Path) -> None:
-    """Replace a file by a complete one, after its content has reached the storage."""
+    """Replace a file atomically by a complete one, after the new content has reached the storage."""
     _sync_path(complete_path)
     complete_path.replace(target)
     sync_folder(target.parent)
 
 
 def rename_folder_durably(complete_path: Path, target: Path) -> None:
-    """Give a complete folder its name, after everything in it has reached the storage.
+    """Rename a complete folder to its final name, after all its content has reached the storage.
 
     Raises
     ------
     OSError
-        A file cannot be read, or the name belongs to a folder that is not empty.
+        A file cannot be read, or there is a folder of this name that is not empty.
     TreeTooLarge
         The folder has too many files.
     """
@@ -34,7 +34,7 @@ def rename_folder_durably(complete_path: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder have reached the storage."""
+    """Wait until the entries of a folder (not the content of its files) have reached the storage."""
     _sync_path(folder, os.O_DIRECTORY)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def forbids_programs(folder: Path) -> bool:
-    """Return whether no program in a folder, which may not exist yet, can be executed (mount option ``noexec``)."""
+    """Return whether programs in a folder cannot be executed (mount option ``noexec``). The folder need not exist."""
     for ancestor in (folder, *folder.parents):
         with suppress(OSError):
             return bool(os.statvfs(ancestor).f_flag & os.ST_NOEXEC)

@@ -1,4 +1,4 @@
-"""Stops all that some processes have started, and lets it continue."""
+"""Stops the descendants of processes, and lets them continue."""
 
 import os
 import signal
@@ -9,11 +9,11 @@ from typing import Protocol
 from runner.system.descendants import list_descendants
 
 _MAX_ROUNDS = 10
-"""How often to look for processes that were started while the others were stopped."""
+"""How many times to look for processes that were started while the others were being stopped."""
 
 
 class Clock(Protocol):
-    """Counts the time in which processes may run."""
+    """A clock that measures the time for which processes may run."""
 
     def stop(self) -> AbstractContextManager[None]:
         """Stop the clock within a context."""
@@ -21,12 +21,12 @@ class Clock(Protocol):
 
 @contextmanager
 def pause_descendants(processes: Iterable[int], clock: Clock | None = None) -> Iterator[None]:
-    """Stop the descendants of some processes for the duration of a context; the processes themselves keep running.
+    """Stop the descendants of processes for the duration of a context; the processes themselves keep running.
 
     Parameters
     ----------
     clock
-        Stands still while the processes do.
+        A clock to stop while the descendants are stopped.
     """
     roots = list(processes)
     stopped_processes: set[int] = set()

@@ -1,4 +1,4 @@
-"""Identifies processes by more than their process id, which the kernel gives to other processes later."""
+"""Identifies processes by their id and their start time, because the kernel reuses process ids."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 _START_TIME_FIELD = 19
-"""Position of the start among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+"""The index of the start time among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
 
 
 def get_start_ticks(process: int) -> int | None:
@@ -17,12 +17,12 @@ def get_start_ticks(process: int) -> int | None:
 
 
 def is_stopped(process: int) -> bool:
-    """Return whether a process was stopped by a signal."""
+    """Return whether a process is stopped by a signal."""
     return _read_status(process)[:1] == ["T"]
 
 
 def has_ended(process: int) -> bool:
-    """Return whether no process has this id, even if other users' processes are hidden."""
+    """Return whether no process has this id; correct even if the processes of other users are hidden."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -33,7 +33,7 @@ def has_ended(process: int) -> bool:
 
 
 def _read_status(process: int) -> list[str]:
-    """Return the fields of ``/proc/PID/stat`` after the name; none if the process cannot be seen."""
+    """Return the fields of ``/proc/PID/stat`` after the name; empty if the process does not exist or is hidden."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -43,19 +43,20 @@ def _read_status(process: int) -> list[str]:
 
 @lru_cache
 def read_own_name() -> str:
-    """Return a unique name of this process: ``PID-START-MACHINE``."""
+    """Return the unique name of this process: ``PID-START-MACHINE``."""
     return get_process_name(os.getpid())
 
 
 def get_process_name(process: int) -> str:
-    """Return the name of a process, as :func:`read_own_name` does."""
+    """Return the unique name of a process, in the form of :func:`read_own_name`."""
     return f"{process}-{get_start_ticks(process) or 0}-{_identify_machine()}"
 
 
 def is_alive(name: str) -> bool:
-    """Return whether the process of a name may still run. An invalid name belongs to no process.
+    """Return whether the process with a unique name may still run. An invalid name belongs to no process.
 
-    Several machines can share a folder. A process on another machine is invisible, so it counts as alive.
+    The names may come from a folder that several machines share. Processes on other machines are invisible here, so
+    they count as alive.
     """
     parts = name.split("-")
     if len(parts) != 3 or not parts[0].isdecimal():

@@ -1,4 +1,4 @@
-"""Opens files that untrusted code may have named or made: never waits for a pipe, never reads more than a limit."""
+"""Opens files that untrusted code may have named or created: never waits for a pipe or reads more than a limit."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def open_regular(file: Path | str, *, may_be_link: bool = True) -> BufferedReader:
-    """Open an ordinary file for reading.
+    """Open a regular file for reading.
 
     Parameters
     ----------
@@ -18,9 +18,9 @@ def open_regular(file: Path | str, *, may_be_link: bool = True) -> BufferedReade
     Raises
     ------
     OSError
-        It cannot be opened, or is a folder, a pipe, a socket or a device.
+        The file cannot be opened, or is a folder, a pipe, a socket or a device.
     """
-    # Without O_NONBLOCK, opening a pipe waits for its other end.
+    # Without O_NONBLOCK, opening a pipe would wait for its other end.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if may_be_link else os.O_NOFOLLOW)
     descriptor = os.open(file, flags)
     try:
@@ -33,16 +33,16 @@ def open_regular(file: Path | str, *, may_be_link: bool = True) -> BufferedReade
 
 
 def read_regular(file: Path | str, limit: int, *, may_be_link: bool = True) -> bytes:
-    """Return the content of an ordinary file of at most ``limit`` bytes.
+    """Return the content of a regular file of at most ``limit`` bytes.
 
     Raises
     ------
     OSError
-        It cannot be opened, is not a regular file, or is larger.
+        The file cannot be opened, is not a regular file, or is larger.
     """
     with open_regular(file, may_be_link=may_be_link) as stream:
-        # Files of /proc have no size, and a sparse file has a large one: reading one more byte shows it. The limit is
-        # not read at once, because that would reserve as much memory.
+        # Read one byte more than the reported size, which is 0 for files of /proc, and then check whether more follows.
+        # Do not read up to the limit at once, because that would allocate as much memory.
         data = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) <= limit:
             data += stream.read(limit + 1 - len(data)) if stream.peek(1) else b""
@@ -52,5 +52,5 @@ def read_regular(file: Path | str, limit: int, *, may_be_link: bool = True) -> b
 
 
 def identify_file(state: os.stat_result) -> tuple[int, ...]:
-    """Return a tuple that identifies a file and the version of its content."""
+    """Return a tuple that identifies a file, and changes when its content does."""
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -1,4 +1,4 @@
-"""Makes temporary folders that carry the name of their process, and removes those of processes that were killed."""
+"""Makes temporary folders that are named after their process, and removes those of processes that were killed."""
 
 import os
 import re
@@ -17,12 +17,12 @@ _FOLDER_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
 
 @contextmanager
 def make_scratch_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Make a temporary folder, and remove it afterwards.
+    """Make and yield a temporary folder, and remove it at the end of the context.
 
     Parameters
     ----------
     parent
-        Where to make it; by default in the folder of temporary files.
+        The folder in which to make it; by default the system's folder of temporary files.
     """
     with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{read_own_name()}-", dir=parent) as folder:
         yield Path(folder)
@@ -31,8 +31,8 @@ def make_scratch_folder(parent: Path | None = None) -> Iterator[Path]:
 def remove_abandoned(parent: Path | None = None) -> None:
     """Remove this user's temporary folders whose processes no longer run.
 
-    Other users can make folders in the same place. Only folders that belong to this user are removed, and no link is
-    followed.
+    Other users can make folders in the same place, so only folders that belong to this user are removed, and links are
+    not followed.
     """
     parent = parent or Path(tempfile.gettempdir())
     with suppress(OSError), os.scandir(parent) as entries:

@@ -1,15 +1,15 @@
-"""Reads the files of a machine below a root: ``/`` for this machine, another folder in tests."""
+"""Reads the files of a machine below a root: ``/`` for this machine, or another folder in tests."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 SettingValues = dict[str, str | None]
-"""Values by setting name. ``None``: this machine has no such setting."""
+"""Values by the name of the setting; ``None`` means that this machine has no such setting."""
 
 
 class Tree:
-    """Reads small text files. A missing or unreadable file is ``None``, never an error."""
+    """Reads small text files. For a missing or unreadable file, methods return ``None`` or nothing, and never raise."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self.root = root
@@ -20,8 +20,8 @@ class Tree:
         return self.root / str(name).lstrip("/")
 
     def read_text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
-        """Return a file's text, stripped, or ``None``. ``limit`` is in bytes: some files of /proc are huge."""
-        # Without pathlib, which takes longer than the kernel: an environment has a hundred files, and is read often.
+        """Return the stripped text of a file, or ``None``. At most ``limit`` bytes are read: /proc has huge files."""
+        # Do not use pathlib, which takes longer than the kernel: an environment has a hundred files, and is read often.
         try:
             with open(os.path.join(self._prefix, str(name).lstrip("/")), "rb") as file:  # noqa: PTH118, PTH123
                 return file.read(limit).decode(errors="replace").strip()
@@ -31,7 +31,7 @@ class Tree:
     def read_lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
         """Return the lines of a file; an empty list if it cannot be read."""
         text = self.read_text(name, limit)
-        return text.split("\n") if text else []  # A name can hold what str.splitlines() takes for a line's end.
+        return text.split("\n") if text else []  # str.splitlines() would also split at characters within names.
 
     def read_integer(self, name: str | Path) -> int | None:
         """Return the number in a file, or ``None`` if it contains none."""
@@ -48,7 +48,7 @@ class Tree:
         return text.partition("[")[2].partition("]")[0]
 
     def list_names(self, folder: str | Path, pattern: str = "*") -> Iterator[str]:
-        """Return the names in a folder that match a pattern; shorter names first, so that numbers are in order."""
+        """Yield the names in a folder that match a pattern, shorter names first, so that numbers are in order."""
         try:
             names = [path.name for path in self.path(folder).glob(pattern)]
         except OSError:

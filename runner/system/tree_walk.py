@@ -1,4 +1,4 @@
-"""Walks and removes trees that untrusted programs made: as deep as the kernel allows, without following a link."""
+"""Walks and removes trees that untrusted programs have made: they can be very deep, and links are not followed."""
 
 import errno
 import hashlib
@@ -14,11 +14,11 @@ _DEPTH_PROBLEM = "has folders so deep that their paths are too long"
 
 
 class TreeTooLarge(Exception):
-    """A tree has too many entries, or paths that are too long for the kernel; the message says which."""
+    """A tree has too many entries, or paths that are too long for the kernel; the message says which of these."""
 
 
 def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield every entry below a folder, each folder before its content; leave out what vanishes meanwhile.
+    """Yield every entry below a folder, each folder before its content. Entries that vanish meanwhile are left out.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def explain_unusable_tree(tree: Path) -> str:
-    """Return why a tree cannot be used, as the second half of a sentence; empty if it can."""
+    """Return why a tree cannot be used, as the predicate of a sentence; empty if it can be used."""
     try:
         for entry in walk_tree(tree):
             entry.stat(follow_symlinks=False)
@@ -57,14 +57,14 @@ def explain_unusable_tree(tree: Path) -> str:
 
 
 def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
-    """Return a hash of a tree that changes with any of its files.
+    """Return a hash that changes if any file of a tree changes.
 
-    It includes the times of change, which only the kernel sets, so a program cannot hide its changes.
+    It includes the change times (ctime), which only the kernel can set, so a program cannot hide its changes.
 
     Parameters
     ----------
     ignored
-        Path in the tree of a file that may change.
+        The path in the tree of a file whose changes are ignored.
     """
     lines = []
     for entry in walk_tree(tree):
@@ -72,7 +72,7 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
         if name == ignored:
             continue
         state = entry.stat(follow_symlinks=False)
-        # The times of a folder are left out: they change with its files, which are listed themselves.
+        # Leave out the times of a folder: they change with its entries, which are included themselves.
         content_state: tuple[int, ...] = ()
         if not stat.S_ISDIR(state.st_mode):
             content_state = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
@@ -81,9 +81,9 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
 
 
 def remove_tree(tree: Path) -> None:
-    """Remove a tree, however deep it is; ``shutil.rmtree`` takes a thousand levels at most.
+    """Remove a tree of any depth; ``shutil.rmtree`` can remove only a thousand levels.
 
-    A program may have left folders that their owner cannot write, so their modes are set first.
+    A program may have left folders to which their owner cannot write, so their modes are changed first.
     """
     command = ["rm", "-rf", "--one-file-system", "--", os.fspath(tree)]
     subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)

@@ -1,1 +1,1 @@
-"""Reads what a program or a load generator reports of its work: operations, seconds, latencies."""
+"""Reads what a program or a load generator reports about its work: operations, seconds, latencies."""

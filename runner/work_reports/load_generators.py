@@ -1,7 +1,7 @@
-"""Reads what load generators print when they have finished.
+"""Reads the summaries that load generators print at their end.
 
-Each reader looks for a few lines of the tool's own summary, whatever stands around them, and yields the benchmarks of
-the text. A benchmark whose numbers are not positive and finite makes the text unreadable.
+Each reader searches for a few lines of the tool's summary, ignores all others, and yields the benchmarks in the text.
+If the numbers of a benchmark are not positive and finite, the text cannot be read.
 """
 
 import json
@@ -19,14 +19,14 @@ _UNIT_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class _Benchmark(Struct):
-    """One benchmark of a text. A reader may add latencies to one that it has yielded.
+    """One benchmark in the output of a load generator. A reader may add latencies after it has yielded the benchmark.
 
     Attributes
     ----------
     operations
-        None if the text only says their rate.
+        The number of operations; None if the text contains only their rate.
     rate
-        Operations a second. Tools print it with more digits than the time.
+        Operations per second. Tools print it with more digits than the time.
     """
 
     operations: float | None
@@ -35,33 +35,33 @@ class _Benchmark(Struct):
 
 
 def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
-    """Read redis-benchmark: its report, its lines with ``-q``, or its table with ``--csv``."""
+    """Read the output of redis-benchmark: its report, its lines with ``-q``, or its table with ``--csv``."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})  # takes a table that follows no summary, and is not yielded
+    benchmark = _Benchmark(None, 1.0, {})  # Takes the latencies of a table without a summary, and is not yielded.
     columns: list[str] = ["test", "rps"]
     is_table_next = False
-    # Carriage returns overwrite the progress, so a line may hold many.
+    # Progress messages are overwritten by carriage returns, so one line may contain many messages.
     for line in re.split(r"[\r\n]+", text):
         words = line.split()
         if is_table_next:
-            # "0.131     0.040     0.127     0.223     0.359     0.743", in milliseconds
-            # The table follows the summary: these belong to the benchmark that was yielded last.
+            # The line is "0.131     0.040     0.127     0.223     0.359     0.743", in milliseconds. The table follows
+            # the summary, so the latencies belong to the benchmark that was yielded last.
             benchmark.latencies |= _name_latencies(zip(columns, words, strict=True), 1e-3)
             is_table_next = False
         elif words[1:4] == ["requests", "completed", "in"]:
             operations = _parse_positive(words[0])
         elif words[:2] == ["throughput", "summary:"] or words[1:] == ["requests", "per", "second"]:
-            # "throughput summary: 21505.38 requests per second", before version 6.2 without the first two words
+            # The line is "throughput summary: 21505.38 requests per second", without the first two words before 6.2.
             benchmark = _Benchmark(operations, _parse_positive(words[-4]), {})
             operations = None
             yield benchmark
         elif words[:3] == ["avg", "min", "p50"]:
             columns, is_table_next = words, True
         elif match := re.fullmatch(r".+: (\S+) requests per second(?:, p50=(\S+) msec)?\s*", line):
-            # A latency of 0 is left out.
+            # Without p50, pass 0, which is left out.
             yield _Benchmark(None, _parse_positive(match[1]), _name_latencies([("p50", match[2] or "0")], 1e-3))
         elif line.startswith('"'):
-            # A name may contain quotes and commas.
+            # The name of a test may contain quotes and commas.
             if line.startswith('"test","rps"'):
                 columns = [name.removesuffix("_latency_ms") for name in line.strip().strip('"').split('","')]
             else:
@@ -71,7 +71,7 @@ def _read_redis_benchmark(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_memtier(text: str) -> Iterator[_Benchmark]:
-    """Read memtier_benchmark: its table, or its JSON."""
+    """Read the output of memtier_benchmark: its table, or its JSON."""
     if text.lstrip().startswith("{"):
         document = json.loads(text)["ALL STATS"]
         totals = document["Totals"]
@@ -90,8 +90,8 @@ def _read_memtier(text: str) -> Iterator[_Benchmark]:
             columns = re.findall(r"\S+ Latency|\S+", line)
         elif line.startswith("Totals "):
             rows.append(dict(zip(columns, line.split(), strict=True)))
-    # With several runs, memtier prints a table for each and one of averages, but the number of requests only once:
-    # unpacking refuses that.
+    # With several runs, memtier prints a table for each and one of averages, but the number of requests only once. The
+    # unpacking raises ValueError in this case.
     (totals,) = rows
     rate = _parse_positive(totals["Ops/sec"])
     clients = counts["Threads"] * counts["Connections"]
@@ -101,7 +101,10 @@ def _read_memtier(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_pgbench(text: str) -> Iterator[_Benchmark]:
-    """Read pgbench, which prints no percentiles. An operation is a transaction; connecting is no part of the time."""
+    """Read the output of pgbench, which has no percentiles.
+
+    An operation is a transaction; the time does not include connecting.
+    """
     operations: float | None = None
     rate: float | None = None
     for line in text.splitlines():
@@ -110,14 +113,14 @@ def _read_pgbench(text: str) -> Iterator[_Benchmark]:
                 yield _Benchmark(operations, rate, {})
             operations, rate = _parse_positive(match[1]), None
         elif match := re.match(r"tps = (\S+) \(", line):
-            # Before version 14 a second line excludes connecting.
+            # Before version 14, there are two such lines; the second excludes connecting.
             rate = _parse_positive(match[1])
     if operations and rate:
         yield _Benchmark(operations, rate, {})
 
 
 def _read_wrk(text: str) -> Iterator[_Benchmark]:
-    """Read wrk, with or without ``--latency``."""
+    """Read the output of wrk, with or without ``--latency``."""
     operations: float | None = None
     latencies: dict[str, float] = {}
     for line in text.splitlines():
@@ -132,9 +135,9 @@ def _read_wrk(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_hey(text: str) -> Iterator[_Benchmark]:
-    """Read hey. An operation is a request that was answered, whatever the status of the answer.
+    """Read the output of hey. An operation is a request that was answered, with any status.
 
-    A summary without a time is unreadable: it divides by 0.
+    A summary without a time cannot be read: it would cause a division by 0.
     """
     for summary in re.split(r"^Summary:", text, flags=re.MULTILINE)[1:]:
         operations = 0.0
@@ -152,9 +155,9 @@ def _read_hey(text: str) -> Iterator[_Benchmark]:
 
 
 def _read_ab(text: str) -> Iterator[_Benchmark]:
-    """Read ApacheBench, whose latencies are whole milliseconds."""
+    """Read the output of ApacheBench, whose latencies are whole milliseconds."""
     operations: float | None = None
-    benchmark = _Benchmark(None, 1.0, {})  # takes percentiles that follow no rate, and is not yielded
+    benchmark = _Benchmark(None, 1.0, {})  # Takes percentiles that follow no rate, and is not yielded.
     for line in text.splitlines():
         words = line.split()
         if words[:2] == ["Complete", "requests:"]:
@@ -164,17 +167,17 @@ def _read_ab(text: str) -> Iterator[_Benchmark]:
             operations = None
             yield benchmark
         elif match := re.fullmatch(r" +([0-9]+)% +([0-9]+)", line):
-            # The percentiles follow the rate: they belong to the benchmark that was yielded last.
+            # The percentiles follow the rate, so they belong to the benchmark that was yielded last.
             benchmark.latencies |= _name_latencies([(match[1], match[2])], 1e-3)
 
 
 def _read_sysbench(text: str) -> Iterator[_Benchmark]:
-    """Read sysbench, which prints one percentile, by default the 95th. An operation is an event.
+    """Read the output of sysbench, which has one percentile, by default the 95th. An operation is an event.
 
-    A text in which no time precedes the number of events is unreadable: it divides by 0.
+    If no time precedes the number of events, the text cannot be read: it would cause a division by 0.
     """
     seconds = 0.0
-    benchmark = _Benchmark(None, 1.0, {})  # of a text without a number of events: not yielded
+    benchmark = _Benchmark(None, 1.0, {})  # Takes a percentile without a number of events, and is not yielded.
     for line in text.splitlines():
         if match := re.fullmatch(r"\s*total time: +([0-9.]+)s\s*", line):
             seconds = _parse_positive(match[1])
@@ -187,12 +190,12 @@ def _read_sysbench(text: str) -> Iterator[_Benchmark]:
 
 
 def _parse_positive(value: Any) -> float:
-    """Return a number of a report.
+    """Return a value as a number.
 
     Raises
     ------
     ValueError
-        The value is no number, or is not positive and finite.
+        The value is not a positive, finite number.
     """
     number = math.nan if isinstance(value, bool) else float(value)
     if not 0 < number < math.inf:
@@ -201,9 +204,9 @@ def _parse_positive(value: Any) -> float:
 
 
 def _name_latencies(cells: Iterable[tuple[str, Any]], seconds_per_unit: float) -> dict[str, float]:
-    """Return the percentiles that a run has, in seconds, from columns such as ``p99``, ``p99.00`` or ``99``.
+    """Return the percentiles that runs contain, in seconds, from columns such as ``p99``, ``p99.00`` or ``99``.
 
-    Other columns are passed over, and so are times that are shorter than what the tool can print.
+    Other columns are ignored, and so are times of 0, which are shorter than the tool can print.
     """
     latencies = {}
     for column, value in cells:
@@ -215,13 +218,14 @@ def _name_latencies(cells: Iterable[tuple[str, Any]], seconds_per_unit: float) -
 
 
 def _add_up(benchmarks: Iterable[_Benchmark]) -> WorkDone:
-    """Return the work of several benchmarks that ran one after the other.
+    """Return the total work of several benchmarks that ran one after the other.
 
-    No percentile of all operations follows from those of the parts, but the largest of them bounds it.
+    A percentile of all operations cannot be computed from those of the parts, so its upper bound, the largest of them,
+    is returned.
     """
     benchmark_list = list(benchmarks)
     is_rate = any(benchmark.operations is None for benchmark in benchmark_list)
-    # If one only says its rate, each counts as much as the others.
+    # If any benchmark has only a rate, all of them get the same weight.
     operations = [
         1.0 if is_rate or benchmark.operations is None else benchmark.operations for benchmark in benchmark_list
     ]

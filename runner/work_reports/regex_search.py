@@ -1,4 +1,4 @@
-"""Searches a text with an untrusted regular expression: some take longer than the age of the universe."""
+"""Searches a text with an untrusted regular expression, in a process of its own: some searches would never end."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ json.dump(match and match.groupdict(), sys.stdout)
 
 
 def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
-    """Return the named groups of the first match.
+    """Return the named groups of the first match of a pattern.
 
     Raises
     ------

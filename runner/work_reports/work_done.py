@@ -1,4 +1,4 @@
-"""What a program's report says that it did."""
+"""The work that a program reports."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 
 class WorkDone(Struct, frozen=True):
-    """Work done in the main loop, or by a load generator.
+    """The work that a program did in its main loop, or that a load generator did.
 
     Attributes
     ----------
     operations, seconds
-        How many operations were done, and in how many seconds: positive, and at most 2 to the power of 64.
+        The number of operations, and the seconds that they took. Both are positive, and at most 2 to the power of 64.
     stated_counts
-        Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
+        Further numbers in the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
     latencies
-        Seconds of an operation, by percentile: ``p50``, ``p99``, ``p99.9``.
+        The seconds of an operation, by percentile: ``p50``, ``p99``, ``p99.9``.
     is_rate
-        Whether the report only says how many operations a second took. Only the quotient of ``operations`` and
-        ``seconds`` then means something.
+        Whether the report contains only the number of operations per second. Then only the quotient of ``operations``
+        and ``seconds`` is meaningful.
     """
 
     operations: float
@@ -30,5 +30,5 @@ class WorkDone(Struct, frozen=True):
     is_rate: bool = False
 
     def with_operations(self, operations: float) -> Self:
-        """Return this rate as that of a number of operations."""
+        """Return the work of ``operations`` operations at this rate."""
         return replace(self, operations=operations, seconds=operations * self.seconds / self.operations, is_rate=False)

@@ -1,7 +1,7 @@
 """Reads a program's report of its work, in the formats of common benchmark tools.
 
-Each reader takes the text of a result and returns the operations and the seconds they took. If a document contains
-several benchmarks, their operations and seconds are added up.
+Each reader takes the text of a result, and returns the number of operations and the seconds that they took. If a
+document contains several benchmarks, their operations and seconds are added up.
 """
 
 import json
@@ -27,7 +27,7 @@ def read_work(text: str, output_format: str, pattern: str | None = None) -> Work
     output_format
         A key of :data:`READERS`, or ``regex``.
     pattern
-        For ``regex``: an expression with the groups ``operations`` and ``seconds``; a missing group counts as 1.
+        For ``regex``: an expression with the groups ``operations`` and ``seconds``. A missing group counts as 1.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def read_work(text: str, output_format: str, pattern: str | None = None) -> Work
 
 def _read_json_line(text: str) -> WorkDone:
     """Return the work in the JSON object on the last line of a text."""
-    # Not str.splitlines(), because a text in JSON can hold other ends of lines as they are.
+    # Do not use str.splitlines(): it would also split at characters that JSON strings may contain.
     document = json.loads(re.split(r"[\r\n]", text.strip())[-1])
     stated_counts = {
         key: document[key] for key in THEORETICAL_COUNTS if _is_number(document.get(key)) and document[key] >= 0
@@ -55,7 +55,7 @@ def _read_json_line(text: str) -> WorkDone:
 
 
 def _read_google_benchmark(text: str) -> WorkDone:
-    """Read the JSON output of Google Benchmark without the aggregates of repetitions."""
+    """Read the JSON output of Google Benchmark, except for the aggregates of repetitions."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
     unit_seconds = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     seconds = math.fsum(
@@ -65,20 +65,20 @@ def _read_google_benchmark(text: str) -> WorkDone:
 
 
 def _read_hyperfine(text: str) -> WorkDone:
-    """Read hyperfine's ``--export-json``: an operation is one execution of a command."""
+    """Read hyperfine's ``--export-json``. An operation is one execution of a command."""
     times = [time for result in json.loads(text)["results"] for time in result["times"]]
     return WorkDone(len(times), math.fsum(times))
 
 
 def _read_pytest_benchmark(text: str) -> WorkDone:
-    """Read pytest-benchmark's ``--benchmark-json``: ``total`` is the sum over rounds of the time per iteration."""
+    """Read pytest-benchmark's ``--benchmark-json``: ``total`` is the sum of the times per iteration of all rounds."""
     stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
     operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
     return WorkDone(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
 
 
 def _read_pyperf(text: str) -> WorkDone:
-    """Read a pyperf suite: a value is the seconds of one loop."""
+    """Read a pyperf suite, in which a value is the time of one loop in seconds."""
     import pyperf  # noqa: PLC0415 - only for workloads that use it: the command must start fast
 
     runs = [
@@ -89,7 +89,7 @@ def _read_pyperf(text: str) -> WorkDone:
 
 
 def _match_output(text: str, pattern: str) -> WorkDone:
-    """Return the work in the groups of a pattern; without its group, one operation or one second."""
+    """Return the work in the groups of a pattern; without a group, one operation or one second is assumed."""
     groups = find_named_groups(pattern, text)
     return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 
@@ -103,7 +103,7 @@ READERS: Mapping[str, Callable[[str], WorkDone]] = {
     **LOAD_GENERATOR_READERS,
 }
 _MAX_VALUE = 2**64
-"""Largest number that a report can hold. NaN and infinity compare as larger."""
+"""The largest number that a report can contain. The comparison with it also excludes NaN and infinity."""
 THEORETICAL_COUNTS = ("bytes", "pages", "faults")
 REQUIREMENTS = {
     "json": 'the last line must be a JSON object with positive "operations" and "seconds"',

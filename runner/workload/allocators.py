@@ -1,4 +1,4 @@
-"""Allocators by name: the variables that preload them, and whether this host has them."""
+"""Knows allocators by name: the variables that preload them, and whether this host has their libraries."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 ALLOCATOR_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "glibc": {},
     **{name: {"LD_PRELOAD": library} for name, library in ALLOCATOR_LIBRARIES.items()},
-    # Returns memory to the kernel at once, instead of after ten seconds.
+    # This returns freed memory to the kernel at once, instead of after ten seconds.
     "jemalloc-no-decay": {
         "LD_PRELOAD": ALLOCATOR_LIBRARIES["jemalloc"],
         "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
@@ -36,14 +36,14 @@ def get_allocator_variables(name: str) -> dict[str, str]:
 
 
 def describe_missing_library(name: str) -> str:
-    """Return the library of an allocator if this host lacks it, or an empty string."""
+    """Return the name of an allocator's library if this host lacks it; otherwise an empty string."""
     library = get_allocator_variables(name).get("LD_PRELOAD", "")
     return "" if not library or _can_preload(library) else library
 
 
 @lru_cache
 def _can_preload(library: str) -> bool:
-    """Ask the loader: if it cannot preload a library, it prints a warning and continues without it."""
+    """Return whether the loader can preload a library: if it cannot, it prints a warning."""
     result = subprocess.run(
         ["true"], env={"LD_PRELOAD": library, "PATH": os.defpath}, check=False, capture_output=True, text=True
     )

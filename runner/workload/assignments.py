@@ -7,12 +7,12 @@ from runner.errors import FaultwatchError
 
 
 def parse_assignments(option: str, assignments: Iterable[str], name_pattern: str) -> dict[str, str]:
-    """Parse ``NAME=VALUE`` arguments of an option whose names match a regular expression; of equal names the last wins.
+    """Parse ``NAME=VALUE`` arguments of an option; names must match ``name_pattern``, and of equal names the last wins.
 
     Raises
     ------
     FaultwatchError
-        An argument does not have that form.
+        An argument does not have this form.
     """
     values = {}
     for assignment in assignments:

@@ -1,4 +1,4 @@
-"""A workload bound to one of its cases: the only place where ``{name}`` becomes the value of a parameter."""
+"""Binds a workload to one of its cases: only here is ``{name}`` replaced by the value of a parameter."""
 
 import re
 from collections.abc import Mapping
@@ -25,25 +25,25 @@ class BoundCase(Struct, frozen=True):
     Attributes
     ----------
     command
-        Program and arguments.
+        The program and its arguments.
     variables
-        Variables that the workload and its allocator add to the program's environment.
+        The environment variables that the workload and its allocator add for the program.
     allocator
-        Name of the allocator that is preloaded.
+        The name of the allocator that is preloaded.
     cold_files
         Files that must not be in memory when the program starts, relative to the build's directory.
     own_state_files
-        Files whose state in the page cache the program itself sets, relative to the build's directory.
+        Files whose page-cache state the program itself sets, relative to the build's directory.
     processes
-        How many processes run the command at once.
+        How many processes run the command at the same time.
     memory_limit
-        Bytes that they may use together; None for no limit.
+        Bytes that the processes may use together; None for no limit.
     huge_pages
-        Which of their memory gets transparent huge pages; ``host`` leaves that to the host.
+        The policy for transparent huge pages; ``host`` for the policy of the host.
     own_folder
-        The copy of the workload's folder, if the workload uses it.
+        The copy of the workload's folder; None if the workload does not use it.
     is_server
-        Whether the command is that of a server.
+        Whether the command starts a server.
     """
 
     command: tuple[str, ...]
@@ -79,7 +79,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     files = tuple(fill(name) for name in run.files)
     cold_files: tuple[str, ...] = ()
     if _is_cold(workload, case):
-        cold_files = files or command[:1]  # by default, the program itself
+        cold_files = files or command[:1]  # By default, the program itself.
     return BoundCase(
         command=command,
         variables={
@@ -98,7 +98,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
 
 
 class ServerResources(Struct, frozen=True):
-    """What the runner gives to a server and its load; by default the placeholders, for a text that people read.
+    """What the runner provides for a server and its load. By default, the placeholders themselves, for human readers.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class ServerResources(Struct, frozen=True):
 
 
 class BoundServer(Struct, frozen=True):
-    """The commands of ``[server]`` and ``[load]`` for one start; empty where there is none."""
+    """The commands of ``[server]`` and ``[load]`` for one start; a command that the workload lacks is empty."""
 
     command: tuple[str, ...]
     ready_command: tuple[str, ...]
@@ -148,12 +148,12 @@ def bind_server(workload: Workload, case: Case, resources: ServerResources) -> B
 
 
 def _get_folder_value(folder: Path | None) -> dict[str, Parameter]:
-    """Return the value of ``{workload}``: the copy of the workload's folder; none if the workload does not use it."""
+    """Return the value of ``{workload}``, which is the copy of the workload's folder; empty if it is not used."""
     return {"workload": str(folder)} if folder else {}
 
 
 def get_process_count(workload: Workload, case: Case) -> int:
-    """Return how many processes run the command of a case at once.
+    """Return how many processes run the command of a case at the same time.
 
     Raises
     ------
@@ -167,12 +167,12 @@ def get_process_count(workload: Workload, case: Case) -> int:
 
 
 def parse_size(text: str, location: str = "") -> int:
-    """Read a number of bytes, with or without ``K``, ``M`` or ``G`` behind it.
+    """Parse a number of bytes, which may be followed by ``K``, ``M`` or ``G``.
 
     Parameters
     ----------
     location
-        The beginning of the message of an error, such as the file and the key; empty for none.
+        The beginning of the error message, such as the file and the key; may be empty.
 
     Raises
     ------

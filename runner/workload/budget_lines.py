@@ -1,12 +1,12 @@
-"""Finds the line of each budget in a workload file, to annotate the budget that is exceeded."""
+"""Finds the line of each budget in a workload file, so that an exceeded budget can be annotated there."""
 
 import tomllib
 
 
 def find_budget_lines(text: str) -> dict[str, int]:
-    """Return the line at which the budget of each metric ends, counted from 1.
+    """Return the number of the line, from 1, in which the budget of each metric ends, by metric.
 
-    That is the first line up to which the file is valid TOML that contains the budget.
+    Up to this line, and no earlier one, the file is valid TOML that contains the budget.
     """
     lines_by_metric: dict[str, int] = {}
     lines = text.splitlines()
@@ -14,7 +14,7 @@ def find_budget_lines(text: str) -> dict[str, int]:
         try:
             document = tomllib.loads("\n".join(lines[:number]))
         except tomllib.TOMLDecodeError:
-            continue  # in the middle of a value
+            continue  # The text ends in the middle of a value.
         metrics = document.get("metrics")
         budgets = metrics.get("budget") if isinstance(metrics, dict) else None
         for name in budgets if isinstance(budgets, dict) else ():

@@ -28,7 +28,7 @@ from runner.workload.workload_folder_files import SourceFile, compute_tree_diges
 
 
 def _split_command(value: object) -> object:
-    """Accept a command as a list of arguments, or as a string that is split like a shell does; no shell runs it."""
+    """Return a command as a list of arguments; a string is split as a shell would split it, but no shell runs it."""
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
@@ -48,7 +48,7 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
 
 
 def _require_choice(*choices: str) -> AfterValidator:
-    """Accept one of some words, or a text with a placeholder, whose value is only known for each case."""
+    """Return a validator that accepts one of the choices, or a text with a placeholder, which depends on the case."""
 
     def check(text: str) -> str:
         if "{" not in text and text not in choices:
@@ -59,7 +59,7 @@ def _require_choice(*choices: str) -> AfterValidator:
 
 
 def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that a workload may count its events."""
+    """Check that a workload is allowed to count its events."""
     for event in events:
         if not is_allowed(event):
             raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
@@ -67,7 +67,7 @@ def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _require_windows_or_steady(value: object) -> object:
-    """Refuse a bad value in one sentence, where the union would name each of its types."""
+    """Return a valid value; reject others with one sentence (the type's own error lists each type of the union)."""
     is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100
     if not is_number and value != "steady":
         raise ValueError('neither a number of windows from 0 to 100 nor "steady"')
@@ -75,11 +75,11 @@ def _require_windows_or_steady(value: object) -> object:
 
 
 WORKLOAD_FILE = "workload.toml"
-"""The name of a workload file, unless its path is named."""
+"""The name of the workload file in a folder."""
 PAGE_CACHE_STATES = ("host", "cold")
 SERVER_PLACEHOLDERS = frozenset({"port", "socket", "data"})
-"""What the runner gives to a server and its load: a free port, the path of a socket, a folder that is new at each
-start."""
+"""The placeholders for what the runner provides for a server and its load: a free port, the path of a socket, a folder
+that is new at each start."""
 
 
 Command = Annotated[
@@ -212,7 +212,7 @@ LoadOutput = Literal[
 
 
 class LoadRecipe(Table):
-    """``[load]``: what uses the server: once to fill it, then in windows."""
+    """``[load]``: the commands that use the server: one fills it once, the other loads it in windows."""
 
     command: Command
     """The command of one window. It runs in the folder of the build, sees the server's network, and is not counted."""
@@ -223,8 +223,8 @@ class LoadRecipe(Table):
     warm_up: Annotated[
         Annotated[int, Field(ge=0, le=100)] | Literal["steady"], BeforeValidator(_require_windows_or_steady)
     ] = 1
-    """How many windows come before them; ``"steady"`` for as many as it takes until the faults per operation have
-    levelled off, at most twenty."""
+    """How many warm-up windows precede the measured ones; ``"steady"`` for as many as it takes until the faults per
+    operation have levelled off, at most twenty."""
     output: LoadOutput = "none"
     """The format in which the command prints its work: operations, seconds, latencies."""
     pattern: str | None = None
@@ -248,7 +248,7 @@ class Metrics(Table):
 
     @property
     def judging(self) -> Judging:
-        """The part of this table that the service judges by."""
+        """The part of this table by which the service judges."""
         return Judging(judge=self.judge, precision=self.precision, budgets=self.budget)
 
     @model_validator(mode="after")
@@ -265,7 +265,7 @@ class Metrics(Table):
 
     @model_validator(mode="after")
     def _check_budgets(self) -> Self:
-        """Check that only metrics have a budget about which something is decided."""
+        """Check that each metric with a budget is judged."""
         for name, budget in self.budget.items():
             if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(
@@ -275,7 +275,7 @@ class Metrics(Table):
 
 
 def list_server_placeholders(server: ServerRecipe) -> frozenset[str]:
-    """Return which of the placeholders that the runner fills a server's command uses."""
+    """Return the placeholders in a server's command that the runner replaces."""
     return SERVER_PLACEHOLDERS & {name for text in server.command for name in list_placeholders(text)}
 
 
@@ -286,7 +286,7 @@ RUN_KEYS_OF_PROGRAMS = ("command", "output", "output_file", "pattern", "processe
 class Workload(Table):
     """A workload as its file defines it."""
 
-    # What _check_server requires, as far as a schema can say it.
+    # The requirements of _check_server that a schema can express.
     model_config = ConfigDict(
         json_schema_extra={
             "if": {"required": ["server"]},
@@ -325,7 +325,7 @@ class Workload(Table):
 
     @model_validator(mode="after")
     def _check_server(self) -> Self:
-        """Require a server with a load, or a command; and refuse keys and names that a server has for itself."""
+        """Check that there is a command, or a server with a load and without keys and names that conflict with it."""
         if (self.server is None) is not (self.load is None):
             raise ValueError(
                 "[server] and [load] belong together: " + ("add [load]" if self.server else "add [server]")
@@ -347,7 +347,7 @@ class Workload(Table):
         return self
 
     def list_server_texts(self) -> tuple[str, ...]:
-        """Return the texts in which the placeholders of a server are replaced too."""
+        """Return the texts in which the placeholders of a server are replaced as well."""
         if self.server is None or self.load is None:
             return ()
         server_commands = (self.server.command, self.server.ready_command, self.server.stop_command)
@@ -357,18 +357,18 @@ class Workload(Table):
     def list_own_files(self) -> list[SourceFile]:
         """Return the files of the workload's folder that its build gets: all except the workload file.
 
-        The definition therefore covers every file that a build or an execution can read.
+        The definition includes them, so it covers every file of the folder that a build or an execution can read.
         """
         return [file for file in select_build_files(list_source_files(self.path.parent)) if file.name != self.path.name]
 
     @cached_property
     def own_digest(self) -> str:
-        """Hash of the files of the workload's folder, as they were when it was first needed."""
+        """Hash of the files of the workload's folder, at the first use of this property."""
         return compute_tree_digest(self.list_own_files())
 
     @cached_property
     def uses_own_folder(self) -> bool:
-        """Whether a command, a variable or a file of the workload is in its own folder."""
+        """Whether a command, a variable or a file of the workload refers to its own folder."""
         return self.build_uses_own_folder or any(
             "workload" in list_placeholders(text) for text in (*self.run.list_texts(), *self.list_server_texts())
         )
@@ -384,11 +384,11 @@ class Workload(Table):
 
     @cached_property
     def definition(self) -> str:
-        """Hash of everything in the workload that can move a number.
+        """Hash of everything in the workload that can affect a metric.
 
-        It excludes the description, the caveat and the number of executions, and the matrix, because each of its points
-        is a case of its own. It also excludes keys at their defaults, so that a new key starts no new series. If the
-        workload contains its own program, or names its own folder, it includes every file there.
+        It excludes the description, the caveat and the number of executions. It excludes the matrix, because each point
+        is a separate case. It also excludes keys at their defaults, so that a new key does not start new series. If the
+        workload contains its own program, or refers to its own folder, the hash includes every file of the folder.
         """
         ignored_keys = {"description", "caveat", "samples", "max_samples", "unmeasured"}
         excluded_keys: dict[str, Any] = {
@@ -424,12 +424,12 @@ def load_workload(path: Path) -> Workload:
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)
-    # Only a build that runs in the workload's own folder may have a whole repository there.
+    # The workload's own folder may be a whole repository only if the build runs there.
     has_separate_folder = workload.uses_own_folder and workload.build.directory == "subject"
     is_repository = has_separate_folder and (workload.path.parent / ".git").exists()
     refuse_ambiguous_folder(workload.matrix, file, is_repository=is_repository)
     refuse_unknown_placeholders(workload.run.list_texts(), workload.matrix, file)
-    # A server's placeholders get their values when it starts: here any text stands for them.
+    # The placeholders of a server get their values when it starts; any text can represent them here.
     server_values: dict[str, tuple[Parameter, ...]] = dict.fromkeys(SERVER_PLACEHOLDERS, ("",))
     refuse_unknown_placeholders(workload.list_server_texts(), workload.matrix | server_values, file)
     _require_readiness(workload.server, file)
@@ -437,7 +437,7 @@ def load_workload(path: Path) -> Workload:
 
 
 def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
-    """Refuse a server that does not say when it is ready."""
+    """Raise if a server does not say when it is ready."""
     if server is None or server.ready_log or server.ready_command:
         return
     if not list_server_placeholders(server) & {"port", "socket"}:
@@ -448,7 +448,7 @@ def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
 
 
 def _check_matrix(workload: Workload, file: Path) -> None:
-    """Refuse a matrix without values, and points that do not belong to it."""
+    """Raise if a parameter has no values, or if a point does not fit the matrix."""
     empty_parameters = [name for name, values in workload.matrix.items() if not values]
     if empty_parameters:
         raise FaultwatchError(f"{file}: [matrix] {empty_parameters[0]}: no values")

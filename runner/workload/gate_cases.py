@@ -1,7 +1,7 @@
 """Pairs the cases of base and head in a gate.
 
-The file of the target branch says how the gate judges, so that a pull request cannot weaken its own gate. Base and head
-are each built and run according to their own file.
+The gate judges by the workload file of the target branch, so that a pull request cannot weaken its own gate. Base and
+head are each built and run according to their own file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from runner.workload.workload_lookup import find_named_cases
 
 
 class WorkloadFiles(Struct, frozen=True):
-    """The workload of each side of a gate, and of the branch into which head is to be merged, which judges."""
+    """The workloads of both sides of a gate, and that of the judging file."""
 
     judge: Workload
     base: Workload
@@ -26,12 +26,12 @@ class WorkloadFiles(Struct, frozen=True):
 
 
 class CasePair(Struct, frozen=True):
-    """A case of a comparison, and by which workload each side is built and run.
+    """A case of a comparison, and the workloads by which the sides are built and run.
 
     Attributes
     ----------
     base
-        None if base cannot run the case, because head adds its parameters.
+        The workload of base; None if base cannot run the case, because head adds its parameters.
     added
         Whether head adds the case.
     """
@@ -57,12 +57,12 @@ class CasePair(Struct, frozen=True):
         return self.base is not None and self.base_case == self.head_case
 
     def _make_case(self, workload: Workload) -> Case:
-        """Return the case as one of a workload."""
+        """Return the case at this point of a workload's matrix."""
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
 def combine_with_judging_file(own_workload: Workload, judging_workload: Workload) -> Workload:
-    """Return a workload that is built and run by its own file, and measured and judged by another file."""
+    """Return a workload that is built and run by its own file, but measured and judged by the judging file."""
     if (own_workload.workload, own_workload.metrics) == (judging_workload.workload, judging_workload.metrics):
         return own_workload
     own_tables = {
@@ -81,7 +81,8 @@ def list_case_pairs(
     Parameters
     ----------
     parameter_choices, names
-        Return only the cases that match them; see :func:`runner.workload.workload_lookup.choose_cases`.
+        The options ``--set`` and ``--case``, which select cases; see
+        :func:`runner.workload.workload_lookup.choose_cases`.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def list_case_pairs(
     base_points, head_points = map_points(list_cases(base)), map_points(list_cases(head))
     known_points = {**base_points, **judge_points}
     case_pairs = [
-        # A side whose own file does not have the case is built and run by the judging file.
+        # If a side's own file does not have the case, the side is built and run by the judging file.
         CasePair(base if key in base_points else judge, head if key in head_points else judge, point)
         for key, point in judge_points.items()
     ]

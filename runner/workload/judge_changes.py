@@ -1,4 +1,4 @@
-"""Lists what head changes in the workload file: a change of how the gate judges needs somebody's consent."""
+"""Lists the changes of the workload file in head: a change of how the gate judges needs a reviewer's consent."""
 
 import shlex
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from runner.workload.gate_cases import WorkloadFiles
 from runner.workload.parameter_matrix import list_cases, map_points
 
 _MAX_CHARACTERS, _MAX_ITEMS, _MAX_CHANGES = 300, 100, 1000
-"""What the report of a gate has room for: characters of a value, values of a key, and keys."""
+"""The limits of a gate's report: characters of a value, values of a key, and number of keys."""
 _DEFAULT_VALUE = "default"
-"""What a message calls a value that a file does not set."""
+"""Stands in messages for a value that a file does not set."""
 _RECIPE_TABLES = ("build", "folder", "run")
 """The tables that do not affect the judgement; their changes are listed last."""
 
@@ -52,7 +52,7 @@ def list_judge_changes(files: WorkloadFiles) -> tuple[JudgeChange, ...]:
 
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
-    """Return the values that decide how a workload is judged, built and run, by key."""
+    """Return the values by which a workload is judged, built and run, by key."""
     general_table, metrics = workload.workload, workload.metrics
     recipes = {
         "run": workload.run.model_dump(mode="json"),
@@ -80,7 +80,7 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
 
 
 def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
-    """Return the value of a key as a report has it: a list of texts, empty without a value."""
+    """Return the value of a key in the format of a report: a tuple of texts, which is empty without a value."""
     if value is None:
         return ()
     items = value if isinstance(value, list) else [value]

@@ -18,7 +18,7 @@ def list_cases(workload: Workload, parameter_choices: Iterable[str] = ()) -> tup
     Parameters
     ----------
     parameter_choices
-        ``name=value[,value…]``: select only the points with these values.
+        Choices of the form ``name=value[,value…]``, which select the points with one of these values.
 
     Raises
     ------
@@ -54,9 +54,9 @@ def _select_points(workload: Workload, points: list[dict[str, Parameter]], choic
     if not values:
         parameter_names = ", ".join(workload.matrix) or "none"
         raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {parameter_names}")
-    # A value may contain a comma itself.
+    # A single value may contain a comma.
     words = [value_text] if value_text in values else value_text.split(",")
-    # Truth values were once written as Python writes them.
+    # Accept the old notation of Boolean values, which was that of Python.
     chosen_values = [word.lower() if word in {"True", "False"} and word not in values else word for word in words]
     unknown_values = [value for value in chosen_values if value not in values]
     if unknown_values:
@@ -65,14 +65,14 @@ def _select_points(workload: Workload, points: list[dict[str, Parameter]], choic
 
 
 class PointsByKey(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
-    """Points of a matrix, by the key of :func:`make_point_key`."""
+    """Points of a matrix by their key, which :func:`make_point_key` returns."""
 
 
 def map_points(cases: Sequence[Case]) -> PointsByKey:
-    """Return the points of cases by their keys."""
+    """Return the points of the cases by their keys."""
     return PointsByKey({make_point_key(case.parameters): case.parameters for case in cases})
 
 
 def make_point_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a point as text: points of two files are equal if their keys are."""
+    """Return a key for a point, made of its parameters as texts: points of two files are equal if their keys are."""
     return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))

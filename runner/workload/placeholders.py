@@ -1,4 +1,4 @@
-"""Fills ``{name}`` in the texts of a workload, and refuses what has no value, or more than one meaning."""
+"""Replaces ``{name}`` in the texts of a workload, and rejects placeholders without a value or with two meanings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,20 +8,20 @@ from runner.contract.base import Parameter, format_parameter
 from runner.errors import FaultwatchError
 
 OWN_FOLDER_PLACEHOLDER = "{workload}"
-"""Placeholder of the workload's folder, in ``[build]`` and ``[run]``."""
+"""The placeholder for the workload's folder, in ``[build]`` and ``[run]``."""
 HOME_PLACEHOLDER = "{home}"
-"""Placeholder of the home of the runner's user, in ``[build] environment``."""
+"""The placeholder for the home directory of the runner's user, in ``[build] environment``."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 
 def list_placeholders(text: str) -> list[str]:
-    """Return the names that a text has in braces."""
+    """Return the names in braces in a text."""
     return [match[1] for match in _PLACEHOLDER.finditer(text) if match[1] is not None]
 
 
 def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: str = "workload") -> str:
-    """Replace ``{name}`` by the values of parameters; ``{{`` and ``}}`` are braces.
+    """Return a text in which each ``{name}`` is replaced by the value of the parameter; ``{{`` and ``}}`` are braces.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
     def replace_placeholder(match: re.Match[str]) -> str:
         if match[0] in {"{{", "}}"}:
             return match[0][0]
-        if match[1] is None:  # a single brace
+        if match[1] is None:  # The match is a single brace.
             raise FaultwatchError(f"{location}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
         if match[1] not in parameters:
             parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
@@ -46,21 +46,21 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, location: 
 
 
 def refuse_unknown_placeholders(texts: Iterable[str], matrix: Mapping[str, Sequence[Parameter]], file: Path) -> None:
-    """Refuse ``{name}`` without values in the matrix before anything is built.
+    """Raise if a placeholder has no values in the matrix. Called before anything is built.
 
     Raises
     ------
     FaultwatchError
         A name has no value.
     """
-    # Called only to refuse, so any values do.
+    # The result is not used, so any point of the matrix will do.
     any_point: dict[str, Parameter] = {name: values[0] for name, values in matrix.items()}
     for text in texts:
         fill_placeholders(text, any_point | {"workload": ""}, location=str(file))
 
 
 def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Path, *, is_repository: bool) -> None:
-    """Refuse ``{workload}`` where it would be ambiguous, or a whole repository.
+    """Raise if ``{workload}`` would be ambiguous, or would be a whole repository.
 
     Raises
     ------

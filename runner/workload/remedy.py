@@ -1,4 +1,4 @@
-"""Applies a remedy to a workload: changes settings of its file for the same cases."""
+"""Applies a remedy to a workload: changes settings of its file, but keeps its cases."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,24 +24,24 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
     Raises
     ------
     FaultwatchError
-        An argument does not have that form.
+        An argument does not have this form.
     """
     return parse_assignments("--with", assignments, r".+")
 
 
 def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
-    """Return a workload whose cases run with other settings but keep their names and parameters.
+    """Return a workload whose cases run with other settings, but keep their names and parameters.
 
     Parameters
     ----------
     settings
-        ``allocator``; ``thp``: never, madvise or always; ``env.NAME``: a variable of the program; or a parameter of the
-        workload's matrix.
+        Values by setting: ``allocator``; ``thp`` (never, madvise or always); ``env.NAME`` for a variable of the
+        program; or the name of a parameter of the workload's matrix.
 
     Raises
     ------
     FaultwatchError
-        There is no such setting, or it cannot have that value.
+        There is no such setting, or the value is not allowed.
     """
     # Collect the values that a remedy can change, by table and key.
     tables: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
         if table is not None:
             tables[table_name] = table
             content[table_name] = {key: getattr(table, key) for key in keys}
-    # Change them.
+    # Change these values.
     run = content["run"]
     for name, value in settings.items():
         if name.startswith(VARIABLE_PREFIX):
@@ -66,7 +66,7 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
         else:
             setting_names = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
             raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {setting_names}")
-    # Only what changes: a key that is set counts as one that the file has, and a server may not have all of them.
+    # Set only the changed keys: a set key counts as written in the file, and a server must not have all of them.
     new_tables = {}
     for table_name, table in tables.items():
         changes = {key: value for key, value in content[table_name].items() if value != getattr(table, key)}
@@ -75,7 +75,7 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """Return the value of a setting, after a check that there is such a one."""
+    """Return the value of a setting, after checking that it is one of the choices."""
     if value not in choices:
         raise FaultwatchError(f"--with {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
     return value

@@ -1,4 +1,4 @@
-"""Reads TOML into strict models: a mistake is one line with the file, the key and the probable correction."""
+"""Reads TOML into strict models, and describes a mistake in one line with the file, the key and a likely correction."""
 
 import difflib
 import tomllib
@@ -12,11 +12,11 @@ from runner.errors import FaultwatchError
 from runner.system.regular_file import read_regular
 
 MAX_BYTES = 256 * 1024
-"""The largest size of a file. It is limited because a pull request may add the file."""
+"""The largest size of a file in bytes. It is limited, because the file may come from a pull request."""
 
 
 class Table(BaseModel):
-    """A table of a file. Unknown keys are errors."""
+    """Base class of the tables in a file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -42,7 +42,7 @@ def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
         raise FaultwatchError(f"{file}: no such {file_kind}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
-    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError includes a number with thousands of digits.
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
     location = next(_find_null_bytes(content), None)
     if location is not None:
@@ -53,7 +53,7 @@ def read_toml(file: Path, file_kind: str, remedy: str) -> dict[str, Any]:
 
 
 def _find_null_bytes(value: Any, location: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the places of the texts that contain a null byte."""
+    """Yield the locations of the texts that contain a null byte."""
     match value:
         case str() if "\0" in value:
             yield location
@@ -74,7 +74,7 @@ def _format_location(key_path: Sequence[str | int]) -> str:
 
 def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
     """Return the most specific mistake, with its location in the file."""
-    # A mistyped key also makes the correct key missing: report the mistyped one.
+    # If a key is mistyped, the correct key is missing too; report the mistyped one.
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     key_path = mistake["loc"]
     key = str(key_path[-1]) if key_path else ""
@@ -87,15 +87,15 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     if mistake["type"] == "missing":
         return f"{location}: this key is required"
     message = mistake["msg"].removeprefix("Value error, ")
-    # A mistake that concerns several tables names them itself.
+    # The message of a mistake that concerns several tables contains their names.
     return f"{location}: {message}" if location else message
 
 
 def _list_keys(table_path: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
-    """Return the keys that are allowed in a table of the file; none if any key is."""
+    """Return the allowed keys of a table in the file; empty if all keys are allowed."""
     current_model: type[BaseModel] | None = model
     for part in table_path:
-        # Between a table of tables and a table there is a name or a number.
+        # A part that is not a field is the name or the number of a table within a table of tables.
         if current_model is not None and part in current_model.model_fields:
             current_model = _find_model(current_model.model_fields[str(part)].annotation)
     if current_model is None:
@@ -104,7 +104,7 @@ def _list_keys(table_path: tuple[int | str, ...], model: type[BaseModel]) -> lis
 
 
 def _find_model(annotation: Any) -> type[BaseModel] | None:
-    """Return the model in the type of a field, such as ``X`` of ``X | None`` or ``dict[str, X]``; None without one."""
+    """Return the model in the type of a field, such as ``X`` in ``X | None`` or ``dict[str, X]``; None if none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     models = map(_find_model, get_args(annotation))

@@ -7,9 +7,9 @@ from runner.errors import FaultwatchError
 
 
 def locate_workload(path: Path) -> Path:
-    """Return the absolute path of a workload file. For a link, it is the path of the link itself.
+    """Return the absolute path of a workload file; for a link, the path of the link itself.
 
-    The workload's folder is the one in which the file is found, so that a link cannot choose another one.
+    The workload's folder is then that of the link, so a link cannot choose another folder.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def locate_workload(path: Path) -> Path:
 
 
 def _find_trusted_part(path: Path) -> Path | None:
-    """Return the folder that a relative path starts from; None for an absolute path, which the user wrote."""
+    """Return the folder at which a relative path starts; None for an absolute path, which the user wrote."""
     if path.is_absolute():
         return None
     parent_count = 0

@@ -1,7 +1,7 @@
-"""Provides what a build and a program see of the workload's own folder, and the variables of a build.
+"""Provides the copy of the workload's own folder that builds and programs see, and the variables of a build.
 
-A program never sees the folder itself, but a copy that is named by a digest of its content: the program reads exactly
-the files that the workload's definition covers. A sandbox shows the copy read-only.
+A program never sees the folder itself, but only a copy, which is named by a digest of its content. The program can
+therefore read exactly the files that the workload's definition covers. A sandbox shows the copy read-only.
 """
 
 import os
@@ -30,12 +30,12 @@ _DIGEST_DIGITS = 32
 
 
 def get_build_variables(workload: Workload, home: str | None = None) -> dict[str, str]:
-    """Return the variables with which a build starts.
+    """Return the environment variables of a build.
 
     Parameters
     ----------
     home
-        What ``HOME`` is unless the workload sets it: the folder of the build.
+        The folder of the build, which becomes ``HOME`` unless the workload sets this variable.
     """
     own_variables = {name: _replace_placeholders(text, workload) for name, text in workload.build.environment.items()}
     return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own_variables}
@@ -55,7 +55,7 @@ def get_build_command(workload: Workload) -> tuple[str, ...] | None:
 
 
 def provide_own_folder(workload: Workload) -> Path | None:
-    """Return the copy of a workload's folder, after making it if needed; None if the workload does not use it.
+    """Return the copy of a workload's folder, which is made if necessary; None if the workload does not use it.
 
     Raises
     ------
@@ -77,16 +77,16 @@ def provide_own_folder(workload: Workload) -> Path | None:
                     f"the files in {workload.path.parent} changed while the command ran", "start again"
                 )
             _make_readable(temporary_copy)
-            with suppress(OSError):  # Another process was faster.
+            with suppress(OSError):  # Another process may have made the same copy meanwhile.
                 rename_folder_durably(temporary_copy, copy)
         finally:
             remove_tree(temporary_copy)
-    os.utime(copy)  # its last use
+    os.utime(copy)  # Record the last use.
     return copy
 
 
 def _replace_placeholders(text: str, workload: Workload) -> str:
-    """Return a text with the home folder and the workload's own folder filled in."""
+    """Return a text with the placeholders for the home folder and the workload's own folder replaced."""
     if HOME_PLACEHOLDER in text:
         text = text.replace(HOME_PLACEHOLDER, str(Path.home()))
     if OWN_FOLDER_PLACEHOLDER in text:
@@ -95,18 +95,18 @@ def _replace_placeholders(text: str, workload: Workload) -> str:
 
 
 def _make_readable(tree: Path) -> None:
-    """Let every user read a tree and nobody write it: programs in a sandbox run as another user."""
+    """Make a tree readable for all users, because programs in a sandbox may run as another user, but not writable."""
     for entry in walk_tree(tree):
         mode = entry.stat(follow_symlinks=False).st_mode
         new_mode = 0o555 if mode & stat.S_IXUSR else 0o444
         if stat.S_ISDIR(mode):
-            new_mode = 0o755  # the runner removes what is in it one day
+            new_mode = 0o755  # The runner must be able to remove the content later.
         Path(entry.path).chmod(new_mode)
     tree.chmod(0o755)
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove the copies that nobody has used for as long as builds are kept."""
+    """Remove the copies that have not been used for as long as unused builds are kept."""
     oldest_kept_at = time.time() - MAX_BUILDS_DAYS * 86_400
     for copy in folder.glob("*"):
         with suppress(OSError):

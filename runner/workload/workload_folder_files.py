@@ -1,7 +1,7 @@
-"""The files of a workload's own folder: listed once, so that the same files are hashed and copied.
+"""Lists the files of a workload's own folder; both the hash and the copy of the folder use the same list.
 
-The folder may be part of an untrusted checkout. Links to files within the same work tree are followed, since shipped
-workloads share headers; every other link is refused at any depth, and so are pipes, sockets and devices.
+The folder may be part of an untrusted checkout. Links to files within the same work tree are followed, because shipped
+workloads share headers. All other links, pipes, sockets and devices are rejected at any depth.
 """
 
 import fnmatch
@@ -23,14 +23,14 @@ _MAX_LEVELS, _MAX_FILES, _MAX_BYTES = 64, 100_000, 4 << 30
 
 
 class SourceFile(Struct, frozen=True):
-    """One file.
+    """One file of a workload's folder.
 
     Attributes
     ----------
     name
-        Its path in the folder.
+        The path in the folder.
     file
-        The file that is read: another one if the first is a link.
+        The file to read; for a link, its target.
     """
 
     name: str
@@ -64,12 +64,12 @@ def list_source_files(folder: Path) -> list[SourceFile]:
 
 
 def select_build_files(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return the files that a build gets: all but the leftovers of an earlier build in the folder."""
+    """Return the files that a build gets: all except the leftovers of an earlier build in the folder."""
     return [file for file in files if not fnmatch.fnmatch(file.name, "*.o")]
 
 
 def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
-    """Copy files into a new folder, with their times and their permission to be executed."""
+    """Copy files into a new folder, with their times and permissions."""
     target.mkdir(parents=True)
     for file in files:
         destination = target / file.name
@@ -77,7 +77,7 @@ def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
         with open_regular(file.file) as source, destination.open("xb") as copy:
             shutil.copyfileobj(source, copy)
             state = os.fstat(source.fileno())
-        destination.chmod(stat.S_IMODE(state.st_mode) & 0o777)  # without the bits that change the user or the group
+        destination.chmod(stat.S_IMODE(state.st_mode) & 0o777)  # Without the set-user-ID and set-group-ID bits.
         os.utime(destination, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
@@ -88,7 +88,7 @@ def compute_digest(file: SourceFile) -> str:
 
 
 def compute_tree_digest(files: Sequence[SourceFile]) -> str:
-    """Return one SHA-256 over the names, the permissions and the contents of files."""
+    """Return a single SHA-256 of the names, the permissions and the contents of files."""
     tree_hash = hashlib.sha256()
     for file in files:
         executable = bool(file.file.stat().st_mode & stat.S_IXUSR)
@@ -97,7 +97,7 @@ def compute_tree_digest(files: Sequence[SourceFile]) -> str:
 
 
 def _walk_folder(folder: Path) -> Iterator[Path]:
-    """Yield all entries below a folder except folders, without following links."""
+    """Yield all entries below a folder that are not folders themselves, without following links."""
     queue = [(folder, 0)]
     while queue:
         folder_path, level = queue.pop()
@@ -116,7 +116,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
 
 
 def _follow_link(link: Path, boundary: Path) -> Path:
-    """Return the file that a link of the workload's folder points to; refuse files outside of the folder."""
+    """Return the file to which a link points; raise if it is missing, not regular, or outside of ``boundary``."""
     try:
         file = link.resolve(strict=True)
     except (OSError, RuntimeError):
@@ -132,6 +132,6 @@ def _follow_link(link: Path, boundary: Path) -> Path:
 
 
 def _find_work_tree(folder: Path) -> Path:
-    """Return the work tree that holds a folder; outside of any, the folder around it."""
+    """Return the work tree that contains a folder; if there is none, return the folder's parent."""
     ancestors = (folder, *folder.parents)
     return next((ancestor for ancestor in ancestors if (ancestor / ".git").exists()), folder.parent)

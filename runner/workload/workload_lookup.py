@@ -1,4 +1,4 @@
-"""Finds workloads by path, shipped ones by name, and their metrics and cases by name.
+"""Finds workloads by path, shipped workloads by name, and metrics and cases of a workload by name.
 
 :mod:`runner.subject.workload_by_name` finds a workload by its name in a repository.
 """
@@ -20,7 +20,7 @@ _MAX_LISTED_CASES = 8
 
 
 def find_workload(name: str) -> Workload:
-    """Load a workload by the path of its file or folder, or by the name of a shipped one."""
+    """Return a workload by the path of its file or folder, or a shipped workload by its name."""
     if not is_path(name):
         shipped_folder = SHIPPED_WORKLOADS / name
         if (shipped_folder / WORKLOAD_FILE).exists():
@@ -37,7 +37,7 @@ def find_workload(name: str) -> Workload:
 def is_path(name: str) -> bool:
     """Return whether a word is the path of a workload file or of its folder, and not a name.
 
-    A folder or a program that happens to have a workload's name is not chosen.
+    A word without a slash is a name even if a program, or a folder without a workload file, happens to have this name.
     """
     path = Path(name)
     return "/" in name or (path / WORKLOAD_FILE).exists() or (path.is_file() and path.suffix == ".toml")
@@ -54,7 +54,7 @@ def list_shipped_names() -> list[str]:
 
 
 def check_metric(workload: Workload, name: str) -> None:
-    """Refuse a metric that a workload never reports.
+    """Raise if a workload never reports a metric.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def choose_cases(workload: Workload, parameter_choices: Sequence[str], names: Se
 
 
 def find_named_cases(workload: Workload, cases: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
-    """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
+    """Return the cases with one of the names; without names, return all cases. See :func:`choose_cases`."""
     case_names = [case.name for case in cases]
     unknown_names = [name for name in names if name not in case_names]
     if unknown_names:
@@ -96,7 +96,7 @@ def find_named_cases(workload: Workload, cases: Sequence[Case], names: Sequence[
 
 
 def choose_single_case(workload: Workload, parameter_choices: Sequence[str], names: Sequence[str] = ()) -> Case:
-    """Return the only case of a workload that matches; see :func:`choose_cases`.
+    """Return the single case of a workload that matches; see :func:`choose_cases`.
 
     Raises
     ------
@@ -114,6 +114,6 @@ def choose_single_case(workload: Workload, parameter_choices: Sequence[str], nam
 
 
 def _describe_cases(names: Sequence[str]) -> str:
-    """Return the names of a workload's cases, or the first few of many, for a message."""
+    """Return the names of a workload's cases for a message; of many names, only the first."""
     remainder = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
     return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{remainder}"

@@ -1,1 +1,1 @@
-"""Background work: one scheduler in each process of the service, and the list of its tasks."""
+"""Background work: the scheduler, of which each process of the service has one, and the list of its tasks."""

@@ -1,7 +1,8 @@
-"""Runs tasks in the background: each at an interval, when it falls due, or at once when it is woken.
+"""Runs tasks in the background: each at an interval, when more work falls due, or immediately when it is woken.
 
-One thread starts the tasks. Each run has its own thread, so a slow receiver of notifications does not delay a
-webhook. In one process a task never runs twice at a time; an exclusive task never does so in all processes together.
+One thread starts the tasks. Each run of a task has its own thread, so a slow receiver of notifications does not delay
+the handling of a webhook. Two runs of a task never overlap within a process; two runs of an exclusive task never
+overlap at all, not even in different processes of the service.
 """
 
 from __future__ import annotations
@@ -22,28 +23,28 @@ from service.store.engine.database import Database
 log = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 1.0
-"""When to try an exclusive task again that runs in another process: unlike its interval, so that processes that started
-together do not stay in step, one of them without ever a turn."""
+"""Seconds after which an exclusive task is tried again if it is running in another process. They differ from its
+interval: otherwise, of two processes that started together, one would always find the task running."""
 _MIN_WAIT_SECONDS = 0.1
-"""Seconds between two runs of a task that says it is due at once."""
+"""The minimum of seconds between two runs of a task, even if it is due immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task of the background.
+    """A background task.
 
     Attributes
     ----------
     name
-        Names it in the log, and its lock.
+        The name of the task in the log, and of its lock.
     work
-        Does what is due, and returns when more is due; None for the end of the interval.
+        Does the work that is due, and returns the time at which more is due; None for the end of the interval.
     interval
-        Longest time between two runs, in seconds. A task that failed runs again after it.
+        The longest time between two runs, in seconds. A failed task is retried after this time.
     exclusive
-        Whether it runs in one process of the service at a time.
+        Whether the task runs in only one process of the service at a time.
     delay
-        Seconds from the start of the scheduler to the first run.
+        The time from the start of the scheduler to the first run, in seconds.
     """
 
     name: str
@@ -55,14 +56,14 @@ class Task:
 
 @dataclass(slots=True)
 class _TaskState:
-    """A task, with when it is due and what became of its last run."""
+    """A task with the time of its next run and the result of its last one."""
 
     task: Task
     due: float = math.inf
-    """When the next run is due, by the monotonic clock. A wake-up during a run makes another run due."""
+    """The time of the next run, by the monotonic clock. A wake-up during a run makes another run due."""
     running: bool = False
     error: str = ""
-    """The error of the last run, which is logged once and not at every attempt."""
+    """The error of the last run. It is remembered so that a repeated error is logged only once."""
 
 
 @dataclass(slots=True)
@@ -87,14 +88,14 @@ class BackgroundScheduler:
         threading.Thread(target=self._start_due_tasks, daemon=True, name="background").start()
 
     def wake(self, *names: str) -> None:
-        """Run tasks at once; those that are running, once more."""
+        """Run tasks immediately; those that are running are run once more afterwards."""
         with self._state_changed:
             for name in names:
                 self._states[name].due = -math.inf
             self._state_changed.notify_all()
 
     def stop(self, seconds: float) -> bool:
-        """Start no more tasks; wait for those under way, up to some seconds. Return whether they have ended."""
+        """Start no more tasks, and wait at most some seconds for running ones; return whether all have ended."""
         with self._state_changed:
             self._stopping = True
             self._state_changed.notify_all()
@@ -114,32 +115,32 @@ class BackgroundScheduler:
                 self._state_changed.wait(None if next_due == math.inf else max(0.0, next_due - now))
 
     def _start_task(self, state: _TaskState, now: float) -> None:
-        """Start a run of a task in a thread of its own; delay it if the system has no thread left."""
+        """Start a run of a task in its own thread; delay the run if the system cannot create a thread."""
         state.running = True
         state.due = math.inf
         try:
             threading.Thread(target=self._run_and_reschedule, args=(state,), daemon=True, name=state.task.name).start()
-        except RuntimeError as error:  # the system has no thread left
+        except RuntimeError as error:  # The system cannot create a thread.
             log.error("%s is delayed: %s", state.task.name, error)
             state.running = False
             state.due = now + state.task.interval
 
     def _run_and_reschedule(self, state: _TaskState) -> None:
-        """Run a task once and set when it is due again; log an error once."""
+        """Run a task once, and set the time of its next run; log an error unless it was logged before."""
         wait = state.task.interval
         try:
             wait = self._run_once(state.task)
             state.error = ""
-        except Exception as error:  # the task is tried again, and the others continue
+        except Exception as error:  # The task is retried, and must not affect the others.
             _log_error(state, error)
         finally:
             with self._state_changed:
                 state.running = False
-                state.due = min(state.due, time.monotonic() + wait)  # it may have been woken meanwhile
+                state.due = min(state.due, time.monotonic() + wait)  # It may have been woken meanwhile.
                 self._state_changed.notify_all()
 
     def _run_once(self, task: Task) -> float:
-        """Run a task; return the seconds to the next run."""
+        """Run a task, unless it is exclusive and running elsewhere; return the seconds to the next run."""
         if task.exclusive:
             with self.database.run_exclusively(task.name) as is_locked:
                 if not is_locked:
@@ -159,7 +160,7 @@ def _log_error(state: _TaskState, error: Exception) -> None:
     if text == state.error:
         return
     state.error = text
-    if isinstance(error, (ServiceError, SQLAlchemyError)):  # the message says it all
+    if isinstance(error, (ServiceError, SQLAlchemyError)):  # The message is sufficient, without a traceback.
         log.error("%s failed and will be retried every %g s: %s", task.name, task.interval, error)
     else:
         log.error("%s crashed and will be retried every %g s", task.name, task.interval, exc_info=error)

@@ -35,11 +35,11 @@ def start(app: Flask, database: Database, config: Config, url: str) -> Backgroun
     app
         The application.
     database
-        Its database.
+        The database of the application.
     config
-        Its settings.
+        The settings of the application.
     url
-        Where runners on this machine reach the service.
+        The address at which runners on this machine reach the service.
     """
     scheduler = BackgroundScheduler(database, list_tasks(app, database, config))
     jobs.start_jobs(app, url, lambda: scheduler.wake(_JOBS, _BISECTS, _PROFILES))
@@ -53,8 +53,8 @@ def start(app: Flask, database: Database, config: Config, url: str) -> Backgroun
 def list_tasks(app: Flask, database: Database, config: Config) -> list[Task]:
     """Return the tasks of an application.
 
-    Jobs and forges are not exclusive: processes differ in what they can start and in the forges that they know, and
-    each row is leased to the process that takes it.
+    The tasks of jobs and forges are not exclusive: processes differ in the jobs that they can start and in the forges
+    that they know, and each row of work is leased to the process that takes it.
     """
     scheduler = jobs.find_scheduler(app)
     worker = forges.find_worker(app)
@@ -76,10 +76,10 @@ def maintain_database(database: Database) -> None:
 
 
 def _settle_events(database: Database, config: Config) -> None:
-    """Judge the remaining series, detect suite shifts, expect the drifts of accepted merges, and send notifications.
+    """Judge stale series, detect suite shifts, mark the drifts of accepted merges as expected, and send notifications.
 
-    One task does all this in this order, because a message must list neither the single drifts of a suite shift nor
-    accepted drifts. Series remain if another process did not finish judging them.
+    A single task does all of this in this order, because a message must list neither the individual drifts of a suite
+    shift nor accepted drifts. Series are stale here if another process did not finish judging them.
     """
     judging_schedule.judge_or_defer_series(database)
     detect_suite_shifts.detect_shifts(database)

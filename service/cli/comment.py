@@ -12,7 +12,7 @@ import click
 from service.errors import ServiceError
 
 _MAX_REPORT_BYTES = 64 << 20
-"""The report can come from a stranger's job."""
+"""The largest size of a report in bytes. It is limited, because the report can come from an untrusted job."""
 _PUBLIC_API = "https://api.github.com"
 
 # The commands import lazily, so that --help stays fast.
@@ -60,7 +60,7 @@ def comment(report: Path) -> None:
 
 
 def _read_variable(name: str) -> str:
-    """Return a variable that GitHub Actions sets for each job; refuse to go on without it."""
+    """Return a variable that GitHub Actions sets for each job; raise if it is not set."""
     value = os.environ.get(name, "")
     if not value:
         raise ServiceError(f"{name} is not set", "this is not a GitHub Actions job", "Set it, or run this in a job.")
@@ -74,19 +74,19 @@ def _read_event_file() -> dict[str, Any]:
     try:
         payload = json.loads(_read_file(file, remedy))
     except ValueError:
-        payload = None  # which is no object, either
+        payload = None  # It is rejected below, because it is not an object.
     if not isinstance(payload, dict):
         raise ServiceError("GITHUB_EVENT_PATH does not name an event", str(file), remedy)
     return payload
 
 
 def _read_file(file: Path, remedy: str) -> bytes:
-    """Return the content of a file; refuse one that cannot be read, or is too large.
+    """Return the content of a file; raise if it cannot be read, or is too large.
 
     Parameters
     ----------
     remedy
-        What to do about it, for the message.
+        What to do if the file cannot be read, for the message.
     """
     try:
         with file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""``faultwatch-service diagnose``, for the runner beside it."""
+"""``faultwatch-service diagnose``, which the runner on the same machine calls."""
 
 from __future__ import annotations
 

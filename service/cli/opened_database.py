@@ -1,4 +1,4 @@
-"""The one way in which a command opens the database: of this version, and each failure in one line."""
+"""Opens the database for commands: upgrades it to this version, and reports failures in one line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def open_database(*, may_be_new: bool, checks_references: bool = True) -> Iterat
     Parameters
     ----------
     may_be_new
-        Whether to create a database that does not exist. A command that only reads or deletes has nothing to do there.
+        Whether to create a database that does not exist. This makes no sense for a command that only reads or deletes.
     checks_references
         Whether SQLite checks foreign keys.
 
     Raises
     ------
     ServiceError
-        The database is missing, locked, away, of a newer version or of another program; or it fails later.
+        The database is missing, locked, unreachable, of a newer version or of another program; or it fails later.
     """
     from service.config.settings import Config
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database
@@ -35,7 +35,7 @@ def open_database(*, may_be_new: bool, checks_references: bool = True) -> Iterat
     from service.store.engine.upgrade import require_data, upgrade_database
 
     url = Config.from_environment().database_url
-    # Somebody waits for the answer, so a lock is reported soon. The work itself has more patience with the service.
+    # Report a lock soon, because a user is waiting. The work itself waits longer for locks of the service.
     startup_database = Database(url, BUSY_SECONDS_AT_START)
     try:
         with explain_failures(startup_database):
@@ -54,7 +54,7 @@ def open_database(*, may_be_new: bool, checks_references: bool = True) -> Iterat
 
 @contextmanager
 def connect_database() -> Iterator[Database]:
-    """Name the configured database to a command that works on it as it is: a backup, a restore."""
+    """Yield the configured database without upgrading it, for commands that need it as it is: backup and restore."""
     from service.config.settings import Config
     from service.store.engine.database import Database
     from service.store.engine.failures import explain_failures

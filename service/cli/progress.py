@@ -1,4 +1,4 @@
-"""Shows how far a long command is and how long the rest takes, on standard error, where that is a terminal."""
+"""Shows the progress of a long command and the remaining time on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ quiet_option = click.Option(
 
 
 def add_quiet_option(command: click.Command) -> None:
-    """Add the option to a command, or to the commands of a group."""
+    """Add the option ``--quiet`` to a command, or to all commands of a group."""
     if isinstance(command, click.Group):
         for subcommand in command.commands.values():
             add_quiet_option(subcommand)
@@ -36,7 +36,7 @@ def add_quiet_option(command: click.Command) -> None:
 
 @contextmanager
 def show_progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar; yields a function that takes how many steps are done, and of how many."""
+    """Show a progress bar; yield a function that takes the number of finished steps and of all steps."""
     hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET_KEY, False)
     with click.progressbar(length=1, label=title, file=sys.stderr, hidden=hidden) as bar:
 

@@ -36,7 +36,7 @@ def publish(site: Path, with_details: bool) -> None:
     from service.config.settings import Config
     from service.publishing.publish_site import publish_site
 
-    # Fail early if the database is missing or cannot be used, and upgrade it: publish_site opens it itself.
+    # Open the database here to upgrade it, and to fail early if it cannot be used; publish_site opens it once more.
     with open_database(may_be_new=False):
         pass
     with show_progress("publishing") as report_progress:

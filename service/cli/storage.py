@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _RETENTION_NICENESS = 10
-"""The niceness of retention: nobody waits for it, so the service on the same machine has priority."""
+"""The nice value of retention: it is not urgent, so the service on the same machine has priority."""
 _MAX_DAYS = 36_500
 _COUNTED_TABLES = {
     "revision": "revisions",
@@ -38,9 +38,9 @@ _COUNTED_TABLES = {
     "profile": "profiles",
     "job": "jobs",
 }
-"""The tables whose rows are counted for the user, with their names in the plural."""
+"""The tables whose numbers of rows are shown to the user, with the plural names of the rows."""
 _ROWS_PER_UPDATE = 10_000
-"""Rows after which the progress is shown again."""
+"""The number of rows between two updates of the progress."""
 
 
 @click.command()
@@ -175,7 +175,7 @@ def retain(
 
 
 def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
-    """Describe in a line what retention has done, or would do."""
+    """Return in one line what retention has done or, in a dry run, would do."""
     parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
     if result.reduced:
         parts.append(f"{result.reduced:,} reports reduced to their levels")
@@ -198,7 +198,8 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     """
     from service.store.maintenance import subject_deletion as deletion
 
-    # Rows are deleted in the order of their references; to check those, SQLite would read all points for each run.
+    # Do not check references: rows are deleted in a safe order, and for the check SQLite would read all points for each
+    # run.
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
         counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
@@ -214,12 +215,12 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
 
 
 def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None:
-    """Refuse names of subjects that are not stored.
+    """Check that subjects are stored.
 
     Raises
     ------
     ServiceError
-        One is unknown.
+        A subject is unknown.
     """
     from service.store import subjects
 
@@ -231,7 +232,7 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
 
 
 def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
-    """Record an action of a command in the audit log, in the name of this user."""
+    """Record an action of a command in the audit log, with the name of the user who runs it."""
     from service.store import audit
 
     with database.writing() as session:
@@ -251,7 +252,7 @@ def _write_lines(database: Database, kind: str, subject: str | None, stream: Tex
 
 
 def _write_columns(database: Database, subject: str | None, folder: Path) -> str:
-    """Add the runs that are new to a folder of Parquet files; return how many there are."""
+    """Add new runs to a folder of Parquet files; return a sentence with their number."""
     from service.store.maintenance import parquet_export
 
     with show_progress("exporting runs") as report_progress:
@@ -260,7 +261,7 @@ def _write_columns(database: Database, subject: str | None, folder: Path) -> str
 
 
 def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
-    """Write each run as a pyperf suite file into a folder; return how many there are."""
+    """Write each run as a pyperf suite file into a folder; return a sentence with the number of files."""
     from service.store.maintenance import export as exports
     from service.store.maintenance.complete_files import write_completely
 

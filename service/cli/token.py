@@ -1,4 +1,4 @@
-"""``faultwatch-service token``, for those who may write to the database."""
+"""``faultwatch-service token``. It needs no token itself, only write access to the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has access to the service, and who vouches for jobs."""
+"""Says who has access to the service, and who issues the identities of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares what an identity claims with what the settings name."""
+"""Compares the claims of an identity with the patterns in the settings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def matches_workflow(reference: str, pattern: str) -> bool:
-    """Whether a workflow (``owner/name/.github/workflows/FILE@REF``) fits a pattern.
+    """Return whether a workflow (``owner/name/.github/workflows/FILE@REF``) matches a pattern.
 
-    ``*`` stands for a part of one name: it spans neither ``/`` nor ``@``. As the whole REF it stands for any REF, and
-    a pattern without REF fits any too.
+    ``*`` matches a part of one name, but neither ``/`` nor ``@``. If ``*`` is the whole REF, or if the pattern has no
+    REF, it matches any REF.
     """
     path, _, ref = pattern.partition("@")
     wanted_ref = "[^@]*" if ref in {"", "*"} else _convert_to_regex(ref)
@@ -19,10 +19,10 @@ def matches_workflow(reference: str, pattern: str) -> bool:
 
 
 def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
-    """Return whether the repository of an identity fits ``owner/name`` or ``owner/*``, a pattern in lower case.
+    """Return whether the repository of an identity matches a pattern in lower case, ``owner/name`` or ``owner/*``.
 
-    A number after it, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the owner: a
-    name can be given to another repository after a deletion, an id cannot.
+    A number after the pattern, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the
+    owner. Unlike a name, an id is never reused after a deletion.
     """
     name_pattern, _, number = pattern.partition(":")
     owner, _, name = name_pattern.partition("/")

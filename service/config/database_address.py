@@ -1,4 +1,4 @@
-"""Reads the address of the database, in SQLAlchemy's form or in PostgreSQL's own, which can name several servers."""
+"""Parses the address of the database, in the form of SQLAlchemy or of PostgreSQL, which can name several servers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _DRIVERS = {
     "sqlite+pysqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
-    "postgres": "postgresql+psycopg",  # some tools still write it
+    "postgres": "postgresql+psycopg",  # Some tools still use this form.
 }
-"""What an address may begin with, and the driver that is used."""
+"""The driver for each scheme with which an address may begin."""
 
 
 def parse_address(address: str) -> URL:
-    """Return an address as SQLAlchemy has it, with its driver.
+    """Return an address as a URL of SQLAlchemy, with its driver.
 
     Raises
     ------
     ServiceError
-        If it is not an address, or belongs to another database system. The message does not quote the address, which
-        may contain a password.
+        If the text is not an address, or is that of another database system. The message does not quote the address,
+        because it may contain a password.
     """
     try:
         url = _parse_address(address)
@@ -43,25 +43,25 @@ def parse_address(address: str) -> URL:
 
 
 def hide_password(url: URL) -> str:
-    """Return an address to be shown, with ``***`` in place of what is secret."""
+    """Return an address that can be shown, with ``***`` in place of secrets."""
     query = {name: _MASK if "pass" in name.lower() else value for name, value in url.query.items()}
     shown = url.set(drivername=url.get_backend_name(), query=query).render_as_string(hide_password=True)
     return shown.replace(quote(_MASK), _MASK)
 
 
 def _parse_address(address: str) -> URL:
-    """Read an address in SQLAlchemy's form, or one of several servers; raise ValueError or ArgumentError for others."""
+    """Parse an address in either form; raise ValueError or ArgumentError if it is not valid."""
     try:
         return make_url(address)
     except ValueError:
-        # `postgresql://one:5432,other:5432/name`: SQLAlchemy takes everything after the first colon for a port.
+        # In `postgresql://one:5432,other:5432/name`, SQLAlchemy takes everything after the first colon for a port.
         if "," not in address:
             raise
         return _parse_several_servers(address)
 
 
 def _parse_several_servers(address: str) -> URL:
-    """Read an address that names several servers with PostgreSQL's library; SQLAlchemy takes them in the query."""
+    """Parse an address of several servers with PostgreSQL's library; SQLAlchemy expects the servers in the query."""
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What the settings of all forges have in common. Each forge has its own class in ``service/forges/FORGE``."""
+"""The common part of the settings of all forges. Each forge has its own class in ``service/forges/FORGE``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runner.contract.gate import ForgeKind
 from service.config.setting_fields import BaseAddress, SecretFile, Settings
 
 WebhookSecret = Annotated[bytes, SecretFile("The webhook's secret", min_length=16)]
-"""The secret with which a forge proves that it sent a webhook."""
+"""The secret by which a forge proves that it has sent a webhook."""
 Token = Annotated[str, SecretFile(is_token=True)]
 """The token with which the service calls a forge."""
 
@@ -38,7 +38,7 @@ class ForgeSettings(Settings):
 
 
 class TokenForge(ForgeSettings):
-    """A forge at which the service is a user with a token. Each such forge names the variables of these fields."""
+    """A forge that the service calls as a user with a token. Subclasses define the variables of these fields."""
 
     switch = "url"
 

@@ -1,4 +1,4 @@
-"""Reads at which identity provider people sign in, and what their groups allow."""
+"""Reads the settings of the identity provider at which people sign in, and what their groups may do."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Sett
 from service.errors import ServiceError
 
 SESSION_LIFETIME = timedelta(hours=12)
-"""A working day. Changes of a person's groups take effect when the person signs in again, after this time at most."""
+"""The default lifetime of a sign-in: a working day. Changes of a person's groups take effect at the next sign-in."""
 SCOPES_OF_PEOPLE = ("read", "triage", "order", "admin")
-"""What groups may allow. The other scopes are for machines: their tokens have limits."""
+"""The scopes that can be assigned to groups. The others are only for the tokens of machines, which have limits."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -39,7 +39,7 @@ def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _check_issuer(issuer: str) -> str:
-    """Refuse an issuer to which the client secret would go in clear text."""
+    """Return an issuer; raise if the client secret would be sent to it unencrypted."""
     parts = urlsplit(issuer)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         raise ValueError("not https")
@@ -47,7 +47,7 @@ def _check_issuer(issuer: str) -> str:
 
 
 def _check_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
-    """Return domains in lower case; refuse those that are not valid."""
+    """Return domains in lower case; raise if one is not valid."""
     for domain in domains:
         if not re.fullmatch(r"[A-Za-z0-9.-]+\.[A-Za-z0-9-]+", domain):
             prefix = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
@@ -110,7 +110,7 @@ class IdentityProvider(Settings):
 
     @model_validator(mode="after")
     def _require_all_settings(self) -> Self:
-        """Check that everything is set that people need to sign in."""
+        """Check that all settings are present that are needed for people to sign in."""
         if not self.address:
             remedy = "Set it to the address at which people reach this service; the provider sends them back there."
             raise ServiceError("Sign-in needs an address", "FAULTWATCH_ADDRESS is not set", remedy)
@@ -124,7 +124,7 @@ class IdentityProvider(Settings):
 
     @classmethod
     def read_if_enabled(cls, environment: Mapping[str, str], address: str) -> IdentityProvider | None:
-        """Return the identity provider; None if no issuer is set: then people sign in with tokens.
+        """Return the identity provider; None if no issuer is set, so that people sign in with tokens.
 
         Raises
         ------
@@ -135,10 +135,10 @@ class IdentityProvider(Settings):
 
     @property
     def host(self) -> str:
-        """The name of the provider, as people know it."""
+        """The host name of the provider, for human readers."""
         return urlsplit(self.issuer).netloc
 
     @property
     def requested_scopes(self) -> str:
-        """The scopes that the service requests of the provider."""
+        """The scopes that the service requests from the provider, separated by spaces."""
         return " ".join(dict.fromkeys(("openid", *self.scopes)))

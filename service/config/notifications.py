@@ -56,7 +56,7 @@ TimeOfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
 def _add_meanings(schema: dict[str, Any], cls: type[BaseModel]) -> None:
-    """Add the docstrings of a model's fields to its schema."""
+    """Add the docstrings of a model's fields to its JSON Schema."""
     meanings = collect_field_docstrings(cls)
     for name, field in cls.model_fields.items():
         if name in meanings:
@@ -66,7 +66,7 @@ def _add_meanings(schema: dict[str, Any], cls: type[BaseModel]) -> None:
 class StrictSettings(BaseModel):
     """Base of the notification settings: an unknown key is an error."""
 
-    # Pydantic can take the docstrings itself, but does so with each import, and few processes need the JSON Schema.
+    # Pydantic could collect the docstrings itself, but at each import, and few processes need the JSON Schema.
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, json_schema_extra=_add_meanings)
 
 
@@ -147,7 +147,7 @@ def _split_address(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
-        # The reason quotes the address, which is a secret.
+        # Do not pass on the reason: it quotes the address, which is a secret.
         raise ValueError(
             "url is not a valid address: it contains brackets or characters that a host name cannot have"
         ) from None
@@ -174,16 +174,16 @@ class AddressedChannel(ChannelSettings):
 
     @property
     def variable_or_key(self) -> str:
-        """The name of the address in messages: its environment variable, or the key ``url``."""
+        """What messages call the address, which is secret itself: its environment variable, or the key ``url``."""
         return self.url_variable or "url"
 
     def check_url(self, url: str) -> str:
-        """Return the address if the settings allow the service to call it.
+        """Return the address, after checking that the settings allow the service to call it.
 
         Raises
         ------
         ValueError
-            If they do not.
+            If the settings do not allow it.
         """
         raise NotImplementedError
 
@@ -195,13 +195,13 @@ class Chat:
     Attributes
     ----------
     name
-        As people know it.
+        The name of the service for human readers.
     format
-        What its messages are written in.
+        The markup of its messages.
     encrypted
-        Whether it is reached by https.
+        Whether the connection uses https.
     link
-        How a link is written in that format.
+        The template of a link in the markup.
     """
 
     name: str
@@ -228,7 +228,7 @@ CHATS = {
     "workflow": Chat("Microsoft Teams", "markdown", link="[{0}]({0})"),
     "workflows": Chat("Microsoft Teams", "markdown", link="[{0}]({0})"),
 }
-"""The services whose escaping is known, by the scheme of their addresses."""
+"""The chat services for which messages can be escaped, by the scheme of their addresses."""
 
 
 class ChatChannel(AddressedChannel):
@@ -238,13 +238,13 @@ class ChatChannel(AddressedChannel):
     """A channel that sends to a chat service."""
 
     def check_url(self, url: str) -> str:
-        """Return the address if it may be called.
+        """Return the address, after checking that the service may call it.
 
         Raises
         ------
         ValueError
-            If it belongs to no supported service, or is unencrypted or unverified outside loopback without
-            ``insecure``.
+            If it belongs to no supported service, or if it is outside of loopback and unencrypted or unverified,
+            without ``insecure``.
         """
         parts = _split_address(url)
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
@@ -311,7 +311,7 @@ class NotificationFile(Settings):
 
 
 def load_notification_settings(home: Path, file_setting: Path | None = None) -> NotificationSettings:
-    """Read the file that is named, else the one in the folder of data; without a file there are no channels.
+    """Read the given file, or else the file in the data folder; if there is no file, return settings without channels.
 
     Raises
     ------
@@ -342,8 +342,8 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
 
 
 def _describe_first_problem(error: ValidationError) -> str:
-    """Return the first mistake in the file as one line."""
+    """Return the first problem in the file as one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
-    # Pydantic puts the kind of a channel into the path of its fields; it is no key of the file.
+    # Pydantic adds the kind of a channel to the location of its fields; it is not a key of the file.
     location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "chat", "webhook"})
     return f"{location}: {problem['msg']}" if location else problem["msg"]

@@ -1,6 +1,7 @@
-"""The base of all settings. A field is the only place of a setting: its variable, type, default and meaning.
+"""The base of all settings. A field alone defines a setting: its variable, type, default and meaning.
 
-Reading, ``faultwatch-service config``, the page of settings, the reference and the messages of errors use these fields.
+The fields are used to read the settings, and by ``faultwatch-service config``, the page of settings, the reference and
+error messages.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ SECRET = "set, and never shown"  # noqa: S105 - shown in place of one
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """Marks a setting whose variable names the file that holds its value.
+    """Marks a setting whose variable names the file that contains its value.
 
     Attributes
     ----------
     what
-        What the file holds, for messages.
+        What the file contains, for messages.
     min_length
-        Characters that it needs so that it is not guessed; 0 for any number.
+        The number of characters below which the value could be guessed; 0 for no minimum.
     is_token
-        Whether it is a word that is sent in a header.
+        Whether the value is a token for a header, and therefore a single word.
     is_optional
         Whether the variable may be unset.
     """
@@ -50,12 +51,12 @@ class SecretFile:
     is_optional: bool = False
 
     def read(self, file: Path | None, variable: str) -> str | None:
-        """Return the content of the file that a variable names, without white space around it.
+        """Return the stripped content of the file that a variable names; None if the optional variable is unset.
 
         Raises
         ------
         ServiceError
-            If no file is named, it cannot be read, or its content is not valid.
+            If a required variable is unset, or the file cannot be read, or its content is not valid.
         """
         if file is None and self.is_optional:
             return None
@@ -89,7 +90,7 @@ def _split_words(text: object) -> object:
 
 
 def _parse_yes_or_no(text: object) -> object:
-    """Return the truth value of ``yes`` or ``no``."""
+    """Return True for ``yes`` and False for ``no``."""
     if isinstance(text, str):
         if text not in {"yes", "no"}:
             raise ValueError("write yes or no")
@@ -102,7 +103,7 @@ def _parse_seconds(text: object) -> object:
 
 
 def _check_address(address: str) -> str:
-    """Return the address of a server without a slash at its end; refuse other texts, and an address with a password."""
+    """Return the address of a server without a trailing slash; raise if it is not valid, or contains a password."""
     parts = urlsplit(address)
     if address and not (
         parts.scheme in {"http", "https"}
@@ -115,14 +116,14 @@ def _check_address(address: str) -> str:
 
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_words)]
-"""Separated by commas or spaces."""
+"""Words that are separated by commas or spaces."""
 YesOrNo = Annotated[bool, BeforeValidator(_parse_yes_or_no)]
 Seconds = Annotated[timedelta, BeforeValidator(_parse_seconds)]
 """A whole number of seconds."""
 BaseAddress = Annotated[str, AfterValidator(_check_address)]
-"""An address to which paths are added."""
+"""The address of a server, to which paths are appended."""
 ADDRESS_UNIT = "`http://HOST` or `https://HOST`, without a user or a password"
-"""The valid values of such a setting, in words."""
+"""The valid values of a setting of this type, in words."""
 
 
 def declare_setting(
@@ -137,26 +138,26 @@ def declare_setting(
     default_factory: Callable[..., Any] | None = None,
     repr: bool = True,
 ) -> Any:
-    """Declare a setting. Its docstring is its meaning: one or two sentences, in Markdown.
+    """Declare a setting as a field. The docstring of the field is its meaning: one or two sentences, in Markdown.
 
     Parameters
     ----------
     variable
-        The environment variable that sets it.
+        The environment variable of the setting.
     title
-        A word or two for the page of settings.
+        A title of one or two words, for the page of settings.
     default, default_factory
-        The value if the variable is not set, or what makes it; without both, the variable is required.
+        The value if the variable is not set, or a function that returns it; without either, the variable is required.
     default_text
-        The default in words, where it is not a value.
+        The default in words, if it is not a fixed value.
     unit
-        Unit of the value, and what it may be; empty for any text.
+        The unit of the value, and its valid values; empty for any text.
     unset_text
-        Shown where the value is None or empty.
+        The text that is shown if the value is None or empty.
     format_shown
-        Returns the text that is shown instead of the value of the field, given all settings of its class.
+        A function that returns the text to show instead of the value; it takes all settings of the class.
     repr
-        Whether the text of all settings contains the value; False for a secret.
+        Whether the ``repr`` of the settings contains the value; False for a secret.
     """
     extra: dict[str, Any] = {
         "default_text": default_text,
@@ -170,20 +171,20 @@ def declare_setting(
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What the fields say about an environment variable.
+    """The description of an environment variable, from its field.
 
     Attributes
     ----------
     name
-        Of the variable.
+        The name of the variable.
     title
-        In a word or two.
+        A title of one or two words.
     meaning
-        One or two sentences, in Markdown.
+        The meaning in one or two sentences, in Markdown.
     default
-        What holds if the variable is not set, in Markdown.
+        The default, in Markdown.
     unit
-        Unit of the value, and what it may be; empty for any text.
+        The unit of the value, and its valid values; empty for any text.
     """
 
     name: str
@@ -194,7 +195,7 @@ class Variable:
 
 
 class Settings(BaseSettings):
-    """Settings of one purpose. They come from arguments or from :meth:`read`, never from the process by themselves."""
+    """Settings of one purpose, passed as arguments or read by :meth:`read`, but never read implicitly."""
 
     model_config = SettingsConfigDict(
         case_sensitive=True,
@@ -220,12 +221,12 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take arguments alone."""
+        """Use only arguments as a source of values."""
         return (init_settings,)
 
     @classmethod
     def read(cls, environment: Mapping[str, str], **other_fields: Any) -> Self:
-        """Read the variables. An empty variable counts as one that is not set.
+        """Read the settings from environment variables. An empty variable counts as unset.
 
         Parameters
         ----------
@@ -239,24 +240,24 @@ class Settings(BaseSettings):
         """
         values = _Environment(cls, environment)()
         try:
-            cls(**values, **other_fields)  # a wrong value is reported before a file that cannot be read
+            cls(**values, **other_fields)  # Report an invalid value before an unreadable file.
         except ValidationError as error:
             name = str(error.errors(include_url=False)[0]["loc"][0])
             unit = next(variable.unit for variable in cls.list_variables() if variable.name == name)
             valid = unit.replace("`", "") or "a valid value"
             value = environment.get(name, "")
-            prefix = name if "@" in value else f"{name}={value}"  # an address may have a password
+            prefix = name if "@" in value else f"{name}={value}"  # An address may contain a password.
             raise ServiceError("A setting is not valid", prefix, f"Set it to {valid}, or unset it.") from None
         return cls(**values | dict(cls._read_secrets(environment)), **other_fields)
 
     @classmethod
     def list_fields(cls) -> Iterator[tuple[str, FieldInfo]]:
-        """Return the fields that have a variable, with their names."""
+        """Yield the fields that have a variable, with their names."""
         return ((name, field) for name, field in cls.model_fields.items() if field.validation_alias)
 
     @classmethod
     def list_variables(cls) -> Iterator[Variable]:
-        """Return the variables of the fields, with their titles, meanings and defaults."""
+        """Yield the descriptions of the fields' variables."""
         meanings = collect_field_docstrings(cls)
         for name, field in cls.list_fields():
             extra = _get_extra(field)
@@ -270,7 +271,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def _read_secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-        """Yield the variables that name files with secrets, with their content."""
+        """Yield the variables that name files with secrets, with the content of the file."""
         for _, field in cls.list_fields():
             file, variable = find_secret_file(field), str(field.validation_alias)
             if file is not None:
@@ -278,7 +279,7 @@ class Settings(BaseSettings):
                 yield variable, file.read(Path(path) if path else None, variable)
 
     def format_value(self, name: str) -> str:
-        """Return the value of a field as text; a secret is never shown."""
+        """Return the value of a field as text; instead of a secret, return a fixed text."""
         field, value = type(self).model_fields[name], getattr(self, name)
         extra = _get_extra(field)
         if extra["format_shown"] is not None:
@@ -294,17 +295,17 @@ class Settings(BaseSettings):
 
 
 def find_secret_file(field: FieldInfo) -> SecretFile | None:
-    """Return the secret file of a field whose variable names one; None for another field."""
+    """Return the mark of a field whose variable names a file with a secret; None for other fields."""
     return next((mark for mark in field.metadata if isinstance(mark, SecretFile)), None)
 
 
 class _Environment(EnvSettingsSource):
-    """Reads the variables of a class of settings. Secrets are empty until their files are read."""
+    """Reads the variables of a class of settings. Secrets are left empty, because their files are read later."""
 
     def __init__(self, settings: type[Settings], environment: Mapping[str, str]) -> None:
         super().__init__(settings, case_sensitive=True, env_ignore_empty=True)
         names = [variable.name for variable in settings.list_variables()]
-        # Only these: pydantic-settings would also read variables with the names of fields.
+        # Keep only these variables, because pydantic-settings would also read variables with the names of fields.
         self.env_vars = {name: environment[name] for name in names if environment.get(name)}
 
     def prepare_field_value(self, field_name: str, field: FieldInfo, value: Any, value_is_complex: bool) -> Any:
@@ -314,7 +315,7 @@ class _Environment(EnvSettingsSource):
 
 
 def _format_text(value: object) -> str:
-    """Return a value as it is written in a variable; an empty text for None."""
+    """Return a value in the form in which a variable contains it; an empty text for None."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, timedelta):

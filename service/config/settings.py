@@ -34,18 +34,18 @@ from service.config.trusted_jobs import TrustedJobs
 from service.errors import ServiceError
 
 SESSION_KEY = "session.key"
-"""Name of the file in the folder of data."""
+"""The name of the database file in the data folder."""
 LOOPBACK = ("localhost", "127.0.0.1")
 JOB_LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
 NARROWING_RUNS = 200
-"""How many runs within 24 hours may narrow open ranges down by themselves, for each subject."""
+"""How many runs within 24 hours the service may order for each subject by itself, to narrow down open ranges."""
 HOST_IDLE_TIME = timedelta(minutes=2)
-"""Time without a new run after which a host counts as idle."""
+"""The time without a new run after which a host counts as idle."""
 
 
 def read_host_name() -> str:
-    """Return the name of this machine in reports."""
+    """Return the name that this machine has in reports."""
     return make_safe_name(socket.gethostname())
 
 
@@ -54,7 +54,7 @@ def _add_loopback(words: object) -> object:
 
 
 def _check_database_address(address: str) -> str:
-    """Return the address of a database; refuse a text that is not one."""
+    """Return the address of a database; raise if it is not valid."""
     from service.config.database_address import parse_address  # noqa: PLC0415 - SQLAlchemy: --help needs none
 
     parse_address(address)
@@ -68,7 +68,7 @@ def _hide_database_password(config: Config) -> str:
 
 
 def _check_addresses(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return addresses of machines as requests have them; refuse names and networks."""
+    """Return addresses of machines in the form in which requests contain them; raise for names and networks."""
     return tuple(str(ipaddress.ip_address(word)) for word in words)
 
 
@@ -76,7 +76,7 @@ _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=
 
 
 class Config(Settings):
-    """The settings of the service, with those of its forges, of who signs in, and of its notifications."""
+    """The settings of the service, including those of forges, sign-in and notifications."""
 
     heading, guide = "Service", "Who may do what"
 
@@ -100,7 +100,8 @@ class Config(Settings):
         "FAULTWATCH_PORT", "Port", 8080, unit="a number, 0 to 65535"
     )
     """The TCP port; 0 for any free one."""
-    # A foreign web page must not reach a service on loopback by pointing its own name there. None trusts every name.
+    # A web page must not reach a service on loopback by resolving its own name to it (DNS rebinding). None trusts all
+    # names.
     trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_add_loopback)] = declare_setting(
         "FAULTWATCH_NAMES", "Names", LOOPBACK, default_text="loopback's", unit="words", unset_text="any"
     )
@@ -189,14 +190,14 @@ class Config(Settings):
 
     @property
     def starts_jobs(self) -> bool:
-        """Whether this machine carries out jobs; by default not where callers need tokens."""
+        """Whether this machine carries out jobs; by default, only if callers need no tokens."""
         return not self.by_token if self.jobs_here is None else self.jobs_here
 
     @property
     def by_token(self) -> bool:
-        """Whether callers have to sign in or present tokens; by default where others can reach the service.
+        """Whether callers have to sign in or present tokens; by default, if other machines can reach the service.
 
-        Others can reach it if it has a name other than loopback's, or people sign in.
+        This is assumed if the service has a name other than those of loopback, or if people sign in.
         """
         if self.access is not None:
             return self.access is Access.TOKENS
@@ -211,7 +212,8 @@ class Config(Settings):
         Parameters
         ----------
         forges
-            The classes of the forges to read (``service.forges.registry``); commands that speak to none need none.
+            The classes of the forges whose settings are read (``service.forges.registry``); none for commands that call
+            no forge.
 
         Raises
         ------
@@ -232,5 +234,5 @@ class Config(Settings):
         )
 
     def copy_with(self, **changes: Any) -> Config:
-        """Return the same settings with other values of some fields."""
+        """Return a copy of the settings in which the given fields have other values."""
         return self.model_copy(update=changes)

@@ -1,4 +1,4 @@
-"""The settings of a service: the values in use and where each comes from, without secrets."""
+"""Lists the settings of a service: the values in use, and where each comes from, without secrets."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def list_settings(
     environment: Mapping[str, str],
     channels: NotificationSettings | str,
 ) -> list[SettingGroup]:
-    """Return all settings, in groups.
+    """Return all settings in groups.
 
     Parameters
     ----------
     forges
         The classes of all forges, including those that are turned off.
     channels
-        The notification channels; a text says why they cannot be read.
+        The notification channels, or the reason why they cannot be read.
     """
     sections: list[tuple[type[Settings], Settings | None]] = [(Config, config)]
     sections.append((IdentityProvider, config.provider))
@@ -100,7 +100,7 @@ def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> 
 def _find_source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
     """Return where the value of a setting comes from: the text of :attr:`Setting.source`."""
     if environment.get(variable):
-        # The variable of a secret holds the path of a file.
+        # The variable of a secret contains the path of a file.
         names_secret_file = find_secret_file(type(settings).model_fields[name]) is not None
         return environment[variable] if names_secret_file else ENVIRONMENT
     return DEFAULT if settings.has_default(name) else COMMAND_LINE
@@ -127,7 +127,7 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
     def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    if settings.channel:  # Without one, no messages are sent.
+    if settings.channel:  # Without a channel, no messages are sent, so the address is irrelevant.
         meaning = "The address that the links in messages point to."
         yield make_setting("Address in messages", settings.url, source, meaning)
     for channel in settings.channel:
@@ -135,7 +135,7 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
 
 
 def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
-    """Describe where a channel sends. The path of a webhook is its secret."""
+    """Return in words where a channel sends its messages. The path of a webhook is left out, because it is a secret."""
     limits = []
     if channel.subject != "*":
         limits.append(f"only {channel.subject}")
@@ -150,7 +150,7 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
         variable = channel.password_variable
     elif isinstance(channel, ChatChannel):
         variable = channel.url_variable
-        chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # its host may be a secret
+        chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # The host may be a secret.
         address = f"by {chat.name}" if chat else "at a secret address"
     else:
         variable = channel.url_variable

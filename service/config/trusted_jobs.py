@@ -1,4 +1,4 @@
-"""Reads which jobs of GitHub Actions may sign in, and decides whether one may."""
+"""Reads which jobs of GitHub Actions may sign in, and decides whether a job may."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.errors import ServiceError
 
 
 class IdentityRefused(Exception):
-    """The identity is refused; the message says why in one line."""
+    """The identity was rejected; the message contains the reason in one line."""
 
 
 class IssuerUnavailable(Exception):
@@ -24,7 +24,7 @@ class IssuerUnavailable(Exception):
 
 
 def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of repositories in lower case; refuse those that are not valid."""
+    """Return names of repositories in lower case; raise if one is not valid."""
     for name in names:
         if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name.lower()):
             prefix = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
@@ -92,7 +92,7 @@ class TrustedJobs(Settings):
 
     @model_validator(mode="after")
     def _check_audience(self) -> Self:
-        """Check that an audience is set, which the ID tokens of jobs must name."""
+        """Check that an audience is set, which the ID tokens of jobs have to contain."""
         if not self.audience:
             remedy = "Set it to the address at which runners reach this service."
             raise ServiceError("Job ID tokens need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
@@ -100,7 +100,7 @@ class TrustedJobs(Settings):
 
     @classmethod
     def read_if_enabled(cls, environment: Mapping[str, str], address: str) -> TrustedJobs | None:
-        """Return the jobs that may sign in; None if no repositories are set: then no job may.
+        """Return the settings of the jobs that may sign in; None if no repositories are set, so that no job may.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class TrustedJobs(Settings):
         return cls.read(environment, address=address)
 
     def explain_objection(self, claims: Mapping[str, Any]) -> str:
-        """Return in one line why a job with a genuine identity may not sign in; empty if it may."""
+        """Return in one line why a job with an authentic identity may not sign in; empty if it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
         if not any(matches_repository(claims, pattern) for pattern in self.repositories):
             return f"jobs of {repository!r} may not sign in here"

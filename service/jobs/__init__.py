@@ -1,1 +1,1 @@
-"""Schedules jobs, and starts them on this machine."""
+"""Schedules jobs, starts them on this machine, and orders bisects and profiles of drifts."""

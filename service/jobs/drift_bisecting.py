@@ -1,4 +1,4 @@
-"""Narrows drifts that several commits could have caused down to one, on idle hosts, for subjects that want that."""
+"""Orders bisects on idle hosts for drifts that several commits could have caused, if the subject's policy says so."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from service.store.models import Job
 from service.store.series import points
 
 _MAX_INTERVAL = timedelta(minutes=1)
-"""Longest time between two looks at a subject."""
+"""The longest time between two checks of a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class DriftBisector:
     Attributes
     ----------
     runs_a_day
-        How many runs it may measure within 24 hours, for each subject.
+        How many runs its bisects may measure within 24 hours, for each subject.
     min_idle_time
-        Time without a new run after which a host counts as idle.
+        The time without a new run after which a host counts as idle.
     """
 
     scheduler: JobScheduler
@@ -62,14 +62,14 @@ class DriftBisector:
                 self._place_order(order)
 
     def preempt_bisects(self) -> None:
-        """Pause, resume and end the bisects that the service itself ordered, depending on who else needs the hosts."""
+        """Pause, resume and end the service's own bisects, depending on whether other jobs need the hosts."""
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
             if not any(_is_bisect_of_service(row) for row in jobs.list_open_jobs(session)):
                 return
         with self.scheduler.database.writing() as session:
             rows = {row.id: row for row in jobs.list_open_jobs(session)}
-            # Profiles that the service orders make no bisect wait.
+            # Leave out the service's own profiles: no bisect waits for them.
             open_jobs = [
                 _build_open_job(session, row)
                 for row in rows.values()
@@ -86,12 +86,12 @@ class DriftBisector:
             self.scheduler.wake()
 
     def _is_due(self, subject: str, now: datetime) -> bool:
-        """Return whether a subject was not looked at lately."""
+        """Return whether a subject was not checked recently."""
         last_check = self._last_checks.get(subject)
         return last_check is None or last_check <= now - min(_MAX_INTERVAL, self.min_idle_time)
 
     def _build_next_order(self, session: Session, subject: str) -> JobOrder | None:
-        """Return the order of the next bisect of a subject; None if no drift needs one, or no job can have it."""
+        """Return the order of the next bisect of a subject; None if no drift needs one, or it cannot be ordered."""
         drift, runs = next_bisect.choose_drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, min_idle_time=self.min_idle_time
         )
@@ -118,7 +118,7 @@ def _is_bisect_of_service(row: Job) -> bool:
 
 
 def _build_open_job(session: Session, row: Job) -> OpenJob:
-    """Return what the rules of preemption read of an open job."""
+    """Return the facts about an open job that the rules of preemption need."""
     by_service = _is_bisect_of_service(row)
     drift = row.question.get("drift")
     settled_reason = ""

@@ -1,4 +1,4 @@
-"""Orders profiles of both sides of confirmed drifts, where a backend starts jobs and no host is measuring."""
+"""Orders profiles of both sides of confirmed drifts, if a backend starts jobs and no host is measuring."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from service.store.series import drifts, points
 from service.store.series.drifts import DriftFilter
 
 _NEWEST_DRIFTS = 200
-"""How many of the newest drifts of all subjects are looked at."""
+"""How many of the newest drifts, over all subjects, are considered."""
 
 
 @dataclass(slots=True)
 class DriftProfiler:
-    """Orders the profiles of drifts, once for each version of the drifts.
+    """Orders the profiles of drifts, whenever the drifts have changed.
 
     Attributes
     ----------
     min_idle_time
-        Time without a new run after which the hosts count as idle.
+        The time without a new run after which the hosts count as idle.
     """
 
     scheduler: JobScheduler
@@ -60,13 +60,13 @@ class DriftProfiler:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
 
     def _are_hosts_idle(self, session: Session) -> bool:
-        """Return whether no host has ended a run lately."""
+        """Return whether no host has finished a run recently."""
         newest_run_end = session.scalar(select(func.max(Run.finished_at)))
         return newest_run_end is None or newest_run_end < self.scheduler.now() - self.min_idle_time
 
 
 def build_profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
-    """Return what to profile for a drift, in the environment of the drift; None if no job can have the question."""
+    """Return the question of a job that profiles both sides of a drift, in its environment; None if impossible."""
     bisect = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
     if bisect is None:
         return None
@@ -81,7 +81,7 @@ def build_profile_question(session: Session, drift: Drift) -> ProfileQuestion | 
 
 
 def _has_profiles(session: Session, question: ProfileQuestion) -> bool:
-    """Return whether both profiles exist, or a job was ordered for them before, with whatever result."""
+    """Return whether both profiles exist, or whether a job for them was ordered before, whatever its result."""
     revisions = [revision for revision in (question.revision, question.against) if revision is not None]
     filters = (ProfileFilter(question.subject, question.case, revision, question.host) for revision in revisions)
     if all(profiles.find_newest(session, profile_filter) for profile_filter in filters):

@@ -21,14 +21,14 @@ _EXTENSION = "faultwatch.jobs"
 
 @dataclass(frozen=True, slots=True)
 class _JobsExtension:
-    """The scheduler of an application, and what starts jobs on this machine; None if the settings do not allow it."""
+    """The scheduler of an application, and the starter of jobs on this machine; None if the settings forbid it."""
 
     scheduler: JobScheduler
     local: LocalStarter | None
 
 
 def register(app: Flask, data: Database, config: Config) -> JobScheduler:
-    """Give an application its scheduler, which starts jobs on this machine where the settings allow it."""
+    """Add a scheduler to an application, and return it; it starts jobs on this machine if the settings allow this."""
     scheduler = JobScheduler(data, lease=config.lease)
     local = None
     if config.starts_jobs:
@@ -39,7 +39,7 @@ def register(app: Flask, data: Database, config: Config) -> JobScheduler:
 
 
 def find_scheduler(app: Flask | None = None) -> JobScheduler:
-    """Return the scheduler of an application, by default of the current one."""
+    """Return the scheduler of an application, by default that of the current one."""
     return _get_extension(app).scheduler
 
 
@@ -60,7 +60,7 @@ def start_jobs(app: Flask, url: str, wake: Callable[[], None]) -> None:
     app
         The application.
     url
-        Where runners on this machine reach the service.
+        The address at which runners on this machine reach the service.
     wake
         Wakes the thread that calls the scheduler.
     """
@@ -72,5 +72,5 @@ def start_jobs(app: Flask, url: str, wake: Callable[[], None]) -> None:
 
 
 def _get_extension(app: Flask | None = None) -> _JobsExtension:
-    """Return the extension of an application, by default of the current one."""
+    """Return the extension of an application, by default that of the current one."""
     return cast(_JobsExtension, (app or current_app).extensions[_EXTENSION])

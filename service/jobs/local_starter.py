@@ -1,4 +1,4 @@
-"""Starts jobs on the machine of the service, each in its own process: the service itself never measures."""
+"""Starts jobs on the service's machine, each in its own process, because the service itself never measures."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from service.store.engine.database import Database
 log = logging.getLogger(__name__)
 
 _TOKEN_DAYS = 7
-"""A job that takes longer is lost with its token, and queued again."""
+"""How long the token of a job's runner is valid. A job that takes longer is lost, and queued again."""
 _VARIABLES_PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
     r"|FAULTWATCH_(HOST|HOST_LOCK|CPUS|DECLARED_SETTINGS|SANDBOX_.*)",
     re.IGNORECASE,
 )
-"""Environment variables passed to runners. Others may hold secrets of the service, and runners build untrusted code."""
+"""Environment variables that are passed to runners. Runners build untrusted code, and others may contain secrets."""
 
 
 @dataclass(slots=True)
@@ -41,17 +41,17 @@ class LocalStarter:
     Attributes
     ----------
     home
-        Folder of the logs.
+        The folder of the logs.
     database
-        Where tokens for the runners are issued.
+        The database in which tokens for the runners are issued.
     by_token
-        Whether the service asks for tokens.
+        Whether the service requires tokens.
     on_ended
         Called at the end of each process, with the job and a sentence about the end.
     url
-        Where this machine reaches the service; empty until the service listens.
+        The address at which this machine reaches the service; empty until the service listens.
     host
-        Name of this machine.
+        The name of this machine.
     """
 
     home: Path
@@ -61,19 +61,19 @@ class LocalStarter:
     url: str = ""
     host: str = field(default_factory=read_host_name)
     _busy: bool = field(default=False, init=False)
-    """Whether a process that was started here is still running."""
+    """Whether a process that this object has started is still running."""
 
     def explain_objection(self, order: JobOrder) -> str:
-        """Return why this machine cannot carry a job out; an empty text where it can."""
+        """Return why this machine cannot carry out a job; empty if it can."""
         host = order.question.host if order.question else None
         return "" if host in {None, self.host} else f"this machine is {self.host}, but the job is for {host}"
 
     def has_room(self) -> bool:
-        """Return whether the service listens, and no job runs: the others wait in the table of jobs until one ends."""
+        """Return whether the service listens and no job runs; until then, further jobs wait in the table of jobs."""
         return bool(self.url) and not self._busy
 
     def start(self, job: Job) -> str:
-        """Start the job, and say so: it keeps this machine from other measurements. Return its log's address."""
+        """Start the job; return the address of its log. A message announces it, as it blocks other measurements."""
         description = describe_job(job.question.kind, job.question.case, job.asked_by)
         print(
             f"Job {job.id} measures on this machine next: {description}. {suggest_command_to_go_first(job.id)}.",
@@ -83,15 +83,15 @@ class LocalStarter:
         self._busy = True
         try:
             thread.start()
-        except RuntimeError:  # the system has no thread left
+        except RuntimeError:  # The system cannot create a thread.
             self._busy = False
             raise
         return f"/api/v1/jobs/{job.id}/log"
 
     def is_waiting(self, job_id: int) -> bool:
-        """Return whether the process of a started job lives: a job that no runner has claimed then waits for its turn.
+        """Return whether the process of a started job is alive. If so, an unclaimed job is waiting for its turn.
 
-        It waits for the host as long as it takes.
+        There is no limit to how long it waits for the host.
         """
         try:
             with self.find_log_file(job_id).open("rb") as stream:
@@ -110,7 +110,7 @@ class LocalStarter:
     def _run_and_release(self, job_id: int) -> None:
         """Run the process of a job until it ends.
 
-        If the process cannot be started, nothing is reported: the job counts as lost later, because no runner takes it.
+        If the process cannot be started, nothing is reported: the job will count as lost, because no runner claims it.
         """
         end = ""
         try:
@@ -126,16 +126,16 @@ class LocalStarter:
         """Run the process of a job; return its exit status."""
         log_file = self.find_log_file(job_id)
         log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log_file.parent.chmod(0o700)  # It may be there already, open to others.
+        log_file.parent.chmod(0o700)  # It may have existed before, accessible for others.
         with log_file.open("ab") as stream:
-            # The process inherits the lock with its output, and keeps it if the service ends before it.
+            # The process inherits the lock with its output, and keeps it even if the service ends first.
             fcntl.flock(stream, fcntl.LOCK_EX)
             variables = _select_variables(os.environ)
             variables |= {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url}
             if self.by_token:
                 variables |= self._issue_token_variable(job_id)
             return subprocess.run(
-                # -P: Python imports nothing from the current directory, which may be anybody's.
+                # -P: import nothing from the current directory, which may belong to anybody.
                 [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._choose_sandbox(), str(job_id)],
                 check=False,
                 cwd=self.home,
@@ -143,16 +143,16 @@ class LocalStarter:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
-                start_new_session=True,  # stopping the service does not interrupt a measurement
+                start_new_session=True,  # Stopping the service must not interrupt a measurement.
             ).returncode
 
     def _choose_sandbox(self) -> list[str]:
-        """Return the option that confines a job, if others than this machine's user can order one."""
+        """Return the option that sandboxes a job, if people other than this machine's user can order jobs."""
         origin = CodeOrigin.ORDERED if self.by_token else CodeOrigin.OWN
         return ["--sandbox"] if needs_sandbox(origin) else []
 
     def _issue_token_variable(self, job_id: int) -> dict[str, str]:
-        """Return the variable with a token that lets the job's runner read and report."""
+        """Return the variable with a new token, which allows the job's runner to read and report."""
         with self.database.writing() as session:
             token = tokens.issue_token(
                 session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC)
@@ -161,5 +161,5 @@ class LocalStarter:
 
 
 def _select_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables that a runner may have."""
+    """Return the environment variables that are passed to a runner."""
     return {name: value for name, value in variables.items() if _VARIABLES_PASSED_ON.fullmatch(name)}

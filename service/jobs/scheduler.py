@@ -1,4 +1,4 @@
-"""Schedules jobs: takes orders, applies what is due, starts jobs, and has their results posted."""
+"""Schedules jobs: takes orders, applies actions that are due, starts jobs, and lets their results be posted."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from service.store.series import drifts, points
 log = logging.getLogger(__name__)
 
 _POSTING_LEASE = timedelta(minutes=3)
-"""How long a result belongs to the process that posts it: longer than posting takes."""
+"""The lease of a result by the process that posts it: longer than posting takes."""
 _RETRY_DELAY = timedelta(minutes=1)
-"""How long a job waits that could not be started because of an unexpected error."""
+"""How long a job waits before it is started again after an unexpected error."""
 
 
 class RemoteCallFailed(Exception):
     """A remote service refused a call or did not answer."""
 
     def __init__(self, reason: str, retry_at: datetime | None) -> None:
-        """Say why, and when to retry the call; None if it is given up."""
+        """Store the reason, and the time at which to retry the call; None to give up."""
         super().__init__(reason)
         self.retry_at = retry_at
 
 
 class WrongOrderError(ValueError):
-    """An order that cannot be carried out: which field is wrong, and why."""
+    """An order cannot be carried out; the error contains the wrong field and the reason."""
 
     def __init__(self, field_name: str, reason: str) -> None:
         super().__init__(reason)
@@ -47,16 +47,16 @@ class WrongOrderError(ValueError):
 
 
 class Starter(Protocol):
-    """Starts jobs somewhere."""
+    """Starts jobs, on one backend."""
 
     def explain_objection(self, order: JobOrder) -> str:
-        """Return why it cannot start a job; an empty text where it can."""
+        """Return why the backend cannot start a job; empty if it can."""
 
     def has_room(self) -> bool:
-        """Return whether it can start another job now; until it can, jobs stay in the queue."""
+        """Return whether the backend can start another job now; until it can, jobs stay in the queue."""
 
     def start(self, job: Job) -> str:
-        """Start a runner that claims the job; return the address of its log, or an empty text.
+        """Start a runner that claims the job; return the address of its log, empty if unknown.
 
         Raises
         ------
@@ -65,19 +65,19 @@ class Starter(Protocol):
         """
 
     def is_waiting(self, job_id: int) -> bool:
-        """Return whether a job that was started, and that no runner has claimed yet, is known to wait its turn."""
+        """Return whether a job that was started, but not claimed by a runner yet, is known to wait for its turn."""
 
 
 class ResultPoster(Protocol):
     """Posts results in the threads where the jobs were requested."""
 
     def post_result(self, job: Job, attempts: int) -> None:
-        """Post the result of a job. If it was already posted, a further call posts it no second time.
+        """Post the result of a job. The call is idempotent: a result is not posted twice.
 
         Raises
         ------
         RemoteCallFailed
-            If it could not be posted.
+            If the result could not be posted.
         """
 
 
@@ -92,17 +92,17 @@ class JobScheduler:
     Attributes
     ----------
     database
-        Holds the jobs.
+        The database with the jobs.
     starters
-        What starts jobs, by backend.
+        The starter of each backend.
     result_poster
-        Posts results; None if nothing can.
+        Posts results; None if results cannot be posted.
     lease
         How long a runner keeps a job without a progress report.
     now
-        The clock.
+        Returns the current time.
     awake_since
-        Since when runners can reach the service. Leases that ran out before do not count as lost.
+        The time since which runners can reach the service. Jobs whose lease expired earlier are not lost.
     wake
         Wakes the thread that calls :meth:`work`.
     """
@@ -116,7 +116,7 @@ class JobScheduler:
     wake: Callable[[], None] = lambda: None
 
     def order(self, order: JobOrder, requester: Requester) -> tuple[Job, bool]:
-        """Take an order; return its job, and whether the job is new. If there is a job for each host, return the first.
+        """Take an order; return its job, and whether the job is new. If the order creates several, return the first.
 
         Raises
         ------
@@ -140,12 +140,12 @@ class JobScheduler:
         return job, is_new
 
     def fill_in_question(self, order: JobOrder) -> JobOrder:
-        """Return an order with its question, which may be that of a drift.
+        """Return an order with its question; if the order names a drift, the question is built from the drift.
 
         Raises
         ------
         WrongOrderError
-            If there is no such drift, or no job can carry its question.
+            If there is no such drift, or if it cannot be the question of a job.
         """
         if order.drift is None:
             return order
@@ -159,7 +159,7 @@ class JobScheduler:
         return order.model_copy(update={"question": question, "drift": None})
 
     def choose_backend(self, order: JobOrder) -> Backend:
-        """Return the backend that starts a job: the one that the order names, else the first that can.
+        """Return the backend that starts a job: that in the order, or else the first one that can start it.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class JobScheduler:
             raise WrongOrderError("backend", str(error)) from None
 
     def work(self) -> None:
-        """Do everything that is due."""
+        """Apply all actions that are due, and post all results that are due."""
         with self.database.reading() as session:
             due_jobs = [row.id for row in jobs.list_open_jobs(session) if self._find_due_action(row)]
         for job_id in due_jobs:
@@ -183,8 +183,8 @@ class JobScheduler:
             pass
 
     def _find_due_action(self, row: JobRow) -> DueAction | None:
-        """Return the action that is due on a job, if this process can carry it out."""
-        # A lease that ran out while runners could not reach the service gets a new term.
+        """Return the action that is due for a job; None if nothing is due, or if this process cannot carry it out."""
+        # Extend a lease that expired while runners could not reach the service.
         leased_until = None
         if row.leased_until is not None:
             leased_until = max(row.leased_until, self.awake_since + self.lease)
@@ -193,16 +193,16 @@ class JobScheduler:
         if due_action is None:
             return None
         if due_action.action is Action.DISPATCH and (starter is None or not starter.has_room()):
-            return None  # another process of the service may have the starter, or room for the job
+            return None  # Another process of the service may have the starter, or room for the job.
         is_unclaimed = due_action.action is Action.LOSE and row.state is State.DISPATCHED
         if is_unclaimed and starter is not None and starter.is_waiting(row.id):
-            return None  # it is not lost: it waits for its turn
+            return None  # The job is not lost, but waits for its turn.
         return due_action
 
     def _apply_due_action(self, job_id: int) -> bool:
         """Apply the next due action of a job; return whether further actions may be due.
 
-        After a start there are none: the next is up to the runner, or due later.
+        After a start there are none: the next action depends on the runner, or is due later.
         """
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
@@ -216,7 +216,7 @@ class JobScheduler:
         return dispatched_job is None
 
     def _start_job(self, job: Job) -> None:
-        """Start a job by the starter of its backend, and record its log's address or why the start failed."""
+        """Start a job by the starter of its backend, and record the address of its log, or why the start failed."""
         failure = log_url = ""
         retry_at: datetime | None = None
         try:
@@ -238,7 +238,7 @@ class JobScheduler:
                 row.log_url = log_url
 
     def handle_ended_process(self, job_id: int, reason: str) -> None:
-        """Mark a job as lost if its process has ended, but the job has not."""
+        """Mark a job as lost, whose process has ended, unless the job has ended too."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
@@ -248,16 +248,16 @@ class JobScheduler:
     def update_from_workflow(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
         """Update a job from its workflow, which has started or ended.
 
-        Workflows of another repository, and earlier attempts than the running one, change nothing.
+        Workflows of other repositories, and attempts that precede the running one, are ignored.
 
         Parameters
         ----------
         job_id
             The job that the workflow carries out.
         repository
-            Repository of the workflow.
+            The repository of the workflow.
         log_url
-            Address of the workflow run.
+            The address of the workflow run.
         conclusion
             How the workflow has ended; None while it runs.
         """
@@ -266,7 +266,7 @@ class JobScheduler:
             if row is None or row.github != repository or row.state not in {State.DISPATCHED, State.RUNNING}:
                 return
             if row.state is State.RUNNING and row.log_url != log_url:
-                return  # an earlier attempt than the one that runs
+                return  # It is an earlier attempt than the running one.
             row.log_url = log_url
             if conclusion == "cancelled":
                 jobs.move_to_next_state(row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())
@@ -286,7 +286,7 @@ class JobScheduler:
             row = jobs.find_due_result(session, now)
             if row is None:
                 return False
-            row.post_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
+            row.post_at = now + _POSTING_LEASE  # If this process is killed, the result falls due again then.
             row.post_attempts += 1
             job = jobs.build_view(row)
             attempts = row.post_attempts

@@ -1,1 +1,1 @@
-"""The settings lab: what the settings of a case do to its faults at one commit, and which are the best."""
+"""The settings lab: shows how settings affect the faults of a case at one commit, and which settings are the best."""

@@ -1,4 +1,4 @@
-"""Settings labs: one case at one commit, under combinations of settings."""
+"""The API of settings labs: one case at one commit, under combinations of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address of a settings lab, as the page and the API read it."""
+"""Parses and builds the address of a settings lab, for the page and the API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.lab.schemas import SettingsLab
 from service.rules.jobs import job_settings
 
 SEPARATOR = "|"
-"""Between the values to measure: no value that a job may set contains it."""
+"""Separates the values to measure: no value that a job may set contains this character."""
 _AXIS_PREFIX = "place."
 _MIN_PAIRS, _MAX_PAIRS = 2, 1000
 _MAX_ADDED_VALUES = 100
@@ -25,14 +25,14 @@ _MAX_ADDED_VALUES = 100
 
 @dataclass(frozen=True, slots=True)
 class LabAddress:
-    """What an address says.
+    """The arguments in an address.
 
     Attributes
     ----------
     rows, columns
-        Names of settings with a space between them.
+        Names of settings, separated by spaces.
     set
-        The values to measure: ``NAME=VALUE``, with :data:`SEPARATOR` between them.
+        The values to measure: ``NAME=VALUE``, separated by :data:`SEPARATOR`.
     """
 
     subject: str = ""
@@ -47,9 +47,9 @@ class LabAddress:
 
     @classmethod
     def from_query(cls, arguments: Mapping[str, str]) -> LabAddress:
-        """Read the arguments of a query; the others are left out.
+        """Return the address from the arguments of a query; unknown arguments are ignored.
 
-        The form of the page sends ``axis.NAME`` for each setting, and ``name`` and ``values`` of one to add.
+        The form of the page sends ``axis.NAME`` for each setting, and ``name`` and ``values`` for a setting to add.
         """
         texts = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
         axis_of_setting = {
@@ -66,17 +66,17 @@ class LabAddress:
         return address.add_values(setting_names.find_canonical_name(added_name), values)
 
     def add_values(self, name: str, values: Iterable[str]) -> LabAddress:
-        """Return the address with more values of a setting, which becomes one of the rows or of the columns."""
+        """Return the address with further values of a setting, which becomes a setting of the rows or columns."""
         entries = [*filter(None, self.set.split(SEPARATOR)), *(f"{name}={value}" for value in values)]
         rows, columns = self.rows.split(), self.columns.split()
-        # Without rows and columns, the lab chooses them itself. A lab with rows alone gets its first column.
+        # If neither rows nor columns are chosen, the lab chooses them itself. Otherwise add the setting to one of them.
         if (rows or columns) and name not in {*rows, *columns}:
             axis = rows if columns else columns
             axis.append(name)
         return replace(self, set=SEPARATOR.join(dict.fromkeys(entries)), rows=" ".join(rows), columns=" ".join(columns))
 
     def remove_setting(self, name: str) -> LabAddress:
-        """Return the address without the values of a setting that somebody added."""
+        """Return the address without the added values of a setting."""
         entries = [
             entry
             for entry in self.set.split(SEPARATOR)
@@ -88,7 +88,7 @@ class LabAddress:
 
     @property
     def arguments(self) -> dict[str, str]:
-        """The arguments of the query, in short: what is empty is left out."""
+        """The arguments of the query, without empty ones."""
         return {name: value for name, value in asdict(self).items() if value}
 
     def list_added(self) -> dict[str, list[Value]]:
@@ -97,7 +97,7 @@ class LabAddress:
         Raises
         ------
         LabProblem
-            There are too many, or one does not have the form NAME=VALUE or is no value of its setting.
+            There are too many values, or one does not have the form NAME=VALUE, or is not valid for its setting.
         """
         values: dict[str, list[Value]] = {}
         entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]
@@ -123,7 +123,7 @@ class LabAddress:
         Raises
         ------
         LabProblem
-            A part of the address means nothing.
+            A part of the address is not valid.
         """
         if self.pairs and not (self.pairs.isdecimal() and _MIN_PAIRS <= int(self.pairs) <= _MAX_PAIRS):
             raise LabProblem("pairs", f"The number of pairs must be from {_MIN_PAIRS} to {_MAX_PAIRS}.")
@@ -133,11 +133,11 @@ class LabAddress:
 
 
 def _parse_values(name: str, text: str) -> list[str]:
-    """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
+    """Return the values that a person entered into one input field; only variables can contain commas and spaces."""
     is_listed = setting_names.find_canonical_name(name) in setting_names.LISTED_SETTINGS
     separators = r"[|,\s]+" if is_listed else r"\|"
     values = [value.strip() for value in re.split(separators, text) if value.strip()]
-    return values or [""]  # An empty box is the empty value, which a variable can have.
+    return values or [""]  # An empty field means the empty value, which a variable can have.
 
 
 def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:

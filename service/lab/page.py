@@ -1,4 +1,4 @@
-"""The settings lab: one case at one commit, under combinations of settings; empty cells are ordered by a click."""
+"""The page of a settings lab: one case at one commit, under combinations of settings. A click orders an empty cell."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OFFERED_SETTINGS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "pages": ("Huge pages", HUGE_PAGES, POLICIES),
     "arenas": ("One arena", _ARENAS_VARIABLE, ("1",)),
 }
-"""Settings to add by one click: the text, the setting, and its values."""
+"""Settings that can be added by a click: the text of the link, the setting, and its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def order() -> ResponseReturnValue:
 
 
 def _is_chosen(cell: LabCell, key: str) -> bool:
-    """Return whether a button orders a cell: the one with its key or, without a key, every empty one."""
+    """Return whether a button orders a cell: with a key, only the cell with this key; without one, every empty cell."""
     return cell.key == key if key else cell.state is CellState.EMPTY
 
 
@@ -100,7 +100,7 @@ def _show_problem(address: LabAddress, problem: str) -> ResponseReturnValue:
 
 
 def _build_context(address: LabAddress) -> dict[str, Any]:
-    """Return what the template shows: the lab at an address, or what is wrong with the address."""
+    """Return the context of the template: the lab at an address, or the problem with the address."""
     lab, wrong_field, problem = None, "", ""
     with get_database().reading() as session:
         try:
@@ -132,7 +132,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
 
 
 def _has_no_starter(lab: SettingsLab) -> bool:
-    """Return whether nothing starts the jobs of this host by itself."""
+    """Return whether no backend starts jobs of this host, so that a person has to start them."""
     question = next((cell.question for cell in _list_cells(lab) if cell.question is not None), None)
     return question is not None and find_scheduler().choose_backend(JobOrder(question=question)) is Backend.CALLER
 
@@ -149,17 +149,17 @@ def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
 
 
 def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
-    """Return the addresses without the settings that somebody added, by the name of the setting."""
+    """Return for each added setting, by its name, the address of the lab without it."""
     try:
         added_values = address.list_added()
     except LabProblem:
-        return {}  # The page shows the problem.
+        return {}  # The page shows this problem elsewhere.
     full_address = _build_address(address, lab)
     return {name: url_for("lab.show", **full_address.remove_setting(name).arguments) for name in added_values}  # type: ignore[arg-type]
 
 
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
-    """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
+    """Return the address of the shown lab with all arguments written out, so that links always lead to this lab."""
     arguments = address.arguments | {
         "subject": lab.subject,
         "case": lab.case,
@@ -185,7 +185,7 @@ def _build_table(lab: SettingsLab | None) -> Table:
         values = tuple(cell.values.get(name) for name in names)
         cell_fields = (*values, cell.state.value, cell.default, cell.run_id, cell.session)
         if not cell.metrics:
-            # Only the last of the other columns, the sentence, has a value.
+            # A cell without metrics has a value only in the last of the other columns, the sentence.
             n_empty = len(names) + len(columns) - len(cell_fields) - 1
             rows.append((*cell_fields, *[None] * n_empty, cell.sentence))
         for entry in cell.metrics:

@@ -1,4 +1,4 @@
-"""The runs of a settings lab: those of one workload at one commit on one host, whatever their settings."""
+"""Reads the runs of a settings lab: those of one workload at one commit on one host, with any settings."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from service.store.models import Case, Environment, Host, Job, Revision, Run, St
 from service.store.runs.runs import RunFilter, select_joined
 
 _MAX_RUNS = 1000
-"""Newest runs of a commit: a case in a hundred settings, each measured ten times."""
+"""The largest number of runs that are read of a commit, the newest first: enough for a case in a hundred settings, each
+measured ten times."""
 _MAX_JOBS = 500
 _REPORTS_PER_QUERY = 500
 _IS_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE_HISTORY, REUSED)))
-"""Runs that their host counted right."""
+"""Selects runs of hosts that counted correctly, including those that have a purpose or whose counts were reused."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabTarget:
-    """What a lab is about, as far as runs are stored of it."""
+    """The case, host and commit of a lab, for which runs are stored."""
 
     subject: str
     case: str
@@ -47,7 +48,7 @@ class LabTarget:
 
 @dataclass(frozen=True, slots=True)
 class LabReport:
-    """What a lab reads of a report."""
+    """The parts of a report that a lab needs."""
 
     readings: Mapping[str, Readings]
     build_seconds: float
@@ -56,7 +57,7 @@ class LabReport:
 def find_newest_target(
     session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
 ) -> LabTarget | None:
-    """Return the case, host and commit of the newest run of a history that fits the given names; None without one."""
+    """Return the case, host and commit of the newest run of a history that has the given names; None without one."""
     run_filter = RunFilter(
         subject=subject or None,
         case=case or None,
@@ -81,12 +82,12 @@ def find_newest_target(
 
 
 def list_commit_runs(session: Session, target: LabTarget) -> list[LabRun]:
-    """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
+    """Return the runs of all cases of the workload, by its present definition, at the commit, the newest first."""
     return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
 def find_history_run(session: Session, target: LabTarget) -> list[LabRun]:
-    """Return the newest run of the case that a history has, at whatever commit; none if there is none."""
+    """Return the newest run of the case in a history, at any commit, as a list, which is empty if there is none."""
     return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
 
 
@@ -98,12 +99,12 @@ def find_commit(session: Session, run: LabRun) -> str:
 
 
 def read_reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
-    """Return some metrics of some runs, by the number of the run."""
+    """Return these metrics of these runs, by the number of the run."""
     lab_reports: dict[int, LabReport] = {}
     for chunk in bulk.split_into_chunks(list(numbers), _REPORTS_PER_QUERY):
         query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))
         for number, document in session.execute(query):
-            # Read as it is: models of thousands of readings would take longer than all the rest of the page.
+            # Read plain JSON: models of thousands of readings would take longer than the rest of the page.
             lab_reports[number] = _reduce_report(json.loads(zlib.decompress(document)), metrics)
     return lab_reports
 
@@ -123,7 +124,7 @@ def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestio
 
 
 def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: int = _MAX_RUNS) -> list[LabRun]:
-    """Return the newest runs of a target's workload that satisfy some conditions, with their settings."""
+    """Return the newest runs of a target's workload that satisfy the conditions, with their settings."""
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
@@ -139,7 +140,7 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(limit)
     ).all()
-    # Settings apart: many runs share an environment.
+    # Read the settings separately, because many runs share an environment.
     settings = _read_settings(session, {row.environment_id for row in rows})
     return [
         LabRun(
@@ -167,9 +168,9 @@ def _read_settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, 
 
 
 def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
-    """Return the values of some metrics and the seconds of the build, from a report as JSON.
+    """Return the values of the metrics and the seconds of the build, from a report as JSON.
 
-    A build from the cache takes no time.
+    A build from the cache counts as 0 s.
     """
     samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
     readings: dict[str, Readings] = {}
@@ -177,7 +178,7 @@ def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> La
         readings_of_metric = [sample["readings"].get(name, {}) for sample in samples]
         values = [reading.get("value") for reading in readings_of_metric]
         if any(value is not None for value in values):
-            # A report leaves the status out where a value was counted.
+            # A report leaves out the status of a value that was counted.
             are_counted = all(reading.get("status", "counted") == "counted" for reading in readings_of_metric)
             readings[name] = Readings(values, are_counted)  # type: ignore[arg-type]
     build: Mapping[str, float] = document.get("build") or {}  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""The settings lab: reads the runs of a commit, arranges them by settings, and says what can still be measured."""
+"""Reads a settings lab: arranges the runs of a commit by settings, and says what can still be measured."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ from service.rules.jobs.job_variables import select_settable
 from service.store.revisions import named_commits
 
 DEFAULT_PAIRS = 24
-"""Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
+"""The number of pairs of executions for each cell, unless a person chooses another; it is the runner's default too."""
 _WARM_UP_PAIRS = 2
-"""Executions of each side that are no samples."""
+"""The number of executions of each side that are not samples."""
 _MAX_LISTED_NAMES = 3
 _OVERHEAD_SECONDS = 3.0
-"""What a job takes besides its executions: the checks of the host, the canary."""
+"""The seconds that a job takes besides its executions: for the checks of the host and the canary."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabQuery:
-    """What a person chose.
+    """The choices of a person.
 
     Attributes
     ----------
     rows, columns
-        Names of settings; none for those that the runs differ by.
+        The names of settings; empty for settings by which the runs differ.
     added
-        Values to measure, by the name of the setting.
+        The values to measure, by the name of the setting.
     environment
-        Hash of the environment of the default; empty for the newest one.
+        The hash of the environment of the default; empty for the newest one.
     pairs
-        Pairs of executions for each cell; None for as many as the runner takes by itself.
+        The number of pairs of executions for each cell; None for the runner's default.
     """
 
     rows: Sequence[str] = ()
@@ -69,7 +69,7 @@ class LabQuery:
 
 
 class LabProblem(ValueError):
-    """There is no such lab: says what is wrong with which field, and what to write instead."""
+    """There is no such lab; the error contains the wrong field, the problem, and how to correct it."""
 
     def __init__(self, field_name: str, reason: str) -> None:
         super().__init__(reason)
@@ -82,14 +82,14 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
     Parameters
     ----------
     subject, case, host
-        Names; where one is empty, that of the newest run with the other names.
+        The names; an empty one is taken from the newest run that has the other names.
     commit
         A tag, a branch, a date or a part of a hash; empty for the newest measured one.
 
     Raises
     ------
     LabProblem
-        Nothing of that name was measured, or the commit is unknown.
+        There is no run with these names, or the commit is unknown.
     """
     newest_target = queries.find_newest_target(session, subject, case, host)
     if newest_target is None:
@@ -108,7 +108,7 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
 
 
 def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProblem:
-    """Return the problem that no run has these names; it refers to the first name that no run has."""
+    """Return the problem that no run has all of these names; its field is the first one whose name no run has."""
     field_name = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), "case")
     description = names[field_name] or "this combination"
     return LabProblem(field_name, f"No stored run of {description} can be measured again by a host.")
@@ -127,15 +127,15 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     ValueError
         The chosen settings make too many cells.
     """
-    # The default cell.
+    # Choose the default cell.
     runs = queries.list_commit_runs(session, target)
     default = choose_default_run(runs, target.case_key, query.environment)
     if default is None:
-        history_runs = queries.find_history_run(session, target)  # at another commit
+        history_runs = queries.find_history_run(session, target)  # It may be at another commit.
         if not history_runs:
             return None
         default = history_runs[0]
-    # The grid of settings with its runs.
+    # Build the grid of settings with its runs.
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
     grid = build_grid(runs, default.settings, rows, columns)
@@ -143,7 +143,7 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
         run.number: run for cell in grid.all_cells for run in (cell.run, cell.interleaved_default) if run is not None
     }
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
-    # The cells as the page shows them, and the best of them.
+    # Build the cells for the page, and choose the best.
     refusal = "These results were imported, so no host can measure them again." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
@@ -196,7 +196,7 @@ class _Cells:
     refusal: str
 
     def build_cell(self, cell: GridCell) -> LabCell:
-        """Return a cell with its metrics, its state, and what to order to measure it."""
+        """Return a cell with its metrics, its state, and the order that would measure it."""
         question, objection = self._build_question(cell)
         job = next((job for order, job in self.orders if question and order.settings == question.settings), None)
         state, sentence, run = self._find_state(cell, question, objection, job)
@@ -226,9 +226,9 @@ class _Cells:
         return ", ".join(changed_texts) or "default"
 
     def estimate_cost(self, n_cells: int) -> LabCost:
-        """Return what it costs to measure some cells, each interleaved with the default.
+        """Return the cost of measuring cells, each interleaved with the default.
 
-        All cells share one build, and their executions are taken to last as long as those of the default.
+        All cells share one build, and their executions are assumed to take as long as those of the default.
         """
         report = self.reports.get(self.default.number)
         n_pairs = (self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS
@@ -245,7 +245,7 @@ class _Cells:
     def _find_state(
         self, cell: GridCell, question: RemedyQuestion | None, objection: str, job: Job | None
     ) -> tuple[CellState, str, LabRun | None]:
-        """Return the state of a cell, the sentence about it, and the run that it shows."""
+        """Return the state of a cell, a sentence about the state, and the run that the cell shows."""
         failure = f"Failed: {cell.failed.failure}" if cell.failed is not None else ""
         if job is not None and job.state.open:
             return CellState.ORDERED, job.sentence, cell.run
@@ -262,7 +262,7 @@ class _Cells:
         return CellState.EMPTY, _describe_other_differences(cell.other_differences), None
 
     def _build_question(self, cell: GridCell) -> tuple[RemedyQuestion | None, str]:
-        """Return what to order for a cell, or why that is impossible. The default is measured with any other cell."""
+        """Return the question of the job that measures a cell, or None and the reason why there is none."""
         if self.refusal:
             return None, self.refusal
         if cell.default:
@@ -304,7 +304,7 @@ class _Cells:
         )
         objection = _explain_objection(default_run, cell.run, cell.values)
         is_interleaved = cell.interleaved_default is not None
-        n_compared = max(1, len(self.grid.all_cells) - 1)  # all cells but the default
+        n_compared = max(1, len(self.grid.all_cells) - 1)  # All cells except the default.
         return tuple(
             compare_metric(
                 name,
@@ -323,9 +323,9 @@ class _Cells:
 
 
 def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
-    """Return why a run does not compare with the default although its other settings are the same; empty if it does.
+    """Return why a run is not comparable with the default although its other settings are the same; empty if it is.
 
-    A different build is no objection if the cell differs from the default in a parameter, or in how it is built.
+    A different build is no objection if the cell differs from the default in a parameter, or in a setting of the build.
     """
     if default is None or any(name.startswith((job_settings.PARAMETER, "build.")) for name in values):
         return ""
@@ -335,7 +335,7 @@ def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str,
 
 
 def _describe_other_differences(names: Sequence[str]) -> str:
-    """Return why the only runs with a cell's values are not shown in it: they differ in other settings, too."""
+    """Return why a cell does not show the runs that have its values: these differ in other settings as well."""
     if not names:
         return ""
     listed_names = ", ".join(names[:_MAX_LISTED_NAMES])
@@ -345,7 +345,7 @@ def _describe_other_differences(names: Sequence[str]) -> str:
 
 
 def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
-    """Return the metrics to show: no major faults where there are none, elapsed time where no work is reported."""
+    """Return the metrics to show: no major faults if there are none, and elapsed time only if no work is reported."""
     levels: dict[str, list[float]] = {}
     for cell in cells:
         for entry in cell.metrics:
@@ -359,7 +359,7 @@ def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
 
 
 def _build_setting(setting: Setting) -> LabSetting:
-    """Return a setting as the API describes it, with its title and its values in words."""
+    """Return a setting in the format of the API, with its title and its values in words."""
     return LabSetting(
         name=setting.name,
         title=setting_names.format_title(setting.name),

@@ -1,1 +1,1 @@
-"""Nightly runs: what their hosts report, the digest of one, and the matrix of the newest levels."""
+"""Nightly runs: the reports of their hosts, the digest of a run, and the grid of the newest levels."""

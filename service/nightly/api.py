@@ -1,4 +1,4 @@
-"""Nightly runs: hosts report the cells of the matrix that they carried out, and read the digest."""
+"""The API of nightly runs: hosts report the cells that they have carried out, and read the digest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def put(name: str, json_data: NightlyPart) -> NightlyDigest:
             [FieldError(field="name", detail="is not a name")],
         ) from None
     owner = require_own_nightly_run(name)
-    # A plan names the cells of all hosts; what was carried out is reported by the host that did it.
+    # A plan contains the cells of all hosts, but a cell that was carried out must be reported by its own host.
     require_access_to_report(
         {cell.subject for cell in json_data.cells}, {cell.host for cell in json_data.cells if cell.carried_out}
     )
@@ -78,7 +78,7 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
 
 
 def _find_nightly_run(name: str) -> NightlyDigest:
-    """Return the digest of a nightly run; answer 404 if there is none of this name."""
+    """Return the digest of a nightly run; answer 404 if there is no run of this name."""
     with get_database().reading() as session:
         nightly_run = nightly_runs.find_nightly_run(session, name)
     if nightly_run is None:

@@ -1,4 +1,4 @@
-"""The nightly grid as a heat map: the level of each cell, and its change since the last nightly run."""
+"""The page with the nightly grid as a heat map: the level of each cell, and its change since the last nightly run."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _EFFICIENCY_METRIC = "scaling-efficiency"
 _MAX_ROWS = 100
 _MAX_SHADE = 4
 _MIN_SHADED_PERCENT = 0.01
-"""Smaller changes have the same colour, and the logarithm of zero does not exist."""
+"""Smaller changes are coloured as this one, also because zero has no logarithm."""
 _MAX_DRAWN_COLUMNS = 3
-"""Columns of a table whose cells have room for a sparkline."""
+"""The largest number of columns with which the cells of a table have room for sparklines."""
 
 CasesAndFailures = tuple[list[SeenCase], list[UnmeasuredRun]]
-"""The cases that reported a metric, and the runs that measured nothing."""
+"""The cases that have reported a metric, and the runs that measured nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixQuery:
-    """What the address requests."""
+    """The arguments in the address of the page."""
 
     metric: str
     subject: str
@@ -57,7 +57,7 @@ class MatrixQuery:
 
     @classmethod
     def from_query(cls) -> MatrixQuery:
-        """Read the query."""
+        """Return the arguments of the current request."""
         return cls(
             metric=request.args.get("metric") or "minor-faults",
             subject=request.args.get("subject", "").strip(),
@@ -68,8 +68,8 @@ class MatrixQuery:
 
 @page(bp, "/matrix")
 def show() -> Page:
-    """Show the grid of one metric."""
-    # The cases to show, and their grid.
+    """Return the page with the grid of one metric."""
+    # Choose the cases to show, and build their grid.
     query = MatrixQuery.from_query()
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
@@ -85,7 +85,7 @@ def show() -> Page:
         settings = environments.find_settings(
             session, [environment for column in grid.columns for environment in column.environments]
         )
-    # The page.
+    # Build the page.
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "nightly/matrix.html",
@@ -115,7 +115,7 @@ def show() -> Page:
 
 
 def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
-    """Return the series whose sparklines have room beside their numbers: those of tables with few columns."""
+    """Return the series that get sparklines: those in tables with few columns, where there is room for them."""
     narrow_grids = (part for part in parts if len(part.columns) <= _MAX_DRAWN_COLUMNS)
     return [
         cell.series_id for part in narrow_grids for row in part.rows for cell in row.cells if cell.series_id is not None
@@ -123,7 +123,7 @@ def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
 
 
 def _list_seen_cases(session: Session, query: MatrixQuery) -> CasesAndFailures:
-    """Return the cases that can have a row, by what they are known from."""
+    """Return the cases that can have a row: those that have reported the metric, and those of runs without results."""
     measured_cases = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
     failed_runs = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
     if query.workload:
@@ -139,7 +139,7 @@ def _build_shown_grid(
     shown_cases: Sequence[GridCase],
     nightly_run: NightlyDigest | None,
 ) -> NightlyGrid:
-    """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
+    """Return the grid with the rows of these cases. Only their data is read: there can be thousands of other cases."""
     names = {(case.subject, case.case) for case in shown_cases}
     measured_cases, failed_runs = seen_cases
     points = recent_points.list_recent_points(
@@ -207,7 +207,7 @@ def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
 
 
 def _label_columns(grid: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:
-    """Return for each column of a grid how it differs from the other columns of the same host."""
+    """Return a label for each column of a grid, which says how it differs from the other columns of the same host."""
     labels: list[ColumnLabel] = []
     for _, columns_of_host in groupby(grid.columns, key=lambda column: column.host):
         environments_of_columns = [
@@ -233,14 +233,14 @@ def _find_varying_settings(environments_of_column: Sequence[dict[str, str]]) -> 
 
 
 def _choose_shade(cell: GridCell) -> int:
-    """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise.
+    """Return the depth of a cell's colour, on a logarithmic scale of its change in percent; 0 if it is noise.
 
-    The steps from 2 to 4 begin at 0.3, 3 and 30 %: in the middle between two powers of ten.
+    The steps 2, 3 and 4 begin at 0.3, 3 and 30 %, in the middle between two powers of ten.
     """
     if not cell.change or not cell.flagged:
         return 0
     if cell.percent is None:
-        return _MAX_SHADE  # from zero
+        return _MAX_SHADE  # The previous level was zero.
     power_of_ten = floor(log10(max(abs(cell.percent), _MIN_SHADED_PERCENT)) + 0.5)
     return max(1, min(_MAX_SHADE, 2 + power_of_ten))
 

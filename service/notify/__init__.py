@@ -1,1 +1,1 @@
-"""Notifications of events: e-mail, chats, webhooks and an Atom feed. Each event is sent once."""
+"""Notifications of events: e-mail, chat services, webhooks and an Atom feed. Each channel sends an event once."""

@@ -1,4 +1,4 @@
-"""Reads the address of a channel, which may be in a variable of the environment."""
+"""Finds the address of a channel, which may be in an environment variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def resolve_address(channel: AddressedChannel, environment: Mapping[str, str]) -
     Raises
     ------
     NotSentError
-        If it is missing or may not be called. The error leaves out the address, which is a secret.
+        If the address is missing or may not be called. The message does not contain it, because it is a secret.
     """
     url = channel.url if channel.url_variable is None else environment.get(channel.url_variable)
     if not url:

@@ -1,7 +1,7 @@
-"""Sends messages to chat services through Apprise, which knows how to speak to each of them.
+"""Sends messages to chat services through Apprise, which implements the protocol of each service.
 
-Apprise would pass the text of strangers to some services as markup, or as a mention of everybody. So mentions and
-addresses are broken here in every line, and Markdown is escaped for the services that read it.
+Apprise would pass untrusted text to some services as markup, or as a mention of everybody. Mentions and addresses are
+therefore broken here in every line, and Markdown is escaped for the services that interpret it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _MARKUP_CHARACTER = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MENTION = re.compile(r"(?<!\w)@|@(?=everyone|here|all|channel|room)")
 _ADDRESS = re.compile(r":(?=//)")
 _ZERO_WIDTH_SPACE = "\u200b"
-"""A space of no width, which ends a mention or an address and is not seen."""
+"""An invisible character of zero width, which breaks a mention or an address."""
 
-# The records of both contain addresses, which are secrets; Apprise returns the reasons of failures.
+# The log records of both libraries contain addresses, which are secrets. Apprise also returns the reasons of failures.
 logging.getLogger("apprise").propagate = False
 logging.getLogger("urllib3").setLevel(logging.WARNING)
 
 
 def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[str, str]) -> None:
-    """Send a message, in parts if the service limits their length.
+    """Send a message; in several parts if the service limits the length.
 
     Raises
     ------
     NotSentError
-        If the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
+        If the receiver refuses it or does not answer. The error does not contain the address, which is a secret.
     """
     url = channel_address.resolve_address(channel, environment)
     asset = AppriseAsset(
@@ -63,12 +63,12 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
 
 
 def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Iterator[str]:
-    """Return the text of a message in parts of whole lines.
+    """Yield the text of a message in parts of whole lines.
 
     Parameters
     ----------
     max_characters
-        The largest length of a part, as the service counts it: some characters become longer when Apprise escapes them.
+        The largest length of a part, after Apprise has escaped it, which makes some characters longer.
     """
     line_end = "  \n" if chat.format == "markdown" else "\n"
     part = ""
@@ -93,9 +93,9 @@ def neutralise_line(line: str, *, markdown: bool) -> str:
 
 
 def hide_secrets(text: str, url: str) -> str:
-    """Return text in one line, without the parts of an address that may be secret: user, path and query."""
+    """Return a text as one line, without the parts of an address that may be secret: user, path and query."""
     split_url = urlsplit(url)
-    # Some services have a secret in place of the host.
+    # For some services, the address has a secret in place of the host.
     host = split_url.hostname or ""
     public_words = {host} if "." in host or host in LOOPBACK else set()
     words = re.split(r"[/?&=@:]", f"{split_url.netloc}/{split_url.path}/{split_url.query}")
@@ -106,12 +106,12 @@ def hide_secrets(text: str, url: str) -> str:
 
 
 def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:
-    """Return the sender to an address. Options that the address could set are set here.
+    """Return the object that sends to an address, and its chat service; override options that the address may set.
 
     Raises
     ------
     NotSentError
-        If the address is of no supported service.
+        If the address does not belong to a supported service.
     """
     receiver = Apprise.instantiate(url, asset=asset)
     if not isinstance(receiver, NotifyBase):
@@ -124,10 +124,10 @@ def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBas
     # The receiver must not choose which other hosts the service calls.
     receiver.redirects = False
     receiver.socket_connect_timeout, receiver.socket_read_timeout = _CONNECT_SECONDS, _READ_SECONDS
-    # The log of deliveries knows what was not sent, and when to try again.
+    # Apprise must not retry or hide failures: the log of deliveries records what was not sent, and when to retry.
     receiver.retry, receiver.optional = 0, False
     if hasattr(receiver, "e2ee"):
-        # Matrix: its keys would have to be kept between messages; otherwise each message is of a new device.
+        # This is Matrix. For encryption, its keys would have to be stored; otherwise each message has a new device.
         receiver.e2ee = False
     return receiver, chat
 
@@ -138,15 +138,15 @@ def _count_characters(text: str) -> int:
 
 
 def _cut_line(line: str, max_characters: int) -> str:
-    """Return a line that fits, and shows where it was cut."""
+    """Return a line cut to fit, with an ellipsis at its end."""
     if _count_characters(line) <= max_characters:
         return line
-    while _count_characters(line) >= max_characters:  # the ellipsis needs one character
+    while _count_characters(line) >= max_characters:  # Leave room for the ellipsis.
         line = line[:-1]
-    return line.rstrip("\\") + "…"  # a backslash would escape the ellipsis
+    return line.rstrip("\\") + "…"  # A backslash would escape the ellipsis.
 
 
 def _find_reason(result: AppriseResult) -> str:
-    """Return the last warning of Apprise."""
+    """Return why a message was not sent: the last warning of Apprise."""
     logs = [entry.message for service in result for attempt in service for entry in attempt.logs]
     return logs[-1] if logs else "the receiver did not accept the message"

@@ -1,4 +1,4 @@
-"""Delivers notifications: each round sends what is due through every channel, once."""
+"""Delivers notifications: each round sends the messages that are due through every channel."""
 
 from __future__ import annotations
 
@@ -30,26 +30,27 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RoundResult:
-    """What a round has sent."""
+    """The result of a round."""
 
     n_sent: int = 0
     failures: list[str] = field(default_factory=list)
-    """Why messages were not sent, one line a channel."""
+    """Why messages were not sent: one line for each channel that failed."""
 
 
 def run_round(
     database: Database, settings: NotificationSettings, environment: Mapping[str, str], now: datetime
 ) -> RoundResult:
-    """Send what is due through every channel.
+    """Send the messages that are due through every channel.
 
-    Each message is logged as a delivery before it is sent, and marked as sent afterwards. A message that fails or is
-    interrupted is sent again later with the same key. Several processes never send the same message at the same time.
+    Each message is stored as a delivery before it is sent, and marked as sent afterwards. If sending fails or is
+    interrupted, the message is sent again later with the same key. Two processes never send the same message at the
+    same time.
     """
     result = RoundResult()
     for channel in settings.channel:
         problem: str | None = None
         for key in _claim_messages(database, channel, now):
-            # After one failure, a receiver is not called again in this round: its other messages fail with it.
+            # After a failure, do not call the receiver again in this round: its other messages would fail as well.
             if problem is None:
                 message = _build_message(database, key, settings.url, now)
                 problem = _send_message(message, channel, environment, now)
@@ -68,7 +69,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
     with database.writing() as session:
         row = unsent_events.get_or_create_channel(session, channel.name, now)
         since = row.since
-        # A channel that has sent no digest yet counts from when it was set up.
+        # The time of the first digest depends on when the channel was set up.
         if not delivery_schedule.may_send(channel, now, row.digest_at or since):
             return []
         if channel.digest is not None:
@@ -110,7 +111,7 @@ def _send_message(
     environment: Mapping[str, str],
     now: datetime,
 ) -> str | None:
-    """Send a message; return why it was not sent, if it was not."""
+    """Send a message; return None if it was sent, or why it was not."""
     try:
         if isinstance(channel, EmailChannel):
             mail.send_mail(message, channel, environment, now)

@@ -18,14 +18,14 @@ _TIME_OF_EMPTY_FEED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def write_feed(events: Sequence[EventSummary], base_url: str, path: str) -> bytes:
-    """Return the feed of some events.
+    """Return the feed of these events.
 
     Parameters
     ----------
     base_url
-        Address at which people reach the service.
+        The address at which people reach the service.
     path
-        Path of the feed itself.
+        The path of the feed itself.
     """
     register_namespace("", ATOM)
     feed = Element(f"{{{ATOM}}}feed")

@@ -14,15 +14,15 @@ from service.config.notifications import EmailChannel
 from service.notify.message import Message
 
 TIMEOUT_SECONDS = 20
-"""Seconds to wait for the server, at each step."""
+"""Seconds to wait for the server at each step of the protocol."""
 
 
 class NotSentError(Exception):
-    """A message was not sent; the text says why in one line."""
+    """A message was not sent; the text contains the reason in one line."""
 
 
 def compose_mail(message: Message, channel: EmailChannel, now: datetime) -> EmailMessage:
-    """Return the mail. Its Message-ID is the same at each attempt, so that receivers can drop a second copy."""
+    """Return the mail. Its Message-ID is the same at each attempt, so that receivers can discard duplicates."""
     mail = EmailMessage(policy=SMTP)
     mail["Subject"] = message.subject
     mail["From"] = channel.sender
@@ -35,12 +35,12 @@ def compose_mail(message: Message, channel: EmailChannel, now: datetime) -> Emai
 
 
 def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str, str], now: datetime) -> None:
-    """Send a message through the channel's server.
+    """Send a message through the channel's mail server.
 
     Raises
     ------
     NotSentError
-        If the server refuses it or does not answer.
+        If the server refuses the mail or does not answer.
     """
     try:
         with _connect_to_server(channel) as server:
@@ -68,7 +68,7 @@ def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:
 
 
 def _find_password(variable: str, environment: Mapping[str, str]) -> str:
-    """Return the password from a variable of the environment; raise NotSentError if it is not set."""
+    """Return the password in an environment variable; raise NotSentError if the variable is not set."""
     try:
         return environment[variable]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Writes notification messages. Untrusted text, such as a commit's title, cannot become markup or a new line."""
+"""Writes notification messages. Untrusted text, such as the title of a commit, cannot become markup or a new line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from service.schemas.triage import EventSummary, NextStep, State
 from service.text.cause_text import prefix_provisional
 
 MAX_EVENTS = 25
-"""The largest number of events that a message lists; it counts the others."""
+"""The largest number of events that a message lists; of further events, it gives only the number."""
 _MAX_COMMAND_CHARACTERS = 1_000
 _MAX_SUBJECT_CHARACTERS, _MAX_AUTHOR_CHARACTERS, _MAX_REASON_CHARACTERS = 60, 80, 500
-"""Of the name of a subject, of an author, and of a reason, as far as a line shows them."""
+"""The largest lengths of a subject's name, an author's name, and a reason in a line."""
 _CONTROL_CHARACTER = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that end a line, change the direction of writing, or are invalid in XML."""
+"""Characters that end a line, change the direction of text, or are invalid in XML."""
 _CAUSES = {
     Cause.COMMIT: "commit",
     Cause.CONFIG: "configuration",
@@ -40,13 +40,13 @@ class Message:
     Attributes
     ----------
     key
-        Identifies the message: a repeated one has the same key.
+        Identifies the message: it is the same if the message is sent again.
     subject
-        First line, in one sentence.
+        The first line, which is one sentence.
     lines
-        The body.
+        The lines of the body.
     links
-        The lines that are addresses of this service. Other text comes, in part, from strangers.
+        The lines that are addresses of this service. Other lines may contain untrusted text.
     """
 
     key: str
@@ -58,14 +58,14 @@ class Message:
 def write_message(
     key: str, events: Sequence[EventSummary], base_url: str, steps: Mapping[str, NextStep] = MappingProxyType({})
 ) -> Message:
-    """Return the message about some events.
+    """Return the message about these events.
 
     Parameters
     ----------
     base_url
-        Its links begin with this.
+        The address with which links begin.
     steps
-        The bisect that an event needs, by the event's id.
+        By the id of an event: the bisect that the event needs.
     """
     links = frozenset((build_link(base_url), *(build_link(base_url, event) for event in events)))
     if len(events) == 1:
@@ -84,7 +84,7 @@ def write_message(
     shown_events = above_floor[:MAX_EVENTS]
     lines = []
     for event in shown_events:
-        # The line with the subject stands for the first line about the event, its headline.
+        # The headline replaces the first line about the event.
         _, *further_lines = _describe_event(event, base_url, steps)
         lines += [describe_subject(event), *further_lines, ""]
     if len(above_floor) > len(shown_events):
@@ -98,7 +98,7 @@ def write_message(
 
 
 def describe_subject(event: EventSummary) -> str:
-    """Return what happened in one line."""
+    """Return in one line what happened."""
     prefix = _PREFIXES.get(event.state, "")
     subject = make_single_line(event.subject, _MAX_SUBJECT_CHARACTERS)
     return f"[{subject}] {prefix}{make_single_line(event.full_headline)}"
@@ -117,7 +117,7 @@ def make_single_line(text: str, max_characters: int = 200) -> str:
 
 
 def describe_cause(event: EventSummary) -> str:
-    """Return what caused an event. A commit and its author are named only if it surely is the cause, or proven."""
+    """Return what caused an event. A commit and its author are named only if it is certainly the cause, or proven."""
     if event.cause is not Cause.COMMIT:
         words = _CAUSES[event.cause]
         return prefix_provisional(words) if event.certainty is Certainty.PROVISIONAL else words
@@ -134,7 +134,7 @@ def describe_cause(event: EventSummary) -> str:
 
 
 def _describe_event(event: EventSummary, base_url: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
-    """Return the lines about an event: what moved, its price, its cause, the offer of a bisect, and the link."""
+    """Return the lines about an event: what moved, the price, the cause, an offer to bisect, and the link."""
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     lines = [make_single_line(event.headline)]
@@ -151,11 +151,11 @@ def _describe_event(event: EventSummary, base_url: str, steps: Mapping[str, Next
 
 
 def _offer_bisect(step: NextStep) -> str:
-    """Return the offer to bisect, with the command; the page of the event has a button."""
+    """Return the line about the next bisect, with the command that starts it."""
     runs = f" with about {step.runs} measurements" if step.runs else ""
     if orders_bisects(step.policy):
         return f"Next: the service bisects the commits{runs}"
-    # A command that does not fit into one line unchanged would do something else.
+    # Leave out a command that does not fit into the line unchanged, because it would do something else.
     fits_into_line = make_single_line(step.command, _MAX_COMMAND_CHARACTERS) == step.command
     command_clause = f", in a clone: {step.command}" if step.command and fits_into_line else ""
     return f"Next: bisect the commits{runs}{command_clause}"

@@ -1,4 +1,4 @@
-"""Posts messages to a chat's incoming webhook."""
+"""Posts messages to an incoming webhook."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from service.notify.mail import NotSentError
 from service.notify.message import Message
 
 TIMEOUT = (5, 20)
-"""Timeouts in seconds: to connect, and between two parts of the answer."""
+"""Time-outs in seconds: to connect, and between two parts of the answer."""
 
 
 def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapping[str, str]) -> None:
-    """Post a message. Its key is the same at each attempt, so that receivers can drop a second copy.
+    """Post a message. Its key is the same at each attempt, so that receivers can discard duplicates.
 
     Redirects are not followed: the receiver must not choose which other hosts the service calls.
 
     Raises
     ------
     NotSentError
-        If the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
+        If the receiver refuses it or does not answer. The error does not contain the address, which is a secret.
     """
     import requests  # noqa: PLC0415 - takes long, and a service without a channel needs none of it
 
@@ -44,7 +44,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
 
 
 def build_slack_body(message: Message) -> dict[str, str]:
-    """Return the body of a request to an incoming webhook. The text has no links, mentions or markup."""
+    """Return the body of a request in Slack's format. The text has no links, mentions or markup."""
     text = "\n".join((message.subject, *message.lines))
     for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(character, escaped)

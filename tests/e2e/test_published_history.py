@@ -96,6 +96,7 @@ def test_an_empty_store_and_a_configured_service_are_refused(tmp_path: Path) -> 
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.thorough
 def test_a_machine_of_a_pool_measures_only_what_no_other_has_once_three_commits_are_equal(tmp_path: Path) -> None:
     commits = make_history(tmp_path / "repo", [10, 10, 10, 10, 30])
 

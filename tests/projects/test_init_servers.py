@@ -52,7 +52,8 @@ def adopt(folder: Path, source: str, files: dict[str, str], *words: str) -> Work
 
 
 @needs_ab
-@pytest.mark.parametrize("words", [(), pytest.param(("--sandbox",), marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("words", [(), ("--sandbox",)])
 def test_a_server_that_a_unit_starts_is_loaded(folder: Path, words: tuple[str, ...]) -> None:
     unit = "[Service]\nExecStart=/usr/local/bin/srv 23972\n"
     workload = adopt(folder, WEB_SERVER, {"etc/srv.service": unit}, *words)

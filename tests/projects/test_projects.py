@@ -2,7 +2,7 @@
 
 A case is a module. Its docstring says what is special. ``TOOLS`` are the programs that its build needs; ``grow`` makes
 a history in which one commit moves the faults, by ``MOVED``. ``SPREAD`` is by how much the count of its program varies
-by itself. ``FAST`` cases are part of ``make test``, ``THOROUGH`` ones of ``make test-thorough``.
+by itself. ``THOROUGH`` are the ways, (user, confined), in which ``make test-thorough`` measures it.
 """
 
 import importlib
@@ -33,8 +33,8 @@ def _choose() -> Iterator[ParameterSet]:
         module = importlib.import_module(f"tests.projects.cases.{name}")
         for user in USERS:
             for confined in (False, True):
-                is_fast, is_thorough = ((user, confined) in getattr(module, word, ()) for word in ("FAST", "THOROUGH"))
-                if EVERYTHING or is_fast or is_thorough:
+                is_thorough = (user, confined) in getattr(module, "THOROUGH", ())
+                if EVERYTHING or is_thorough:
                     yield pytest.param(name, user, confined, marks=[pytest.mark.thorough] if is_thorough else [])
 
 

@@ -49,9 +49,9 @@ def test_every_case_has_its_theory(name: str) -> None:
     ("name", "parameters"),
     [
         ("copy_server", {"buffer": "mapped"}),
-        ("copy_server", {"buffer": "kept"}),
-        ("copy_server", {"buffer": "malloc", "allocator": "glibc"}),
-        ("scan_server", {"access": "mmap", "clients": 1}),
+        pytest.param("copy_server", {"buffer": "kept"}, marks=pytest.mark.thorough),
+        pytest.param("copy_server", {"buffer": "malloc", "allocator": "glibc"}, marks=pytest.mark.thorough),
+        pytest.param("scan_server", {"access": "mmap", "clients": 1}, marks=pytest.mark.thorough),
         ("scan_server", {"access": "read", "clients": 2}),
     ],
 )

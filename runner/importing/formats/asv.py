@@ -15,9 +15,9 @@ from runner.importing.units import NANOSECONDS
 FORMAT_NAME = "asv"
 _VERSION = 2
 _UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
-"""The unit of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""
+"""The unit of a benchmark by the first part of its name, if no ``benchmarks.json`` describes it."""
 _MAX_SETTINGS = 50
-"""Parameters of the machine that are kept."""
+"""The parameters of the machine that become settings."""
 
 
 class _File(Part):
@@ -39,7 +39,7 @@ class _Benchmark(Part):
 
 
 class _Columns(Part):
-    """One benchmark's row in a file of results."""
+    """A benchmark's row in a file of results."""
 
     result: list[float | None] | None = None
     params: list[list[str]] = Field(default_factory=list)
@@ -57,7 +57,7 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results of one commit on one machine in one environment. Failed and skipped benchmarks have none.
+    """Return the results of a file: of one commit on one machine in one environment, without failed benchmarks.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _list_results(name: str, row: list[Any], file: _File, description: object, source: Source) -> Iterator[Result]:
-    """Yield the results of one benchmark of asv: one for each point of its parameters."""
+    """Yield the results of one benchmark of asv: one for each point of its parameter matrix."""
     location = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
     columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), location, "an asv result")
@@ -92,7 +92,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
     values = columns.result or []
     if _count_points(columns.params) != len(values):
-        if columns.result is None:  # the benchmark failed as a whole
+        if columns.result is None:  # The benchmark failed at all points.
             return
         raise FaultwatchError(f"{location}: the number of results does not match the parameters")
     points = list(product(*columns.params))
@@ -101,7 +101,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
     }
     started_at = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
     for value, point, samples in zip_longest(values, points, (columns.samples or ())[: len(points)]):
-        if value is None or not abs(value) < MAX_VALUE:  # failed, or skipped: NaN
+        if value is None or not abs(value) < MAX_VALUE:  # None means failed, and NaN means skipped.
             continue
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
@@ -120,7 +120,7 @@ def _list_results(name: str, row: list[Any], file: _File, description: object, s
 
 
 def _count_points(params: list[list[str]]) -> int:
-    """Return the number of points of a matrix without making them: a small file can describe very many."""
+    """Return the number of points of a matrix without listing them: a small file can describe very many."""
     point_count = 1
     for values in params:
         point_count *= len(values)

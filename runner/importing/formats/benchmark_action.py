@@ -9,11 +9,11 @@ from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
 from runner.importing.source import MAX_MILLISECONDS, Part, Source, check_document, parse_json
-from runner.importing.units import convert_to_rate, find_direction
+from runner.importing.units import find_direction, standardize_unit
 
 FORMAT_NAME = "github-action-benchmark"
 DIRECTION_BY_CUSTOM_FORMAT: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
-"""Formats of custom results, by the tools of that action."""
+"""The direction that is better for each format of custom results, by the action's name of the tool."""
 _SCRIPT_PREFIX = "window.BENCHMARK_DATA"
 
 
@@ -44,7 +44,7 @@ _CUSTOM_FILE = TypeAdapter(list[_Bench])
 
 
 def recognises_history(source: Source) -> bool:
-    """Return whether this is a ``data.js``, or the same as JSON."""
+    """Return whether this is a ``data.js``, or its content as JSON."""
     return source.text.lstrip().startswith(_SCRIPT_PREFIX) or source.has_keys("lastUpdate", "entries")
 
 
@@ -60,7 +60,7 @@ def recognises_custom(source: Source) -> bool:
 
 
 def parse_custom(source: Source, better: Better | None) -> list[Result]:
-    """Return custom results.
+    """Return the results of a file of custom results.
 
     Raises
     ------
@@ -100,13 +100,13 @@ def parse_history(source: Source) -> list[Result]:
 
 
 def _make_result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
-    """Return one value of github-action-benchmark as a result."""
-    unit, factor = convert_to_rate(bench.unit)
+    """Return a benchmark of one entry as a result."""
+    unit, factor = standardize_unit(bench.unit)
     return Result(
         case=make_case(bench.name, identity=f"{suite}/{bench.name}"),
         metric="value",
         unit=unit,
-        # The action itself assumes that less is better, except for tools of which it knows that they write rates.
+        # The action itself assumes that less is better, except for tools that it knows to write rates.
         better=DIRECTION_BY_CUSTOM_FORMAT.get(entry.tool) or find_direction(bench.unit) or "lower",
         values=(bench.value * factor,),
         revision=entry.commit.id,

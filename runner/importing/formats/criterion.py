@@ -11,7 +11,7 @@ FORMAT_NAME = "criterion"
 _LATEST_FOLDERS = frozenset({"new", "base"})
 """Folders without the name of a baseline: the latest measurement, and the latest that was not saved as a baseline."""
 _RESERVED_FOLDERS = frozenset({*_LATEST_FOLDERS, "change", "report"})
-"""The names of folders that lie beside those of saved baselines."""
+"""Folders beside the saved baselines that are not baselines themselves."""
 
 
 class _Sample(Part):
@@ -33,8 +33,8 @@ def recognises(source: Source) -> bool:
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Return the run of one benchmark.
 
-    The latest measurement usually was saved as a baseline too. So beside baselines it is read only if its revision is
-    given.
+    The latest measurement was usually saved as a baseline too, and would be imported twice. If there are baselines, it
+    is therefore read only if the command line gives its revision.
     """
     is_latest = source.folders[:1] == ("new",)
     if is_latest and not defaults.revision:
@@ -59,7 +59,7 @@ def parse(source: Source) -> list[Result]:
             f"there is no benchmark.json next to {source.name}", "import the whole folder target/criterion"
         )
     folder = source.folders[0] if source.folders else ""
-    if folder == "base":  # a copy of "new", or an older measurement whose revision is unknown
+    if folder == "base":  # It is a copy of "new", or an older measurement whose revision is unknown.
         return []
     description = check_document(
         _Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a Criterion description"

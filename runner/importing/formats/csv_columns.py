@@ -1,4 +1,4 @@
-"""Reads CSV with one row for each run, and a map of its columns."""
+"""Reads CSV files with one row for each run, according to a map of their columns."""
 
 import csv
 import math
@@ -12,15 +12,16 @@ from runner.importing.source import Source
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""The units that a column may have, in seconds."""
+"""The units that a column of times may have, in seconds."""
 _MAX_HINT_CHARACTERS, _MAX_QUOTED_CHARACTERS = 500, 60
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """Parse ``NAME=COLUMN,…``: the COLUMN of the file holds the values of NAME.
+    """Parse ``NAME=COLUMN,…``, which says that the file's COLUMN contains the values of NAME; return COLUMN by NAME.
 
     NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a setting of
-    the environment, which has a dot in its name. A time not in seconds needs a unit: ``task-clock=task_clock_ms:ms``.
+    the environment, which has a dot in its name. A time that is not in seconds needs a unit, as in
+    ``task-clock=task_clock_ms:ms``.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -73,7 +74,7 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
 
 
 def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -> ImportedRun:
-    """Return one row as a run; options of the command replace missing columns."""
+    """Return one row as a run; options of the command line replace missing columns."""
     cells = {name: row[_split_column(column)[0]].strip() for name, column in defaults.columns.items()}
     readings = {
         name: Reading(value=_parse_value(name, cells[name], _split_column(defaults.columns[name])[1], location))
@@ -101,13 +102,13 @@ def _make_run(row: Mapping[str, str], location: str, defaults: ImportDefaults) -
 
 
 def _split_column(text: str) -> tuple[str, str]:
-    """Split a column into its name and its unit."""
+    """Split ``COLUMN:UNIT`` into the name of the column and its unit."""
     column, colon, unit = text.rpartition(":")
     return (column, unit) if colon and unit in _UNITS else (text, "")
 
 
 def _parse_value(name: str, text: str, unit: str, location: str) -> int | float:
-    """Return the number in a cell, converted from the unit of its column."""
+    """Return the number in a cell, converted from its column's unit to the metric's unit."""
     try:
         value = int(text) if text.isdecimal() else float(text)
     except ValueError:

@@ -29,7 +29,7 @@ _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB
 
 
 class _Configuration(Struct, dict=True):
-    """The configuration that the lines so far set for the following results."""
+    """The configuration for the following results, as set by the lines so far."""
 
     values: dict[str, str] = field(default_factory=dict)
     directions: dict[str, Better] = field(default_factory=dict)
@@ -41,7 +41,7 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results; those of one benchmark under the same configuration are its repetitions (``-count``)."""
+    """Return the results; lines of the same benchmark and configuration are repetitions (``-count``) of one result."""
     repetitions: dict[tuple[object, ...], list[Result]] = {}
     for result in _list_results(source):
         conditions = (result.revision, result.time, tuple(sorted(result.settings.items())))
@@ -93,7 +93,7 @@ def _parse_result_line(match: re.Match[str], configuration: _Configuration, loca
 
 
 def _parse_case(name: str, package: str) -> Case:
-    """Split ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, and the number of processors."""
+    """Return the case of ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, its processors."""
     processors = ""
     if re.search(r"-\d+$", name):
         name, _, processors = name.rpartition("-")

@@ -15,12 +15,12 @@ from runner.importing.units import NANOSECONDS, find_direction
 FORMAT_NAME = "google-benchmark"
 _SETTINGS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
 _REVISIONS = ("commit", "revision", "git_commit", "git_revision")
-"""Keys that ``--benchmark_context=KEY=VALUE`` adds by custom."""
+"""Keys by which ``--benchmark_context=KEY=VALUE`` usually passes the revision."""
 _STANDARD_FIELDS = frozenset({
     "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations",
     "real_time", "cpu_time", "cpu_coefficient", "real_coefficient", "rms",
 })  # fmt: skip
-"""Numbers of an entry that are not counters of the user."""
+"""The numeric fields of an entry that are not user-defined counters."""
 
 
 class _Entry(Part):
@@ -47,7 +47,7 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the results: of each repetition, or of the median or the mean if the file has only aggregates."""
+    """Return the results, with the value of each repetition, or only the median or mean if the file has no others."""
     file = check_document(_File, source.json, source.name, "a Google Benchmark file")
     entries = [
         (check_document(_Entry, raw_entry, source.name, "a Google Benchmark file"), raw_entry)
@@ -70,7 +70,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> list[tuple[_Entry, dict[str, Any]]]:
-    """Return the repetitions of a benchmark; without them, its median or its mean."""
+    """Return the entries of a benchmark's repetitions; if there are none, the entry of its median or its mean."""
     repetitions: list[tuple[_Entry, dict[str, Any]]] = []
     aggregates: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
     for entry, raw_entry in group:
@@ -99,7 +99,7 @@ def _list_results(
 
 
 def _parse_case(name: str) -> Case:
-    """Split ``BM_Fill/64/threads:2`` into the benchmark, its arguments, and its options."""
+    """Return the case of ``BM_Fill/64/threads:2``: the benchmark, its arguments, and its options."""
     function, *further_parts = name.split("/")
     options = dict(part.split(":", 1) for part in further_parts if ":" in part and not part.startswith(":"))
     arguments = "/".join(part for part in further_parts if ":" not in part or part.startswith(":"))
@@ -112,6 +112,6 @@ def _is_number(value: object) -> bool:
 
 
 def _get_counter_unit(counter: str) -> str:
-    """Return the unit of a counter: that of a rate only where its name says so."""
+    """Return the unit of a counter, which is a rate only if its name says so."""
     counted_thing, per_second, _ = counter.partition("_per_second")
     return f"{counted_thing}/s" if per_second and counted_thing else ""

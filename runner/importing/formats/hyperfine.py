@@ -35,7 +35,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _list_results(command: _Command) -> list[Result]:
-    """Return the elapsed time of a command and, if they were measured, its CPU times and memory."""
+    """Return the elapsed times of a command and, if the file has them, its CPU times and memory."""
     program, _, arguments = " ".join(command.command.split()).partition(" ")
     case = make_case(program, {"arguments": arguments} if arguments else {})
     median = command.mean if command.median is None else command.median

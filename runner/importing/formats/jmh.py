@@ -7,13 +7,13 @@ from pydantic.alias_generators import to_camel
 
 from runner.importing.result import Result, make_case
 from runner.importing.source import MAX_VALUE, Part, Source, check_document
-from runner.importing.units import convert_to_rate, find_direction
+from runner.importing.units import find_direction, standardize_unit
 
 FORMAT_NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
 
 _EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")
-"""Percentiles of the sampling mode that differ much between runs, or hardly differ from their neighbours."""
+"""Percentiles of the sampling mode that are left out: they vary much between runs, or hardly differ from others."""
 
 
 class _CamelCase(Part):
@@ -22,7 +22,7 @@ class _CamelCase(Part):
 
 class _Metric(_CamelCase):
     score: float | str
-    """JMH writes a score that is not a number as text."""
+    """JMH writes NaN as text."""
     score_unit: str
     raw_data: list[list[float | str]] | None = None
 
@@ -55,7 +55,7 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the score of each iteration of each fork, in nanoseconds or per second."""
+    """Return the results, with the score of each iteration of each fork, in nanoseconds or per second."""
     file = check_document(_FILE, source.json, source.name, "a JMH file")
     return [result for benchmark in file for result in _list_results(benchmark)]
 
@@ -72,11 +72,11 @@ def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
         if not name.lstrip("·").endswith(_EXTREMES)
     }
     for title, metric in metrics.items():
-        # The rates of a profiler, such as gc.alloc.rate in MB/sec, are costs or not: only a rate of operations is good.
+        # A profiler's rate, such as gc.alloc.rate in MB/sec, may be a cost: only for operations is higher better.
         better = find_direction(metric.score_unit)
         if better == "higher" and not metric.score_unit.startswith("ops/"):
             better = None
-        unit, factor = convert_to_rate(metric.score_unit)
+        unit, factor = standardize_unit(metric.score_unit)
         raw_values = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
         numbers = [value for value in raw_values if isinstance(value, int | float) and abs(value) < MAX_VALUE]
         values = tuple(number * factor for number in numbers)

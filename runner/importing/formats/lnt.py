@@ -16,7 +16,7 @@ _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
 _SHORT_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
 _UNITS = {"mem_bytes": "bytes", "code_size": "bytes"} | dict.fromkeys(_SECONDS, "s")
 _BETTER: dict[str, Better] = {"score": "higher"} | dict.fromkeys(_UNITS, "lower")  # type: ignore[assignment]
-"""The better direction of the metrics of LNT's own schemas; those of other schemas have no direction here."""
+"""The better direction of the metrics in LNT's own schemas; for metrics of other schemas, it is unknown."""
 _REVISIONS = ("llvm_project_revision", "run_order", "git_sha", "order")
 
 
@@ -69,13 +69,13 @@ def parse(source: Source) -> list[Result]:
 
 
 def _read_old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
-    """Return the name of a test, its metric and its values; in the old version, the metric ends the name."""
+    """Return the name of a test, its metric and its values; in the old version, the metric is the end of the name."""
     name, _, metric = test.name.rpartition(".")
     return name, _SHORT_NAMES.get(metric, metric), _select_numbers(test.data or [])
 
 
 def _select_numbers(values: Any) -> tuple[float, ...]:
-    """Return the numbers that a report may contain, of a value or a list of values."""
+    """Return the numbers in a value or a list of values that a report may contain."""
     value_list = values if isinstance(values, list) else [values]
     numbers = (value for value in value_list if isinstance(value, int | float) and not isinstance(value, bool))
     return tuple(value for value in numbers if abs(value) < MAX_VALUE)
@@ -93,7 +93,7 @@ def _list_results(
         if name and metric and not is_status:
             columns.setdefault((name, metric), []).extend(values)
     for (name, metric), column in columns.items():
-        if not column:  # the test failed
+        if not column:  # The test failed.
             continue
         yield Result(
             case=make_case(name),

@@ -1,4 +1,4 @@
-"""Reads what load generators print of a server: operations a second, and the percentiles of their latency."""
+"""Reads what load generators print about a server: its operations per second, and percentiles of their latency."""
 
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
@@ -11,19 +11,19 @@ FORMAT_NAMES = tuple(LOAD_GENERATOR_READERS)
 
 
 def recognises(source: Source, name: str) -> bool:
-    """Return whether this is what one load generator prints, and no other one."""
+    """Return whether this is output of the load generator ``name``, and could not be that of another one."""
     if not _is_readable(source.text, name):
         return False
     return not any(_is_readable(source.text, other) for other in FORMAT_NAMES if other != name)
 
 
 def read(source: Source, defaults: ImportDefaults, name: str) -> list[ImportedRun]:
-    """Return the one run that a load generator reports. Its case is named after the tool, unless ``--case`` names it.
+    """Return the run that a load generator reports. Its case is named after the tool unless ``--case`` names it.
 
     Raises
     ------
     FaultwatchError
-        The tool's summary is missing, or is that of several runs.
+        The tool's summary is missing, or there is more than one.
     """
     try:
         work = read_work(source.text, name)

@@ -15,7 +15,7 @@ from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json
 FORMAT_NAME = "perf-stat"
 _SEPARATORS = ";,|\t@"
 _MAX_OUTPUT_CHARACTERS = 100_000
-"""Characters of the output that a report has room for."""
+"""How many characters of the output a report may contain."""
 _START_LINE = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
@@ -27,16 +27,16 @@ def recognises(source: Source) -> bool:
     try:
         _parse_perf_output(source.text, source.name)
     except FaultwatchError:
-        # Output with -j that is not complete; with -x, any CSV file looks like it.
+        # Recognise incomplete output of -j too, but not of -x, which looks like any CSV file.
         return bool(event_lines) and event_lines[0].lstrip().startswith('{"counter-value"')
     return True
 
 
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
-    """Read the output of one ``perf stat``: as text, with ``-j``, or with ``-x`` and any usual separator.
+    """Read the output of one ``perf stat``: plain text, or that of ``-j``, or of ``-x`` with any usual separator.
 
-    The output contains no revision and no case. If perf wrote it to a file, its first line is the local time; otherwise
-    the modification time of the file is used.
+    The output contains no revision and no case. If perf itself wrote the file, the first line is the local time;
+    otherwise the modification time of the file is used.
     """
     format_option, result = _parse_perf_output(source.text, source.name)
     elapsed = result.readings.get("elapsed")
@@ -80,13 +80,13 @@ def _list_event_lines(text: str) -> list[str]:
 
 
 def _detect_separator(event_lines: list[str]) -> str:
-    """Return the separator: the first one that follows the count."""
+    """Return the separator: the first possible one that follows the count."""
     first_line = event_lines[0] if event_lines else ""
     match = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first_line)
     return match[1] if match else ","
 
 
 def _find_start(text: str) -> datetime | None:
-    """Return the time at which perf began, by the local clock, as UTC; None if the output does not contain it."""
+    """Return the time at which perf began, converted from local time to UTC; None if the output does not contain it."""
     match = _START_LINE.search(text)
     return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if match else None

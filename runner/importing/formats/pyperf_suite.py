@@ -1,4 +1,4 @@
-"""Reads pyperf suite files: Faultwatch's own, and those of other benchmarks."""
+"""Reads pyperf suite files: those that Faultwatch exported, and those of other benchmarks."""
 
 import io
 import json
@@ -16,9 +16,9 @@ from runner.importing.source import Source
 FORMAT_NAME = "pyperf"
 _SETTINGS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
-"""The metadata of pyperf that describe the environment and stay the same between runs."""
+"""The metadata of pyperf that become settings: they describe the environment, and stay the same between runs."""
 _LOADING_ERRORS = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""The errors of pyperf, which checks little, and of the types of a run if a part of the file has another type."""
+"""What a damaged file can raise: pyperf checks little, so wrong types are often noticed only when a run is built."""
 
 
 def recognises(source: Source) -> bool:
@@ -55,7 +55,7 @@ def _read_runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedR
 
 
 def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
-    """Reassemble the metrics of a run. It keeps its id, so that a stored run is not stored twice."""
+    """Return the run whose metrics are the benchmarks. It keeps its id, so that a stored run is not stored twice."""
     readings: list[dict[str, Reading]] = []
     metadata: dict[str, Any] = {}
     for benchmark in benchmarks:
@@ -89,12 +89,12 @@ def _reassemble_run(benchmarks: Iterable[Any], location: str) -> ImportedRun:
 
 
 def _convert_count(name: str, value: float) -> int | float:
-    """Return the value of a count as a whole number, which pyperf has stored as a float."""
+    """Return a value of a metric; a count, which pyperf has stored as a float, becomes a whole number."""
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
 def _read_foreign_run(benchmark: Any, location: str, defaults: ImportDefaults) -> ImportedRun:
-    """Return a benchmark that another tool has measured as a run."""
+    """Return a benchmark that Faultwatch did not measure as a run."""
     metadata = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
         raise FaultwatchError(f"{location}: its values are in {benchmark.get_unit()}, but only times can be imported")
@@ -114,9 +114,9 @@ def _read_foreign_run(benchmark: Any, location: str, defaults: ImportDefaults) -
 
 
 def _read_dates(benchmark: Any, location: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
-    """Return when the first and the last worker ended, from the metadata of pyperf.
+    """Return when a run began and ended: when the first and the last worker ended, by the metadata of pyperf.
 
-    If the user passed the time of the run, the dates are that time, and the time after the duration of all workers.
+    If the user passed the time of the run, it begins then, and ends after the total duration of the workers.
     """
     date_texts = [run.get_metadata().get("date") for run in benchmark.get_runs()]
     dates = [parse_time(str(text), location) for text in date_texts if text]

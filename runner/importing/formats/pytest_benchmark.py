@@ -43,7 +43,7 @@ def recognises(source: Source) -> bool:
 
 
 def parse(source: Source) -> list[Result]:
-    """Return the time per call of each benchmark: of each round, or their median if the file has no rounds."""
+    """Return the times per call of each benchmark: one for each round, or the median if the file has no rounds."""
     file = check_document(_File, source.json, source.name, "a pytest-benchmark file")
     commit = file.commit_info
     revision = "" if commit.id in {None, "unversioned", "unknown"} else str(commit.id)
@@ -59,7 +59,7 @@ def parse(source: Source) -> list[Result]:
             unit="ns",
             better="lower",
             values=tuple(seconds * 1e9 for seconds in benchmark.stats.data or (benchmark.stats.median,)),
-            # Uncommitted changes were measured too, so the value is not that of the commit alone.
+            # With uncommitted changes, the value is not that of the commit.
             revision=f"{revision}-dirty" if revision and commit.dirty else revision,
             time=time,
             host=str(file.machine_info.get("node", "")),

@@ -1,4 +1,4 @@
-"""Checks perf's numbers against each other, which is the only way to notice a lost or changed digit."""
+"""Checks that perf's numbers are consistent with each other: only this can reveal a lost or changed digit."""
 
 import re
 from collections.abc import Sequence
@@ -14,49 +14,52 @@ _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
 _PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _NOT_A_NUMBER = re.compile(r"|-?nan|-?inf")
 _RELATIVE_TOLERANCE = Decimal("1e-9")
-"""Part of a count by which perf's arithmetic with doubles may be off, with room to spare."""
+"""The tolerated relative error of perf's arithmetic with doubles, which is much smaller."""
 _ABSOLUTE_TOLERANCE = Decimal("1e-3")
-"""Events by which a product of two printed numbers may be off although both are exact: only whole events matter."""
+"""The tolerated error, in events, of a product of two printed numbers: only differences of whole events matter."""
 
 
 def check_clocks(rows: Sequence[Row]) -> None:
-    """Check that CPU clocks fit the times for which they ran: these determine the unit where perf prints none."""
+    """Check that the value of each CPU clock equals the time for which its counter ran.
+
+    This confirms the unit of the clock, which some versions of perf do not print.
+    """
     for row in rows:
         runtime = _get_clock_runtime(row)
         if runtime is None or row.count.value is None:
             continue
         clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
-        # A wrong unit is a factor of a million, so 2 % and 20 µs leave room for reading both one after the other.
+        # perf reads the two times one after the other, so 2 % and 20 µs are tolerated; a wrong unit is a factor of 10⁶.
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
             raise row.line.make_error("the clock does not match the time for which its counter ran")
 
 
 def check_running_times(rows: Sequence[Row]) -> None:
-    """Check roughly that counters ran for their share of the CPU time, which tells a count from a time.
+    """Check roughly that each counter ran for its share of the CPU time: this reveals a count in the column of a time.
 
-    This holds for counters that were started together, at the start of the program.
+    Valid only for counters that were started together, at the start of the program.
     """
     for clock in filter(None, map(_get_clock_runtime, rows)):
         for row in rows:
             if row.name.metric not in CATALOGUE or row.name.metric in OWN_CLOCKS or row.count.value is None:
                 continue
             share = Decimal(1) if row.percent is None else row.percent / 100
-            # Only a count in place of a time is to be found, so half of the share, 2 % and 100 µs are tolerated.
+            # A count in the place of a time is off by much more than half of the share plus 2 % plus 100 µs.
             tolerance = (share / 2 + Decimal("0.02")) * clock + 100_000
             if row.runtime is not None and abs(row.runtime - share * clock) > tolerance:
                 raise row.line.make_error("the time for which the counter ran does not match its share of the run")
 
 
 def _get_clock_runtime(row: Row) -> int | None:
-    """Return the nanoseconds for which a CPU clock ran; None for another event."""
+    """Return the nanoseconds for which the counter of a CPU clock ran; None for other events."""
     return row.runtime if row.name.metric in CPU_CLOCKS and row.count.value is not None else None
 
 
 def check_rates(rows: Sequence[Row]) -> None:
-    """Check counts against the rates beside them: perf divides each count by the task clock."""
+    """Check counts against the rates beside them, which perf computes as count divided by task clock."""
     clocks = [row for row in rows if row.name.metric in CPU_CLOCKS and row.count.value is not None]
     if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
-        return  # With several clocks, or a different one, perf divides by something else.
+        return  # With several clocks, or a clock other than task-clock, perf divides by something else.
     shortest, longest = _compute_clock_bounds(clocks[0])
     for row in rows:
         match = _RATE.fullmatch(row.metric[1])
@@ -71,18 +74,18 @@ def check_rates(rows: Sequence[Row]) -> None:
 
 
 def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:
-    """Return the bounds of the task clock in seconds: those of its printed precision, unless its time is exact."""
+    """Return the bounds of the task clock in seconds: by its printed precision, or equal if its exact time is known."""
     assert clock.count.value is not None
     scale = SECONDS_PER_UNIT[clock.count.unit]
     low, high = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
-    # A clock counts its own running time, which perf prints to the nanosecond. It counts only if the two agree.
+    # A clock's value is its own running time, which perf prints to the nanosecond. Use that if the two agree.
     if clock.runtime is not None and low * scale <= clock.runtime * SECONDS_PER_UNIT["ns"] <= high * scale:
         return clock.runtime * SECONDS_PER_UNIT["ns"], clock.runtime * SECONDS_PER_UNIT["ns"]
     return low * scale, high * scale
 
 
 def _compute_rate_bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
-    """Return the bounds of a rate, given the printed precision. -x cuts a rate at a decimal comma."""
+    """Return the bounds of a rate that follow from its printed precision. ``-x`` cuts a rate off at a decimal comma."""
     if not is_decimal(rate):
         return Decimal(parse_whole(line, rate)), Decimal(parse_whole(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])

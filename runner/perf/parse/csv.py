@@ -16,7 +16,10 @@ _CPU_OR_THREAD = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-
 def parse_csv(
     text: str, separator: str = ";", *, requested_events: Collection[str] = (), started_together: bool = True
 ) -> PerfResult:
-    """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble_readings` for the others."""
+    """Parse ``perf stat -x SEPARATOR``.
+
+    For the other parameters, see :func:`runner.perf.parse.readings.assemble_readings`.
+    """
     rows = [(line, line.text.split(separator)) for line in list_event_lines(text)]
     events = [_parse_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
     return assemble_readings(events, requested_events, started_together=started_together)
@@ -28,7 +31,7 @@ def _is_metric_only(fields: Sequence[str]) -> bool:
 
 
 def _parse_row(line: Line, fields: Sequence[str]) -> Row:
-    """Return one line of ``perf stat -x``, with the meaning of its fields."""
+    """Parse one line of ``perf stat -x``."""
     _refuse_other_modes(line, fields)
     if len(fields) == 1:
         raise line.make_error("this is not an event (use -o FILE to keep perf's messages out of its counts)")
@@ -44,7 +47,7 @@ def _parse_row(line: Line, fields: Sequence[str]) -> Row:
 
 
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:
-    """Refuse the columns of other options of perf, and name the option."""
+    """Raise if the line has columns that other options of perf add; the message names the option."""
     if _INTERVAL.fullmatch(fields[0]) and len(fields) > 7:
         raise line.make_error("this is one interval of a run (perf stat -I), not a whole run")
     if _CPU_OR_THREAD.fullmatch(fields[0]):

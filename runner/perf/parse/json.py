@@ -22,7 +22,7 @@ _OTHER_MODES = {
     "this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)",
 )
 _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<nan>-?\b(?:nan|inf)\b)')
-"""A string, which stays as it is, or a number that perf prints in a form that JSON lacks."""
+"""A string, which is kept, or a number in a form that perf prints but JSON does not allow."""
 
 
 def parse_json(text: str, *, requested_events: Collection[str] = ()) -> PerfResult:
@@ -34,7 +34,7 @@ def parse_json(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
 
 
 def _parse_object(line: Line) -> dict[str, str]:
-    """Parse an object with every number left as text: no number may become a binary fraction."""
+    """Parse an object, but leave every number as text, so that none is rounded to a binary fraction."""
 
     def refuse_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
@@ -63,7 +63,7 @@ def _repair_number(match: re.Match[str]) -> str:
 
 
 def _make_row(line: Line, fields: dict[str, str]) -> Row:
-    """Return one line of ``perf stat -j``, with the meaning of its keys."""
+    """Return the row that a line of ``perf stat -j`` describes."""
     for key, meaning in _OTHER_MODES.items():
         if key in fields:
             raise line.make_error(meaning)
@@ -83,7 +83,7 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
 
 
 def _format_count(line: Line, value: str, unit: str) -> str:
-    """Return the count as the other formats print it: perf prints six decimal places here, of whole numbers too."""
+    """Return a count as the other formats print it: in JSON, perf prints even whole numbers with six decimal places."""
     if unit == "msec" or value in STATUS_BY_MISSING_COUNT:
         return value
     integer, _, fraction = value.replace(",", ".").partition(".")

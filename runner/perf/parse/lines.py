@@ -5,11 +5,11 @@ import re
 from msgspec import Struct
 
 _START_LINE = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
-"""perf writes this above each run into a file (-o), in this form in every locale."""
+"""The line that perf writes above each run in a file (``-o``); its form is the same in every locale."""
 
 
 class PerfOutputError(ValueError):
-    """The output is not perf's, or not a count; the message names the line and the reason."""
+    """The text is not output of perf, or not the counts of one run; the message names the line and the reason."""
 
     def __init__(self, problem: str, line_number: int = 0, text: str = "") -> None:
         self.what = problem
@@ -19,7 +19,7 @@ class PerfOutputError(ValueError):
 
 
 class Line(Struct, frozen=True):
-    """One line with its number, from 1."""
+    """One line of perf's output with its number, counted from 1."""
 
     number: int
     text: str
@@ -30,7 +30,7 @@ class Line(Struct, frozen=True):
 
 
 def split_lines(text: str) -> list[Line]:
-    """Split at line feeds only: any other character may belong to a command that perf quotes."""
+    """Split a text at line feeds only: other line separators may belong to a command that perf quotes."""
     return [Line(number, part.removesuffix("\r")) for number, part in enumerate(text.split("\n"), start=1)]
 
 

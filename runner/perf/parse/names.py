@@ -17,7 +17,7 @@ _ALIASES = {
     "system_time": "sys-time",
 }
 OWN_CLOCKS = frozenset({"elapsed", "user-time", "sys-time"})
-"""Times that perf reads from its own clocks, in nanoseconds."""
+"""Pseudo-events for times that perf reads from its own clocks, in nanoseconds."""
 CPU_CLOCKS = frozenset({"task-clock", "cpu-clock"})
 
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_.-]*"
@@ -35,18 +35,18 @@ _EVENT_ON_PMU = (
     re.compile(r"(?P<term>\S+)(?P<modifiers>) \[(?P<pmu>\w+)\]"),
 )
 _CORE_PMU = re.compile(r"cpu|cpu_[a-z0-9]+|armv[789]\w*|apple_\w+|software|tool")
-"""PMUs of the cores and of the kernel itself: their name says where an event was counted, not what it is."""
+"""PMUs of the cores and of the kernel itself: their names say where an event was counted, not which event it is."""
 
 
 class Name(Struct, frozen=True):
-    """An event's name taken apart.
+    """The parts of an event's name.
 
     Attributes
     ----------
     metric
-        The name in the catalogue, or perf's name if the catalogue lacks it.
+        The name of the metric in the catalogue, or perf's name if the catalogue lacks it.
     pmu
-        The PMU in the name, if it belongs to the cores; otherwise empty.
+        The PMU in the name if it is one of the cores; otherwise empty.
     user_only
         Whether the event was counted in user space only. Never true for a clock, which always includes the kernel.
     """
@@ -57,8 +57,8 @@ class Name(Struct, frozen=True):
 
 
 def read_name(line: Line, event: str) -> Name:
-    """Take an event's name apart: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
-    # A unit in the place of a name shows that the fields are shifted.
+    """Parse an event's name: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
+    # If there is a unit instead of a name, the fields are shifted.
     if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
         raise line.make_error(f"{event!r} is not a valid event name")
     term, pmu, modifiers = _strip_pmu(event)
@@ -80,7 +80,7 @@ def _is_in_catalogue(event: str) -> bool:
 
 
 def _strip_pmu(event: str) -> tuple[str, str, str]:
-    """Return the event without its PMU, the PMU, and the modifiers behind it.
+    """Return the event without its PMU, the PMU, and the modifiers that follow it.
 
     Only PMUs of the cores are removed, and only from plain names: a raw code has a different meaning on each PMU.
     """
@@ -95,7 +95,7 @@ def _strip_pmu(event: str) -> tuple[str, str, str]:
 
 
 def _refuse_partial(line: Line, event: str, modifiers: frozenset[str]) -> None:
-    """Refuse a count that leaves out the program's own code."""
+    """Raise if the modifiers exclude the program's own code from the count."""
     if "u" not in modifiers and modifiers & {"k", "h"}:
         raise line.make_error(
             f"{event!r} was counted only in the kernel, so the count does not include the program itself"

@@ -8,7 +8,7 @@ from runner.perf.parse.lines import Line
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)[.,][0-9]+")
 _MAX_COUNT = 2**64 - 1
-"""The kernel's counters have 64 bits."""
+"""The largest value of the kernel's counters, which have 64 bits."""
 
 
 def is_decimal(text: str) -> bool:
@@ -17,17 +17,17 @@ def is_decimal(text: str) -> bool:
 
 
 def parse_whole(line: Line, text: str) -> int:
-    """Parse plain digits: no sign, no leading zero, no fraction."""
+    """Parse a whole number of plain digits: no sign, no leading zero, no fraction."""
     if not _WHOLE_NUMBER.fullmatch(text):
         raise line.make_error(f"{text!r} is not a whole number")
-    value = int(text) if len(text) <= 20 else _MAX_COUNT + 1  # 64 bits have 20 digits at most
+    value = int(text) if len(text) <= 20 else _MAX_COUNT + 1  # A 64-bit number has at most 20 digits.
     if value > _MAX_COUNT:
         raise line.make_error(f"{text} is more than a 64-bit counter can hold")
     return value
 
 
 def parse_decimal(line: Line, text: str, places: int) -> Decimal:
-    """Parse a number with a decimal point or comma and exactly as many places as perf prints."""
+    """Parse a number with a decimal point or comma and exactly ``places`` decimal places."""
     integer, _, fraction = text.replace(",", ".").partition(".")
     if not is_decimal(text) or len(fraction) != places:
         raise line.make_error(f"{text!r} is not a number with {places} decimal places")
@@ -36,7 +36,7 @@ def parse_decimal(line: Line, text: str, places: int) -> Decimal:
 
 
 def parse_percent(line: Line, text: str) -> Decimal:
-    """Parse the percentage of the run during which a counter ran: 0.00 to 100.00."""
+    """Parse the percentage of the run for which a counter ran: 0.00 to 100.00."""
     value = parse_decimal(line, text, places=2)
     if value > 100:
         raise line.make_error(f"a counter cannot run for {text} % of the time")

@@ -18,9 +18,10 @@ class PerfResult(Struct, frozen=True):
     Attributes
     ----------
     readings
-        By metric, in the catalogue's names and units. An event that was not counted is here too, with the reason.
+        The readings by metric, with the catalogue's names and units. Events that were not counted are included, with
+        the reason.
     in_user_space
-        The metrics that perf counted in user space only (``:u``): what happened in the kernel is not in them.
+        The metrics that perf counted only in user space (``:u``), without the kernel.
     """
 
     readings: dict[str, Reading]
@@ -28,7 +29,7 @@ class PerfResult(Struct, frozen=True):
 
     @property
     def user_only(self) -> bool:
-        """Whether perf counted anything in user space only, because the kernel forbids more."""
+        """Whether perf counted any metric only in user space, because the kernel forbids more."""
         return bool(self.in_user_space)
 
 
@@ -37,9 +38,9 @@ def assemble_readings(
 ) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
-    ``requested_events`` are the events of perf's command line. Only with them, missing and misnamed events
-    are noticed. ``started_together`` is false for counters that were enabled one after the other in a program
-    that already ran: their running times may differ as far as the scheduler likes.
+    ``requested_events`` are the events on perf's command line; without them, missing and misnamed events are not
+    noticed. ``started_together`` is false if the counters were enabled one after the other in a program that was
+    already running: their running times may then differ by any amount.
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
@@ -73,10 +74,10 @@ def assemble_readings(
 
 
 def _split_fused_modifier(row: Row, requested_metrics: Collection[str]) -> Row:
-    """Return the row of a requested tracepoint that perf counted in user space only, with the event's own name.
+    """Return a row with the modifier split off the name of a tracepoint; other rows are returned unchanged.
 
-    Where the kernel allows no more, perf appends ``:u`` to the name; if the name has a colon itself, ``u`` alone:
-    ``lock:contention_beginu`` (``evsel__fallback`` in ``tools/perf/util/evsel.c``).
+    If the kernel allows counting only in user space, perf appends ``:u`` to the name of an event, but only ``u`` if the
+    name contains a colon, as in ``lock:contention_beginu`` (``evsel__fallback`` in ``tools/perf/util/evsel.c``).
     """
     metric = row.name.metric
     if ":" not in metric or metric in requested_metrics or metric.removesuffix("u") not in requested_metrics:
@@ -85,7 +86,7 @@ def _split_fused_modifier(row: Row, requested_metrics: Collection[str]) -> Row:
 
 
 def _make_reading(row: Row) -> Reading:
-    """Return the reading of one event, with the reason if it has no value."""
+    """Return the reading of one event; if it has no value, the reading contains the reason."""
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
         raise row.line.make_error("a counter must have a count if it ran, and only then")
@@ -107,7 +108,7 @@ def _explain_status(row: Row) -> str:
 
 
 def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
-    """Combine the readings of the PMUs of a hybrid processor, each of one type of core."""
+    """Combine the readings of a hybrid processor's PMUs, one for each type of core."""
     counted_readings = [reading for reading in readings if reading.value is not None]
     if len(readings) == 1 or len(counted_readings) == 1:
         return counted_readings[0] if counted_readings else readings[0]
@@ -129,9 +130,9 @@ def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
 def _check_requested(
     readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
 ) -> dict[str, Reading]:
-    """Return the readings, with one for each requested event; raise if they do not fit the requests.
+    """Return the readings, completed for missing clocks; raise if they do not fit the requested events.
 
-    Only clocks may be missing: perf 4.15 leaves them out, and 6.8 to 6.12 those at zero.
+    Only clocks may be missing: perf 4.15 leaves them out, and perf 6.8 to 6.12 leave out clocks that are zero.
     """
     missing_metrics = [name.metric for name in requested if name.metric not in readings]
     if missing_events := [metric for metric in missing_metrics if metric not in OWN_CLOCKS]:

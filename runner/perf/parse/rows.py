@@ -14,15 +14,15 @@ SECONDS_PER_UNIT = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
 
 
 class Count(Struct, frozen=True):
-    """The printed count of an event: a number in a unit, or the reason why there is none."""
+    """The printed count of an event: a number with a unit, or the status that says why there is none."""
 
     value: Decimal | None
     unit: str = ""
     status: Status = Status.COUNTED
     half_step: Decimal = Decimal(0)
-    """Half of the last decimal place: the rounding error of the number."""
+    """The rounding error of the number: half of its last decimal place."""
     printed: bool = True
-    """Whether perf printed a number, even a meaningless one."""
+    """Whether perf printed a number, even if it has no meaning."""
 
 
 class Row(Struct, frozen=True):
@@ -31,9 +31,9 @@ class Row(Struct, frozen=True):
     Attributes
     ----------
     percent
-        Percentage of the run during which the counter ran, if perf scaled the count up.
+        The percentage of the run for which the counter ran, if perf scaled the count up.
     runtime
-        Nanoseconds for which the counter ran, if printed.
+        The nanoseconds for which the counter ran, if printed.
     metric
         The derived number that perf printed beside the count, and its unit.
     """
@@ -48,10 +48,11 @@ class Row(Struct, frozen=True):
 
 
 def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Count:
-    """Parse the count of a row. Only a time in milliseconds has decimal places.
+    """Parse the count of a row.
 
-    ``places`` is the number of decimal places that perf prints in this format. Some versions leave out the unit of a
-    time. perf 4.15 prints the task clock in milliseconds, with six places; perf 6.17 and 7.2 print nanoseconds.
+    Only times in milliseconds have decimal places; ``places`` is their number in this format. Some versions leave out
+    the unit of a time: perf 4.15 prints the task clock in milliseconds, with six places, and perf 6.17 and 7.2 print
+    nanoseconds.
     """
     time_unit = ""
     if metric in OWN_CLOCKS:
@@ -68,6 +69,6 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
         return Count(parse_decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
     value = Decimal(parse_whole(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
-        # perf 7.2 always prints its own times as "0" without a unit.
+        # perf 7.2 always prints the times of its own clocks as "0" without a unit.
         return Count(None, unit, Status.NOT_COUNTED)
     return Count(value, "ns" if time_unit else "")

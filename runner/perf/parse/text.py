@@ -22,9 +22,9 @@ _NOTES = re.compile(
     r"|\s+perf stat \.\.\.|The events in group usually have to be from|the same PMU\. Try reorganizing the group\."
 )
 _GROUPING = ",.'’ \u00a0\u202f"
-"""The characters that locales put between groups of digits."""
+"""The characters by which locales separate groups of digits."""
 _COUNT_COLUMNS = 18
-"""perf right-aligns counts in this many columns."""
+"""The number of columns in which perf right-aligns counts."""
 _EVENT = re.compile(
     rf" *(?P<count><not counted>|<not supported>|[0-9](?:[0-9{_GROUPING}]*[0-9])?) +"
     r"(?:(?P<unit>\S+) +)??(?P<event>[^\s#(]+(?: \[\w+\])?)(?: (?P<old_unit>\(msec\)))?"
@@ -32,11 +32,11 @@ _EVENT = re.compile(
 )
 _METRIC = re.compile(r" *(?P<value>[0-9]+(?:[.,][0-9]+)?|-?nan|-?inf)(?P<unit> ?%? *\S.*?) *| *")
 _METRIC_ONLY = re.compile(r" {50,}#[^#]*\S *| {18,}TopdownL[0-9]\b.*")
-"""A line with only derived numbers of the event above: the columns before them are empty."""
+"""A line that contains only further derived numbers of the event above; the columns before them are empty."""
 
 
 class _Event(Struct, frozen=True):
-    """The line of an event, not parsed yet: only the whole output shows the meaning of its commas and points."""
+    """The unparsed line of an event: what commas and points mean is known only after the whole output is read."""
 
     line: Line
     match: re.Match[str]
@@ -60,14 +60,14 @@ def parse_text(text: str, *, requested_events: Collection[str] = ()) -> PerfResu
     result = assemble_readings(rows, requested_events) if rows else PerfResult({})
     readings = dict(result.readings)
     for kind, seconds in times.items():
-        # A requested event of the same meaning takes precedence, unless perf did not count it.
+        # A requested event with the same meaning as a time in the footer takes precedence if perf counted it.
         if kind not in readings or readings[kind].value is None:
             readings[kind] = Reading(value=float(seconds))
     return replace(result, readings=readings)
 
 
 def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return the lines after perf's heading, which quotes the command and so may span several lines."""
+    """Return the lines below perf's heading, which may span several lines because it quotes the command."""
     starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
     if not starts:
         raise PerfOutputError("there is no line 'Performance counter stats for …': this is not a perf stat report")
@@ -87,7 +87,7 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
 
 
 def _refuse_displaced(lines: Sequence[Line]) -> None:
-    """Refuse lines of a report above or within its heading."""
+    """Raise if lines that look like a part of the report are above or within its heading."""
     for line in lines:
         event = _EVENT.fullmatch(line.text)
         if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _COUNT_COLUMNS):
@@ -117,7 +117,7 @@ def _split_events_and_footers(lines: Sequence[Line]) -> tuple[list[_Event], dict
 
 
 def _detect_decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
-    """Return the locale's decimal point: the times at the end always contain it, and never grouped digits."""
+    """Return the locale's decimal point from the times at the end, which always have one and never grouped digits."""
     points = {re.sub("[0-9]", "", seconds) for _, seconds in footers.values()}
     if len(points) > 1:
         raise next(iter(footers.values()))[0].make_error("the times at the end use different decimal points")
@@ -125,8 +125,8 @@ def _detect_decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
 
 
 def _check_columns(events: Sequence[_Event]) -> None:
-    """Check that the counts end in one column, as perf aligns them: a digit that was lost or added shifts its line."""
-    # A count that fills the columns is not aligned: it shifts the rest of its line.
+    """Check that all counts end in the same column, as perf aligns them: a lost or added digit would shift its line."""
+    # A count that fills all columns cannot be checked: it shifts the rest of its line anyway.
     aligned_events = [event for event in events if len(event.count) < _COUNT_COLUMNS]
     ends = [event.match.end("count") for event in aligned_events]
     for event in aligned_events:
@@ -138,7 +138,7 @@ def _check_columns(events: Sequence[_Event]) -> None:
 
 
 def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
-    """Return each count without the characters between its digits, which must be one locale's throughout."""
+    """Return the digits of each count, after checking that all counts are grouped as in the same locale."""
     numbers = [_GroupedNumber.parse(event, decimal_point) for event in events]
     separators = {number.separator: number for number in numbers if number.separator}
     if len(separators) > 1:
@@ -156,7 +156,7 @@ def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
 
 
 class _GroupedNumber(Struct, frozen=True):
-    """A count, cut at the characters between its digits."""
+    """A count, split into groups of digits."""
 
     line: Line
     groups: tuple[str, ...]
@@ -166,7 +166,7 @@ class _GroupedNumber(Struct, frozen=True):
 
     @classmethod
     def parse(cls, event: _Event, decimal_point: str) -> "_GroupedNumber":
-        """Cut a count; the last group has three digits, the others three, or two as in India."""
+        """Split a count into groups: the last one has three digits; the others have three, or two as in India."""
         text, fraction = event.count, ""
         if text in STATUS_BY_MISSING_COUNT:
             return cls(event.line, (text,), "", "", may_be_grouped=False)
@@ -198,17 +198,17 @@ class _GroupedNumber(Struct, frozen=True):
 
     @property
     def style(self) -> str:
-        """How the digits are grouped, ``western`` or ``indian``; empty if they are not grouped, or if both fit."""
+        """How the digits are grouped: ``western`` or ``indian``; empty if they are not grouped, or if both fit."""
         if not self.separator or self.is_western == self.is_indian:
             return ""
         return "western" if self.is_western else "indian"
 
 
 def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
-    """Return one event of perf's text output, with its unit and its derived metric."""
+    """Return the row of one event, with its unit and its derived metric."""
     line, match = event.line, event.match
     name = read_name(line, match["event"])
-    # Versions that print the unit in brackets behind the event print times with six decimal places, the others two.
+    # Versions that print the unit in brackets after the event print times with six decimal places; others print two.
     unit = match["unit"] or ("msec" if match["old_unit"] else "")
     count = read_count(line, digits, unit, name.metric, places=6 if match["old_unit"] else 2)
     metric = _parse_metric(line, match["metric"] or "", decimal_point)
@@ -219,7 +219,7 @@ def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
 
 
 def _parse_metric(line: Line, text: str, decimal_point: str) -> tuple[str, str]:
-    """Return the value and the unit of the derived number behind an event; both are empty if there is none.
+    """Return the value and the unit of the derived number that follows an event; both are empty if there is none.
 
     A decimal number must contain the decimal point of the times at the end: perf prints both in the same locale.
     """

@@ -1,1 +1,1 @@
-"""Compares settings at one commit: which runs are of one cell, what a cell costs, which one is the best."""
+"""Rules of the settings lab: which runs belong to a cell, how cells compare with the default, which one is the best."""

@@ -1,7 +1,8 @@
-"""Names the best cell: the fewest page faults, and their price.
+"""Chooses the best cell, which has the fewest page faults, and describes its price in other metrics.
 
-A cell is better only if its faults are surely fewer than the default's, and the best only if no other cell can have as
-few: what two cells measured, in their own sessions, has to lie further apart than such sessions can differ.
+A cell is better only if its faults are certainly fewer than those of the default. It is the best only if no other cell
+can have as few: because cells are measured in different sessions, their faults must differ by more than such sessions
+can.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class BestCell:
-    """The best cell, if one is surely the best, and the verdict in words."""
+    """The best cell, if one is certainly the best, and the verdict in words."""
 
     key: str | None
     sentence: str
@@ -34,7 +35,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     Parameters
     ----------
     other_work
-        The parameters among the settings that change what the program does, in words; empty if there are none.
+        The settings that are parameters and change what the program does, in words; empty if there are none.
     """
     other_cells = [cell for cell in cells if not cell.default]
     compared_cells = [cell for cell in other_cells if _is_decided(cell)]
@@ -67,7 +68,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
 
 
 def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
-    """Return how many of the other cells are not measured or not decided; empty if none is."""
+    """Return in words how many of the other cells are not measured or not decided; empty if all are decided."""
     n_unmeasured = sum(cell.state is not CellState.MEASURED for cell in other_cells)
     n_undecided = len(other_cells) - n_unmeasured - len(compared_cells)
     parts = []
@@ -79,7 +80,7 @@ def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence
 
 
 def _describe_price(cell: LabCell) -> str:
-    """Return what a cell costs in other metrics, what it improves besides, and what is not certain."""
+    """Return in words which other metrics of a cell are worse, which are better, and which are not certain."""
     costs: list[str] = []
     improvements: list[str] = []
     uncertain_metrics: list[str] = []
@@ -88,9 +89,9 @@ def _describe_price(cell: LabCell) -> str:
         if entry is None or entry.level is None:
             continue
         if name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None:
-            continue  # The throughput says the same.
+            continue  # It would only repeat the throughput.
         if name == "major-faults" and entry.effect is not Effect.WORSE:
-            continue  # Most programs have none.
+            continue  # Most programs have no major faults.
         metric_name = _METRIC_NAMES.get(name, metric(name).title.lower())
         if entry.effect is Effect.OPEN:
             uncertain_metrics.append(f"{metric_name} ({_format_interval(entry)})" if entry.bounds else metric_name)
@@ -122,7 +123,7 @@ def _format_interval(entry: LabMetric) -> str:
 
 
 def _is_below(cell: LabCell, other_cell: LabCell) -> bool:
-    """Return whether the faults of a cell are surely fewer than those of another, measured in another session."""
+    """Return whether a cell certainly has fewer faults than another cell, which was measured in another session."""
     first_metric, other_metric = _get_metric(cell, FAULTS), _get_metric(other_cell, FAULTS)
     if first_metric.repeats and other_metric.repeats:
         return (other_metric.level or 0) - (first_metric.level or 0) > noise_floor.MAX_FLOOR_FAULTS

@@ -1,8 +1,8 @@
-"""Judges one metric of a cell against the default: exactly, by an interval, or not at all.
+"""Compares one metric of a cell with the default: exactly, by a confidence interval, or not at all.
 
-Runs that were measured interleaved are compared by the rules of a comparison. Runs that were measured apart compare in
-counts alone: each side has to repeat its count, and small differences show nothing, because runs with the same bytes
-differ by them too.
+Runs that were measured interleaved are compared by the rules of a comparison. Of runs from different sessions, only
+counts are compared: each side has to repeat its count, and small differences show nothing, because runs with the same
+bytes can differ as much.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from service.rules.series import noise_floor
 
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
-"""The metrics of a cell; elapsed time stands for the throughput of a program that reports none."""
+"""The metrics of a cell; elapsed time replaces the throughput if the program does not report it."""
 _MIN_SAMPLES = 2
-"""Samples in which a count has to repeat before it is a fact."""
+"""The number of samples in which a count has to repeat to be certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """One metric of one run. The values are those of all samples, None if a sample has none."""
+    """One metric of one run: the values of all samples, None for a sample without a value."""
 
     values: Sequence[Number | None]
     counted: bool = True
-    """Whether all of them are counts, and none is an estimate."""
+    """Whether all values were counted, and none is an estimate."""
 
     @property
     def present_values(self) -> list[Number]:
-        """The values that there are."""
+        """The values of the samples that have one."""
         return [value for value in self.values if value is not None]
 
 
 def compare_metric(
     name: str, default: Readings | None, cell: Readings, *, interleaved: bool, n_cells: int = 1, objection: str = ""
 ) -> LabMetric:
-    """Return a metric of a cell and how it compares with the default.
+    """Return a metric of a cell, compared with the default.
 
     Parameters
     ----------
     default
-        The default, measured interleaved with the cell or not; None if it is not measured.
+        The readings of the default; None if it is not measured.
     n_cells
-        How many cells are compared with the default: they share the probability of an error.
+        How many cells are compared with the default: they share the error probability.
     objection
-        Why the two do not compare; empty if they do.
+        Why the two are not comparable; empty if they are.
     """
     values = cell.present_values
     lab_metric = LabMetric(
@@ -84,9 +84,9 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     Parameters
     ----------
     alpha
-        How likely a false alarm may be.
+        The allowed probability of a false alarm.
     """
-    # A session that ended early can have a further execution of one of the sides: it has no partner.
+    # zip drops a value without a partner: a session that ended early can have one more execution of one side.
     value_pairs = zip(default.values, cell.values, strict=False)
     pairs = [
         (default_value, cell_value)
@@ -104,7 +104,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
     elif decision.verdict is Verdict.CHANGED and decision.changed_pairs is None:
         effect = _decide_effect(entry.metric, decision.direction)
     elif decision.interval is None:
-        # Too few pairs, or a count that changes only in some of them (`changed_pairs`).
+        # There are too few pairs, or a count changes only in some of them (`changed_pairs`).
         certainty = LabCertainty.OPEN
     bounds = None if is_exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
     updates = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
@@ -112,7 +112,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
 
 
 def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readings) -> LabMetric:
-    """Compare a metric with the default of another session: only counts that repeat on both sides."""
+    """Compare a metric with the default from another session: only counts that repeat on both sides can be compared."""
     metric_entry, change = metric(entry.metric), entry.change or 0
     if not (metric_entry.exact and default.counted and cell.counted):
         sentence = (
@@ -136,7 +136,7 @@ def _compare_separate_sessions(entry: LabMetric, default: Readings, cell: Readin
 
 
 def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
-    """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
+    """Convert bounds from percent of both sides' mean to percent of the default; None if the default may be zero."""
     low, high = convert_to_percent_of_base(interval[0]), convert_to_percent_of_base(interval[1])
     return None if low is None or high is None else (low, high)
 

@@ -1,4 +1,4 @@
-"""The settings of a lab by name: what a person writes, and what an environment shows."""
+"""Converts names and values of a lab's settings between what people write and what an environment contains."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from service.rules.jobs.job_settings import HUGE_PAGES, MEMORY_LIMIT, NO_LIMIT, 
 from service.text.numbers import format_amount
 
 Value = str | None
-"""The value of a setting as an environment shows it; None if it is not set."""
+"""The value of a setting in an environment; None if it is not set."""
 ALLOCATOR = "allocator"
-"""The name of the allocator in an environment; it only follows from what is preloaded."""
+"""The name of the setting for the allocator in an environment, which results from the preloaded library."""
 LISTED_SETTINGS = (PRELOAD, HUGE_PAGES, MEMORY_LIMIT)
 """Settings whose values contain neither commas nor spaces."""
 _TITLES = {PRELOAD: "Allocator", HUGE_PAGES: "Huge pages", MEMORY_LIMIT: "Memory limit"}
@@ -21,12 +21,12 @@ _FAMILY = re.compile(r"lib(jemalloc|tcmalloc|mimalloc|snmalloc|hoard|scudo|rpmal
 
 
 def format_title(name: str) -> str:
-    """Return the name of a setting for people."""
+    """Return the name of a setting for human readers."""
     return _TITLES.get(name) or name.removeprefix(VARIABLE).removeprefix(PARAMETER)
 
 
 def format_value(name: str, value: Value) -> str:
-    """Write a value for people: ``jemalloc``, ``64 MiB``, ``not set``."""
+    """Return a value for human readers, such as ``jemalloc``, ``64 MiB`` or ``not set``."""
     if name == PRELOAD:
         if not value:
             return "the C library's"
@@ -40,7 +40,7 @@ def format_value(name: str, value: Value) -> str:
 
 
 def find_canonical_name(text: str) -> str:
-    """Return the name of a setting that a person wrote: a variable may be named alone, and so may an allocator."""
+    """Return the canonical name of a setting that a person wrote, such as a variable without its prefix."""
     aliases = {"allocator": PRELOAD, "thp": HUGE_PAGES, "huge_pages": HUGE_PAGES, "memory_limit": MEMORY_LIMIT}
     if text in aliases:
         return aliases[text]
@@ -48,12 +48,12 @@ def find_canonical_name(text: str) -> str:
 
 
 def read_value(name: str, text: str) -> Value:
-    """Return a value that a person wrote as an environment shows it; an empty text takes a variable away.
+    """Return a value that a person wrote, in the form in which an environment contains it; None for an unset variable.
 
     Raises
     ------
     ValueError
-        It is no such value: says what to write.
+        The text is not a valid value; the message says what to write.
     """
     text = text.strip()
     if name == PRELOAD:

@@ -1,7 +1,7 @@
-"""Arranges the runs of one commit by settings: which runs are of one cell, like with like.
+"""Arranges the runs of one commit by settings, so that only comparable runs share a grid.
 
-A run belongs to a cell if it has the cell's values and is like the default in every other setting. Two runs of one
-session were measured interleaved: they compare in every metric.
+A run belongs to a cell if it has the cell's values, and those of the default in every other setting. Two runs of the
+same session were measured interleaved, so all of their metrics are comparable.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from service.lab.rules.setting_names import ALLOCATOR, Value
 from service.rules.jobs.job_settings import PARAMETER, PRELOAD, VARIABLE, is_per_run
 
 MAX_CELLS = 120
-"""Cells of a grid: more cannot be read, and hardly be measured."""
+"""The largest number of cells of a grid: more would be unreadable, and take too long to measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabRun:
-    """A run of the commit and the host, with its settings: settings of its environment, and ``parameter.NAME``."""
+    """A run of the commit on the host, with its settings: those of its environment, and ``parameter.NAME``."""
 
     number: int
     run_id: UUID
@@ -35,25 +35,25 @@ class LabRun:
     session: UUID | None = None
     failure: str = ""
     is_outside_history: bool = False
-    """Whether it was measured for a search or a lab, so that it is not a point of a series."""
+    """Whether the run was measured for a search or a lab, so that it is not a point of a series."""
     reused: bool = False
     own_bytes: str | None = None
 
     @property
     def measured(self) -> bool:
-        """Whether it has samples."""
+        """Whether the run has samples."""
         return self.outcome is Outcome.MEASURED
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of which the runs have different values, or of which a person wants some."""
+    """A setting in which the runs differ, or for which a person has added values."""
 
     name: str
     values: tuple[Value, ...]
-    """The default first."""
+    """The values, the default first."""
     implied_settings: tuple[str, ...] = ()
-    """For a parameter: the settings that follow from it."""
+    """For a parameter: the settings that it determines."""
 
     @property
     def default(self) -> Value:
@@ -62,30 +62,31 @@ class Setting:
 
     @property
     def per_run(self) -> bool:
-        """Whether a job can set it."""
+        """Whether a job can set this setting for a single run."""
         return is_per_run(self.name)
 
     @property
     def changes_the_work(self) -> bool:
-        """Whether it is a parameter of the program itself, as far as the runs show: its values do different work."""
+        """Whether, according to the runs, this is a parameter of the program itself, whose values do different work."""
         return self.name.startswith(PARAMETER) and not self.implied_settings
 
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """The runs with certain values of the settings.
+    """One combination of values of the settings, with its runs.
 
     Attributes
     ----------
     run
-        The newest run with samples; if there is one that was measured interleaved with the default, that one.
+        The newest run with samples that was measured interleaved with the default; if there is none, the newest run
+        with samples.
     interleaved_default
-        The run of the default cell that was measured interleaved with it.
+        The run of the default cell that was measured interleaved with ``run``.
     failed
-        The newest run, if it failed after ``run``.
+        The newest failed run, if it is newer than ``run``.
     other_differences
-        If every run with these values differs from the default in other settings too: those of the run that differs in
-        the fewest.
+        If every run with these values also differs from the default in other settings: these settings of the run that
+        has the fewest.
     """
 
     values: Mapping[str, Value]
@@ -98,7 +99,7 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class SettingsGrid:
-    """The cells: one for each value of the rows and of the columns."""
+    """The cells: one for each combination of a row's and a column's values."""
 
     rows: tuple[Setting, ...]
     columns: tuple[Setting, ...]
@@ -114,15 +115,15 @@ class SettingsGrid:
 
 
 def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
-    """Return the run whose settings are the default: of those that a history has, one with the fewest variables set.
+    """Return the run whose settings are the default: the run of a history that has the fewest variables set.
 
-    The host may have changed since that run was measured. So the newest run of the case that has the same settings of
-    its own is returned, even if it was measured for a lab.
+    The host may have changed since this run was measured. Therefore the newest run of the case with the same values of
+    the settings that a job can set is returned instead, even if it was measured for a lab.
 
     Parameters
     ----------
     environment
-        The hash of an environment: the newest run of a history that has it comes first; empty for none.
+        The hash of an environment: if a history has runs in it, the newest of these is returned. Empty for none.
     """
     runs_of_case = sorted(
         (run for run in runs if run.case_key == case_key), key=lambda run: run.started_at, reverse=True
@@ -141,11 +142,11 @@ def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str =
 def find_settings(
     runs: Sequence[LabRun], default: Mapping[str, str], added_values: Mapping[str, Sequence[Value]]
 ) -> list[Setting]:
-    """Return the settings in which runs differ from the default, and those that a person added: these first.
+    """Return the settings that a person added, followed by those in which runs differ from the default.
 
-    What only follows from another setting is left out.
+    Settings that another setting determines are left out.
     """
-    # The values of each setting: the keys of a dict, which keeps their order and has each once.
+    # The values of each setting are the keys of a dict, which keeps their order and has no duplicates.
     values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added_values.items()}
     for run in runs:
         for name in run.settings.keys() | default.keys():
@@ -154,7 +155,7 @@ def find_settings(
     parameters = [name for name in values_of if name.startswith(PARAMETER)]
     settings_of_parameter = {name: _list_dependent_settings(runs, name, values_of, added_values) for name in parameters}
     implied_names = {name for names_of_parameter in settings_of_parameter.values() for name in names_of_parameter}
-    if PRELOAD in values_of:  # the preloaded library determines the allocator
+    if PRELOAD in values_of:  # The preloaded library determines the allocator.
         implied_names.add(ALLOCATOR)
     settings = [
         Setting(name, _sort_values(values, default.get(name)), settings_of_parameter.get(name, ()))
@@ -171,9 +172,9 @@ def find_settings(
 def choose_axes(
     settings: Sequence[Setting], rows: Sequence[str], columns: Sequence[str]
 ) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
-    """Return the settings of the rows and of the columns: those that a person chose, else the first two of them all.
+    """Return the settings of the rows and of the columns: those that a person chose, or else the first two suitable.
 
-    A parameter that changes the work is an axis only if it is chosen.
+    Suitable are settings that a job can set, except parameters that change the work of the program.
     """
     by_name = {setting.name: setting for setting in settings}
     chosen_rows = tuple(by_name[name] for name in dict.fromkeys(rows) if name in by_name)
@@ -192,14 +193,14 @@ def build_grid(
     rows: Sequence[Setting],
     columns: Sequence[Setting],
 ) -> SettingsGrid:
-    """Put each run into the cell of its settings.
+    """Return the grid, with each run in the cell of its settings.
 
     Raises
     ------
     ValueError
         The grid would have more than :data:`MAX_CELLS` cells.
     """
-    # The cells.
+    # Combine the values of the axes into cells.
     axes = (*rows, *columns)
     row_values = tuple(product(*(setting.values for setting in rows)))
     column_values = tuple(product(*(setting.values for setting in columns)))
@@ -208,13 +209,13 @@ def build_grid(
             f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
             "settings"
         )
-    # The runs of each cell.
+    # Assign the runs to cells.
     names = [setting.name for setting in axes]
     values_at_point = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
     runs_by_point = _RunsByPoint()
     for run in runs:
         runs_by_point.add(run, default, names, values_at_point)
-    # The runs of the default cell, by session: other runs of these sessions were measured interleaved with them.
+    # Map the runs of the default cell by session: other runs of these sessions were measured interleaved with them.
     default_point = tuple(default.get(name) for name in names)
     default_run_by_session = _map_runs_by_session(runs_by_point.comparable_runs[default_point])
     cells = tuple(
@@ -237,7 +238,7 @@ _Point = tuple[Value, ...]
 
 @dataclass(slots=True)
 class _RunsByPoint:
-    """The runs of each cell, by its values, and those that have its values and differ in something else."""
+    """By the values of a cell: its runs, and the further differences of runs that have these values too."""
 
     comparable_runs: dict[_Point, list[LabRun]] = field(default_factory=lambda: defaultdict(list))
     differences: dict[_Point, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
@@ -249,16 +250,16 @@ class _RunsByPoint:
         names: Sequence[str],
         values_at_point: Mapping[tuple[_Point, str], Collection[Value]],
     ) -> None:
-        """Add a run to its cell.
+        """Add a run to its cell; if it differs from the default in other settings too, store only these differences.
 
         Parameters
         ----------
         default
             The settings of the default.
         names
-            The settings of the rows and columns.
+            The names of the settings of the rows and columns.
         values_at_point
-            The values that other settings have in a history, by :func:`_find_dependent_settings`.
+            The result of :func:`_find_dependent_settings`: the values that other settings have in a history.
         """
         point = tuple(run.settings.get(name) for name in names)
         parameter_values = tuple(run.settings.get(name) for name in names if name.startswith(PARAMETER))
@@ -271,11 +272,11 @@ class _RunsByPoint:
             if value == default.get(name) or name in names:
                 continue
             if name == ALLOCATOR and (PRELOAD in names or has_changed_parameter):
-                continue  # The allocator follows from the preloaded library, or from the parameter.
+                continue  # The preloaded library, or the parameter, determines the allocator.
             if has_changed_parameter and is_per_run(name) and not name.startswith(PARAMETER):
                 values = values_at_point.get((parameter_values, name), ())
                 if not values or set(values) == {value}:
-                    continue  # The workload sets it for these values of its parameters, as the history shows.
+                    continue  # As the history shows, the workload derives this value from its parameters.
             differing_settings.append(name)
         if differing_settings:
             self.differences[point].append(tuple(sorted(differing_settings)))
@@ -289,17 +290,17 @@ def _build_cell(
     runs_by_point: _RunsByPoint,
     default_run_by_session: Mapping[UUID, LabRun],
 ) -> GridCell:
-    """Return the cell of some values, with its newest run.
+    """Return the cell with these values, and its newest run.
 
-    A run that was measured interleaved with the default is preferred to newer ones, and a measured run to one whose
+    A run that was measured interleaved with the default is preferred to newer runs, and a measured run to a run whose
     counts were reused.
 
     Parameters
     ----------
     is_default
-        Whether it is the default cell.
+        Whether this is the default cell.
     default_run_by_session
-        The measured runs of the default cell, by the session in which they were measured interleaved with others.
+        The measured runs of the default cell, by session.
     """
     point = tuple(values.values())
     runs = sorted(runs_by_point.comparable_runs.get(point, ()), key=lambda run: run.started_at, reverse=True)
@@ -313,7 +314,7 @@ def _build_cell(
     failed_run = next((run for run in runs if not run.measured), None)
     if failed_run and shown_run and failed_run.started_at < shown_run.started_at:
         failed_run = None
-    # An empty cell says in which other settings the run that resembles the default most differs from it.
+    # An empty cell names the other settings of the run that differs from the default in the fewest of them.
     other_differences = () if runs else min(runs_by_point.differences.get(point, ()), key=len, default=())
     interleaved_default = None
     if interleaved_run is not None and interleaved_run.session is not None:
@@ -338,9 +339,9 @@ def _select_per_run(run: LabRun) -> dict[str, str]:
 
 
 def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
-    """Return which values other settings have in a history, by the values of some parameters and the setting's name.
+    """Return the values that settings have in a history, by the values of ``parameters`` and the name of the setting.
 
-    A workload can derive a setting from its parameters. Empty without parameters.
+    They show which settings a workload derives from its parameters. Empty without parameters.
     """
     if not parameters:
         return {}
@@ -357,7 +358,7 @@ def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) 
 def _list_dependent_settings(
     runs: Sequence[LabRun], parameter: str, names: Iterable[str], added_names: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the settings that follow from a parameter: one value for each of its values, and not one for all."""
+    """Return the settings that a parameter determines: they vary, but have one value for each of the parameter's."""
     history_runs = [run for run in runs if not run.is_outside_history]
     dependent_names = []
     for name in names:
@@ -378,14 +379,14 @@ def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
 
 
 def _rank_value(value: Value) -> tuple[int, float, str]:
-    """Return a sort key: no value first, then numbers by their size, then texts."""
+    """Return a sort key: first None, then numbers by size, then texts."""
     if value is None:
         return 0, 0, ""
     return (1, int(value), "") if value.isdecimal() else (2, 0, value)
 
 
 def _rank_setting(setting: Setting) -> int:
-    """Return the rank of a setting in the grid: 0 and 1 what a job can set, 2 parameters of the work, 3 the host's."""
+    """Return the rank of a setting: 0 or 1 if a job can set it, 2 if it changes the work, 3 if it is the host's."""
     if not setting.per_run:
         return 3
     if setting.changes_the_work:

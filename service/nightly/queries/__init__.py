@@ -1,1 +1,1 @@
-"""What is stored of nightly runs, the drifts that each reports, and the newest points for the matrix."""
+"""Queries about nightly runs, the drifts that each of them reports, and the newest points for the grid."""

@@ -1,4 +1,4 @@
-"""Which drifts a nightly run reports: those that are new to it. Each is reported once, and stays with that run."""
+"""Finds the drifts that a nightly run reports: those that are new in it. Each drift is reported by only one run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Nig
 
 _KEYS_PER_QUERY = 500
 _OTHER_DETECTION = aliased(EventDriftRow)
-"""Another detection of a drift: its range was narrowed, or its level has moved."""
+"""Another detection of the same drift, before or after its range was narrowed or its level moved."""
 
 
 def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
-    """Note that a nightly run has measured the series of some cells."""
+    """Record that a nightly run has measured the series of these cells."""
     nightly_times = {
         "first_nightly_at": func.coalesce(Series.first_nightly_at, nightly_run.started_at),
         "last_nightly_at": nightly_run.started_at,
@@ -35,11 +35,11 @@ def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[Nig
 
 
 def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
-    """Return the drifts that are new to a nightly run: no nightly run has reported them, and none is below the floor.
+    """Return the drifts that are new in a nightly run: above the floor, and not reported by any nightly run.
 
-    Only the last nightly run that has measured a series tells what is new in it: which drifts begin at its revision,
-    and which earlier ones were found since the first nightly run began. When a drift was measured does not matter: a
-    noisy metric needs many nightly runs until its drift is found, and a host's clock can be wrong.
+    For each series, only the last nightly run that has measured it reports new drifts: those that begin at the run's
+    revision, and earlier ones that were found after the first nightly run of the series began. The time of measurement
+    does not matter: the drift of a noisy metric is found only after many nightly runs, and a host's clock can be wrong.
     """
     new_drifts: list[str] = []
     for cell in cells:
@@ -72,7 +72,7 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
 
 
 def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
-    """Note that a nightly run reports some drifts. Those that another one has reported meanwhile stay with that one."""
+    """Record that a nightly run reports these drifts, except those that another one has reported meanwhile."""
     for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
         statement = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
@@ -80,9 +80,9 @@ def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) 
 
 
 def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
-    """Return the drifts that a nightly run has reported, as they are known now.
+    """Return the drifts that a nightly run has reported, in their present state.
 
-    A drift that was a fact and no longer stands says why; a drift that was provisional and is gone is left out.
+    If a drift is no longer detected, it is shown as withdrawn with the reason, or left out if it was only provisional.
     """
     rows = session.execute(
         select(EventDriftRow, Host.name, Case.name, Series.metric, DriftRow.document)
@@ -104,13 +104,13 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
 
 
 def _list_case_keys(cell: NightlyCell) -> Iterable[list[str]]:
-    """Return the keys of the cases of a cell, in parts; none if it has not measured any."""
+    """Yield the keys of the cases of a cell in chunks; nothing if the cell has not measured any."""
     measured_cases = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
     return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured_cases), _KEYS_PER_QUERY)
 
 
 def _build_cell_conditions(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions on the series of some cases of a cell."""
+    """Return the conditions that select the series of a cell's cases with these keys."""
     return (
         Series.subject_id == select(Subject.id).where(Subject.name == cell.subject).scalar_subquery(),
         Series.host_id == select(Host.id).where(Host.name == cell.host).scalar_subquery(),
@@ -128,12 +128,12 @@ def _build_detection_condition() -> ColumnElement[bool]:
 
 
 def _build_any_detection_condition(condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return whether a condition holds for any detection of a drift, the present one included."""
+    """Return the SQL condition that ``condition`` holds for any detection of a drift, including the present one."""
     return exists().where(_build_detection_condition(), condition)
 
 
 def _build_present_drift(document: Mapping[str, Any]) -> NightlyDrift:
-    """Return a drift that is still detected; its title is its cause, if that is certain."""
+    """Return a drift that is still detected, from its document; its title is the cause if that is certain."""
     drift = Drift.model_validate(document)
     has_single_candidate = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
     title = drift.cause_words if has_single_candidate or drift.cause is Cause.CONFIG else ""
@@ -142,7 +142,7 @@ def _build_present_drift(document: Mapping[str, Any]) -> NightlyDrift:
 
 
 def _build_withdrawn_drift(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
-    """Return a drift that a nightly run has reported and that is no longer found, with the reason."""
+    """Return a reported drift that is no longer detected, with the reason."""
     return NightlyDrift(
         id=row.drift_id,
         host=host,

@@ -1,4 +1,7 @@
-"""Nightly runs: what is planned, and what the hosts have reported. The results of the cases are in the runs."""
+"""Stores and reads nightly runs: their planned cells, and those that hosts have reported.
+
+The results of the cases are stored in their runs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from service.store.models import Case, Host, NightlyRun, Revision, Run, Subject
 
 
 def store_cells(session: Session, name: str, part: NightlyPart, owner: str | None, now: datetime) -> None:
-    """Store planned or completed cells of a nightly run. A new one belongs to ``owner``, a repository, or to nobody."""
+    """Store planned or completed cells of a nightly run. A new run belongs to the repository ``owner``, if any."""
     row = session.get(NightlyRun, name)
     if row is None:
         row = NightlyRun(name=name, started_at=now, repository=owner, document={})
@@ -28,7 +31,7 @@ def store_cells(session: Session, name: str, part: NightlyPart, owner: str | Non
 
 
 def find_nightly_run(session: Session, name: str) -> NightlyDigest | None:
-    """Return the present state of a nightly run, if there is one of that name."""
+    """Return the present state of a nightly run; None if there is no run of this name."""
     row = session.get(NightlyRun, name)
     if row is None:
         return None
@@ -38,19 +41,19 @@ def find_nightly_run(session: Session, name: str) -> NightlyDigest | None:
 
 
 def find_unreported_drifts(session: Session, name: str) -> list[str]:
-    """Return the drifts that are new to a nightly run, and that it does not report yet."""
+    """Return the drifts that are new in a nightly run and not reported yet."""
     row = session.get(NightlyRun, name)
     return [] if row is None else nightly_drifts.list_unreported_drifts(session, row, _read_cells(row))
 
 
 def list_measured_subjects(session: Session, name: str) -> set[tuple[str, str]]:
-    """Return which subjects were measured on which hosts in a nightly run."""
+    """Return the pairs of a subject and a host that were measured in a nightly run."""
     row = session.get(NightlyRun, name)
     return {(cell.subject, cell.host) for cell in _read_cells(row) if cell.subject} if row is not None else set()
 
 
 def find_newest(session: Session) -> str | None:
-    """Return the name of the nightly run that began last."""
+    """Return the name of the nightly run that began last; None if there is none."""
     return session.scalar(
         select(NightlyRun.name).order_by(NightlyRun.started_at.desc(), NightlyRun.name.desc()).limit(1)
     )
@@ -74,7 +77,7 @@ def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
         .where(Subject.name == cell.subject, Revision.commit == cell.revision, Host.name == cell.host)
         .order_by(Run.started_at, Run.number)
     )
-    # The rows are in order of time, so the newest run of a case replaces its older ones.
+    # The rows are in chronological order, so the newest run of a case replaces older ones.
     return {
         keys[key]: CaseRun(run_id, outcome, failure or "", quarantine)
         for key, run_id, outcome, failure, quarantine in rows

@@ -1,4 +1,4 @@
-"""The newest points and failures of many series at once, for the nightly grid."""
+"""Reads the newest points and failures of many series in few queries, for the nightly grid."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
 _MAX_FAILURES = 300
 _IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HISTORY))
-"""Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
+"""Selects the runs of histories: the runs of bisects, proofs and labs are not points of any series."""
 
 
 def list_seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
-    """Return the cases that ever reported a metric, of a subject, and of workloads whose name contains a text.
+    """Return the cases of a subject that have ever reported a metric.
 
-    An empty subject or workload selects all.
+    ``workload`` is a part of the names of the workloads; an empty subject or workload selects all.
     """
     newest_points, join_condition = _select_newest(session, 1)
     conditions = [_IS_IN_HISTORY, Series.metric == metric]
@@ -47,8 +47,8 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
 
 
 def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[RecentPoint]:
-    """Return the newest points of cases."""
-    # Names are known, and not read once for each point.
+    """Return the newest points of these cases."""
+    # The names are known, so do not read them once more for each point.
     names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in cases}
     return [
         point
@@ -60,9 +60,9 @@ def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[Rece
 def _read_points(
     session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
-    """Return the newest points of series, of runs that belong to the history."""
+    """Yield the newest points of these series, from runs that belong to a history."""
     newest_points, join_condition = _select_newest(session, _POINTS_PER_SERIES)
-    # Not by the session, which takes 1.5 times as long to return thousands of rows.
+    # Do not use the session, which takes 1.5 times as long to return thousands of rows.
     rows = session.connection().execute(
         select(
             *(newest_points.c.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
@@ -79,9 +79,9 @@ def _read_points(
 
 
 def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnElement[bool]]:
-    """Return a query of the newest points of each series, and the condition that joins it with the series.
+    """Return a query for the newest points of each series, and the condition that joins it with the series.
 
-    Each database needs its own query, so that no other points are read.
+    SQLite and PostgreSQL need different queries in order to read no other points.
     """
     points_query = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)
@@ -94,7 +94,7 @@ def _select_newest(session: Session, n_points: int) -> tuple[FromClause, ColumnE
         return points_query.limit(n_points).lateral(), true()
     oldest_number = points_query.with_only_columns(Point.run_number).limit(1).offset(n_points - 1).scalar_subquery()
     newest_points = cast(Table, Point.__table__).alias()
-    # A series with fewer points has no such number: all of them are selected.
+    # If a series has fewer points, there is no such number, and all points are selected.
     is_new = newest_points.c.run_number >= func.coalesce(oldest_number, 0)
     return newest_points, (newest_points.c.series_id == Series.id) & is_new
 
@@ -114,7 +114,7 @@ def list_failures(session: Session) -> list[UnmeasuredRun]:
             Run.failure_message,
             Run.outcome,
         )
-        # The first condition is that of the index of unmeasured runs.
+        # The first condition is that of the partial index of unmeasured runs.
         .where(Run.outcome != Outcome.MEASURED, _IS_IN_HISTORY)
         .order_by(Run.started_at.desc())
         .limit(_MAX_FAILURES)

@@ -1,1 +1,1 @@
-"""Decides what a nightly run has to tell, and arranges cases by hosts and their configurations."""
+"""Rules for the digest of a nightly run, and for the grid of cases by hosts and configurations."""

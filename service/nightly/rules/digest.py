@@ -1,4 +1,4 @@
-"""Summarises a nightly run: its cells, the outcome of each case, and what was not measured and why."""
+"""Summarises a nightly run: its cells, the outcome of each case, and why cells or cases were not measured."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_digest(
     Parameters
     ----------
     runs
-        For each cell the newest run of each case that has one, by the case's index.
+        For each cell: the newest run of each case that has runs, by the index of the case.
     """
     digests = tuple(_summarise_cell(cell, runs_of_cell) for cell, runs_of_cell in zip(cells, runs, strict=True))
     hosts = {cell.host for cell in cells}
@@ -79,7 +79,7 @@ class Missed:
 
 
 def list_missed(digest: NightlyDigest) -> list[Missed]:
-    """Return what a nightly run did not measure: cells that were not started or could not begin, and single cases."""
+    """Return the cells that a nightly run did not or could not carry out, and the cases that it did not measure."""
     misses: list[Missed] = []
     for cell in digest.cells:
         cell_key = cell.host, cell.configuration, cell.workload
@@ -129,7 +129,7 @@ def _is_complete(cell: CellDigest) -> bool:
 
 
 def _describe_digest(n_complete: int, n_planned: int, absent_hosts: Sequence[str], n_drifts: int) -> str:
-    """Return in one sentence how many cells are complete, who has not reported, and how many drifts are new."""
+    """Return in one sentence how many cells are complete, which hosts are absent, and how many drifts are new."""
     parts = [f"{n_complete} of {n_planned} cells are complete"]
     if absent_hosts:
         parts.append(f"{', '.join(absent_hosts)} {'has' if len(absent_hosts) == 1 else 'have'} not reported")

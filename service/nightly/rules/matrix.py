@@ -16,16 +16,16 @@ from service.rules.relative_change import compute_percent_change
 from service.schemas.history import Number
 
 MIN_COMPARED_AGE = timedelta(hours=12)
-"""On a host without nightly runs, a level is compared with the newest one that is at least this much older, or with
-the previous one where there is none."""
+"""On a host without nightly runs, a level is compared with the newest level that is at least this much older; if there
+is none, with the previous level."""
 MAX_COLUMN_AGE = timedelta(days=7)
-"""A configuration in which its host was not seen for longer than this has no column."""
+"""A configuration has no column if its host has not measured in it for longer than this before its newest run."""
 MAX_COLUMNS = 8
-"""The most columns of one host."""
+"""The largest number of columns of one host."""
 _KINDS_OF_CASE_SETTINGS = frozenset(
     {"allocator", "build", "compiler", "library", "parameter", "process", "program", "tool", "variable"}
 )
-"""Kinds of settings that a case has for itself, by its workload file or the configuration of a nightly run."""
+"""Prefixes of settings that belong to a case, from its workload file or the configuration of a nightly run."""
 
 
 class RecentPoint(NamedTuple):
@@ -47,7 +47,7 @@ class RecentPoint(NamedTuple):
 
 
 class SeenCase(NamedTuple):
-    """A case on a host by one definition of its workload, with the time of its newest run of a metric."""
+    """A case on a host by one definition of its workload, with the time of the newest run that has the metric."""
 
     series_id: int
     subject: str
@@ -73,14 +73,14 @@ class UnmeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """A host in one of its configurations.
+    """A column of the grid: a host in one configuration.
 
     Attributes
     ----------
     environment
-        The newest of its environments.
+        The newest environment of the column.
     others
-        Its other environments: those of other cases, where the machine itself was the same.
+        The other environments of the column: those of other cases, in which the machine's own settings were the same.
     """
 
     host: str
@@ -90,7 +90,7 @@ class GridColumn:
 
     @property
     def environments(self) -> tuple[str, ...]:
-        """All of its environments, the newest first."""
+        """All environments of the column, the newest first."""
         return self.environment, *self.others
 
 
@@ -101,23 +101,23 @@ class GridCell:
     Attributes
     ----------
     series_id, run_id
-        The series and run that the cell links to: those of the newest level, or of the run without one.
+        The series and the run to which the cell links: those of the newest level, or of a run without a level.
     environment
-        The environment of its column in which it was run; None if it was not run.
+        The environment of the column in which the case was run; None if it was not run.
     before, since
-        The level with which the current one is compared, and the time of its measurement.
+        The level with which the present level is compared, and the time at which it was measured.
     flagged
-        Whether the detector found a drift between the two levels. Any other difference is noise.
+        Whether the detector found a certain drift between the two levels. Any other difference may be noise.
     provisional
-        Whether the only drift between them needs one more run.
+        Whether there are drifts between the two levels, but none is certain before one more run.
     other_commit
-        Whether the level is of a different commit than the row: the two cannot be compared.
+        Whether the level belongs to another commit than the row, so that it cannot be compared with the others.
     reason
         Why there is no level; empty if there is one.
     missed
-        Why the case was planned for the last nightly run but not measured; empty otherwise.
+        Why the case was not measured although it was planned for the last nightly run; otherwise empty.
     efficiency
-        Weak-scaling efficiency, where it is measured.
+        The weak-scaling efficiency; None if it is not measured.
     """
 
     series_id: int | None = None
@@ -136,7 +136,7 @@ class GridCell:
 
     @property
     def is_run(self) -> bool:
-        """Whether there was a run, or a nightly run planned one."""
+        """Whether the case was run, or planned for a nightly run."""
         return self.series_id is not None or self.run_id is not None or bool(self.missed)
 
     @property
@@ -146,7 +146,7 @@ class GridCell:
 
     @property
     def percent(self) -> float | None:
-        """The change in percent of the previous level; None if that is zero."""
+        """The change in percent of the previous level; None if the previous level is zero."""
         return compute_percent_change(self.change, self.before)
 
 
@@ -157,9 +157,9 @@ class GridCase:
     Attributes
     ----------
     last_seen
-        When it was last run.
+        The time of its newest run.
     superseded
-        Whether every host that ran it has run its workload by another definition since.
+        Whether every host that ran the case has later run its workload by another definition.
     """
 
     subject: str
@@ -176,7 +176,7 @@ class GridRow(GridCase):
     Attributes
     ----------
     revision
-        The commit of its levels, except for cells that name another commit.
+        The commit of the levels, except in cells that name another commit.
     """
 
     revision: str | None = None
@@ -185,14 +185,14 @@ class GridRow(GridCase):
 
 @dataclass(frozen=True, slots=True)
 class NightlyGrid:
-    """The grid."""
+    """The grid: its columns, and a row for each case."""
 
     columns: tuple[GridColumn, ...]
     rows: tuple[GridRow, ...]
 
 
 def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[GridCase]:
-    """Return the cases that were run, in the grid's order; of several definitions of a case, the last run first."""
+    """Return the cases that were run, in the grid's order; of several definitions of a case, the newest is first."""
     last_seen: dict[tuple[str, str, str], datetime] = {}
     newest_key: dict[tuple[str, str, str], tuple[datetime, str]] = {}
     for run in runs:
@@ -212,8 +212,7 @@ def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[G
 def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
     """Return a grid for each subject, in the order of the rows.
 
-    The grid of a subject has only the columns in which a case of the subject was run: the configurations of other
-    subjects would be empty columns.
+    The grid of a subject has only the columns in which a case of the subject was run: others would be empty.
     """
     rows_by_subject: dict[str, list[GridRow]] = {}
     for row in grid.rows:
@@ -228,7 +227,7 @@ def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
 
 
 def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
-    """Return a column with the environments of some of its cells; all of them where no cell was run."""
+    """Return a column with only the environments of these cells; with all environments if no cell was run."""
     used_environments = {cell.environment for cell in cells}
     environments = [environment for environment in column.environments if environment in used_environments]
     newest, *older = environments or column.environments
@@ -237,16 +236,16 @@ def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColum
 
 @dataclass(frozen=True, slots=True)
 class LastNightlyRun:
-    """The part of a nightly run that the grid depends on.
+    """The facts about a nightly run that the grid depends on.
 
     Attributes
     ----------
     started_at
-        When it began: levels of its hosts are compared with the newest one before.
+        When the nightly run began: levels of its hosts are compared with the newest level before this time.
     hosts
         The hosts that took part.
     missed
-        Why a case was not measured, by host and case.
+        By host and case: why the case was not measured.
     """
 
     started_at: datetime
@@ -255,7 +254,7 @@ class LastNightlyRun:
 
 
 def select_machine_settings(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Return the settings in an environment that all cases on the machine share."""
+    """Return the settings of the machine itself, which all cases on it share, from the settings of an environment."""
     return frozenset(
         (name, value) for name, value in settings.items() if name.partition(".")[0] not in _KINDS_OF_CASE_SETTINGS
     )
@@ -286,12 +285,13 @@ def build_grid(
     nightly_run
         The last nightly run, if there was one.
     level_starts
-        The runs that begin a new level, as the detector found, and whether the change of level is certain.
+        By run that begins a new level, according to the detector: whether the change of level is certain.
     one_commit
-        Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
+        Whether each row shows the commit that most of its columns have (of several, the newest), instead of the newest
+        commit of each column.
     machine_of_environment
-        By environment: what tells the machine apart. Environments of the same machine that no case shares have one
-        column: in a nightly run each configuration of a workload has its own environment.
+        By environment: a key of the machine's own settings. Environments with the same key share a column if they have
+        no case in common, because in a nightly run each configuration of a workload has its own environment.
     """
     newest_failures: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
@@ -317,7 +317,7 @@ def build_grid(
             for column, key, points in zip(columns, keys, points_of_columns, strict=True)
         ]
         revision, row_cells = _align_row(row_cells, points_of_columns)
-        # A nightly run plans a case by its name, and runs it by its newest definition.
+        # A nightly run plans a case by its name, so a missed case is that with the newest definition.
         if nightly_run is not None and not case.superseded:
             row_cells = _mark_missed(row_cells, columns, case.case, nightly_run)
         rows.append(
@@ -335,7 +335,7 @@ def build_grid(
 
 
 def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
-    """Return the commit that most columns have a level of: the newest of these."""
+    """Return the commit of which most columns have a level; if there are several such commits, the newest."""
     position_of: dict[str, int] = {}
     n_columns: Counter[str] = Counter()
     for points in columns:
@@ -346,7 +346,7 @@ def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
 
 
 def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
-    """Return the points up to a commit; all of them where they lack it."""
+    """Return the points up to a commit; if none has this commit, return all points."""
     position = next((point.position for point in _select_levels(points) if point.revision == commit), None)
     return points if position is None else [point for point in points if point.position <= position]
 
@@ -354,7 +354,7 @@ def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequenc
 def _align_row(
     cells: Iterable[GridCell], columns: Iterable[Sequence[RecentPoint]]
 ) -> tuple[str | None, list[GridCell]]:
-    """Return the commit of a row, the newest of its cells, and the cells with those of another commit marked."""
+    """Return the newest commit of a row's cells, and the cells, with those of other commits marked."""
     row = list(cells)
     position_of = {point.revision: point.position for points in columns for point in points}
     commits = {cell.revision for cell in row if cell.revision is not None}
@@ -365,7 +365,7 @@ def _align_row(
 def _build_columns(
     runs: Iterable[RecentPoint | UnmeasuredRun], machine_of_environment: Mapping[str, Hashable]
 ) -> tuple[GridColumn, ...]:
-    """Return the columns: the environments in which each host measured lately, the newest first."""
+    """Return the columns: the environments in which each host has recently measured, the newest of a host first."""
     newest_run: dict[tuple[str, str], datetime] = {}
     cases_of_column: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
@@ -392,12 +392,14 @@ def _merge_columns(
     cases_of_environment: Mapping[tuple[str, str], set[tuple[str, str]]],
     machine_of_environment: Mapping[str, Hashable],
 ) -> list[GridColumn]:
-    """Merge the columns of one host, newest first, of which the machine is the same and that have no case in common.
+    """Merge the columns of one host that have the same settings of the machine, but no case in common.
 
     Parameters
     ----------
+    columns
+        The columns, the newest first.
     cases_of_environment
-        The cases that were run, each by its subject and key, by host and environment.
+        By host and environment: the cases that were run, as pairs of subject and key.
     """
     merged_columns: list[GridColumn] = []
     cases_of_merged: list[set[tuple[str, str]]] = []
@@ -410,7 +412,7 @@ def _merge_columns(
                 merged_columns[index] = replace(merged_column, others=(*merged_column.others, column.environment))
                 cases_of_merged[index] |= cases_of_column
                 break
-        else:  # no column to merge it with
+        else:  # There is no column with which it can be merged.
             merged_columns.append(column)
             cases_of_merged.append(set(cases_of_column))
     return merged_columns
@@ -419,7 +421,7 @@ def _merge_columns(
 def _find_cell_key(
     column: GridColumn, case: GridCase, cells: Mapping[_CellKey, object], failed_runs: Mapping[_CellKey, object]
 ) -> _CellKey:
-    """Return the key of a case in the one environment of a column that it was run in; in the first if in none."""
+    """Return the key of a case in the environment of a column in which it was run, or else in the first one."""
     keys = [(case.subject, case.case_key, column.host, environment) for environment in column.environments]
     return next((key for key in keys if key in cells or key in failed_runs), keys[0])
 
@@ -433,19 +435,19 @@ def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPo
 
 
 def _find_start_on_host(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
-    """Return when the nightly run began, if this host takes part in it."""
+    """Return when the nightly run began; None if the host does not take part in it."""
     return nightly_run.started_at if nightly_run is not None and host in nightly_run.hosts else None
 
 
 def _mark_missed(
     cells: Sequence[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun
 ) -> list[GridCell]:
-    """Return the cells of a case with the reason why it was missed, in the newest configuration of each host."""
+    """Return the cells of a case; if a host missed the case, the cell of its newest configuration gets the reason."""
     marked_cells = list(cells)
     hosts = [column.host for column in columns]
     for (host, missed_case), reason in nightly_run.missed.items():
         if missed_case == case and host in hosts:
-            index = hosts.index(host)  # that of the newest: the columns of a host have this order
+            index = hosts.index(host)  # The first column of a host is the newest.
             marked_cells[index] = replace(marked_cells[index], missed=reason)
     return marked_cells
 
@@ -459,7 +461,7 @@ def _get_history_order(point: RecentPoint) -> tuple[int, datetime]:
 
 
 def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
-    """Return the points with a level, including reused ones."""
+    """Return the points that have a valid level, including those with reused counts."""
     return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
@@ -470,7 +472,7 @@ def _build_cell(
     nightly_start: datetime | None,
     level_starts: Mapping[UUID, bool],
 ) -> GridCell:
-    """Return a cell with its newest level and the level of the nightly run before, or with why it has none."""
+    """Return a cell with its newest level and the level to compare it with, or with the reason why it has none."""
     points_with_level = _select_levels(points)
     last_start = max((point.started_at for point in points), default=None)
     if failed_run is not None and (last_start is None or failed_run.started_at > last_start):
@@ -479,8 +481,8 @@ def _build_cell(
         return _make_empty_cell(points)
     latest_point = _find_newest_point(points_with_level)
     older_points = [point for point in points_with_level if point is not latest_point]
-    # A level of the nightly run is compared with one from before it. Any other level is compared with one that is
-    # clearly older, as what was measured shortly before belongs to the same night.
+    # A level of the nightly run is compared with a level from before this run. Any other level is compared with a
+    # clearly older one, because a slightly older one probably belongs to the same night.
     compared_until = latest_point.started_at - MIN_COMPARED_AGE
     if nightly_start is not None and latest_point.started_at >= nightly_start:
         compared_until = nightly_start
@@ -507,7 +509,7 @@ def _build_cell(
 
 
 def _is_between(previous_point: RecentPoint | None, point: RecentPoint, latest_point: RecentPoint) -> bool:
-    """Return whether a point lies after the level before and not after the newest one."""
+    """Return whether a point is after the previous level (False without one), and not after the newest one."""
     return previous_point is not None and _get_history_order(previous_point) < _get_history_order(
         point
     ) <= _get_history_order(latest_point)

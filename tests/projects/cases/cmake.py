@@ -6,7 +6,7 @@ The library and its function have the names of those that every system has, whic
 from tests.projects.project import FEW, MOVED, Project, grow_by, touch, workload
 
 TOOLS = ("cmake",)
-FAST = (("root", False),)
+THOROUGH = (("root", False),)
 WRAPPER = "unsigned long zlibCompileFlags(void) { return touch(); }\n"
 FILES = {
     "CMakeLists.txt": """cmake_minimum_required(VERSION 3.13)

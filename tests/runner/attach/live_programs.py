@@ -19,7 +19,7 @@ SOURCE = r"""
 
 enum { PAGES = 512, SIZE = PAGES << 12 };
 
-static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 4000000}, 0); }
+static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 12000000}, 0); }
 
 static void touch_pages(char *memory)
 {

@@ -44,7 +44,10 @@ def tracepoints() -> None:
 @pytest.mark.usefixtures("tracepoints")
 @pytest.mark.parametrize(
     ("mode", "rule", "touch"),
-    [("returned", "returned-memory", "after madvise"), ("mapped", "temporary-buffers", "after munmap")],
+    [
+        ("mapped", "temporary-buffers", "after munmap"),
+        pytest.param("returned", "returned-memory", "after madvise", marks=pytest.mark.thorough),
+    ],
 )
 def test_a_planted_trouble_is_named_with_its_line(
     program: Path, tmp_path: Path, mode: str, rule: str, touch: str
@@ -63,6 +66,7 @@ def test_a_planted_trouble_is_named_with_its_line(
 
 
 @pytest.mark.usefixtures("tracepoints")
+@pytest.mark.thorough
 def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_path: Path) -> None:
     with run_program([program, "calling"]), run_program([program, "returned"]) as process:
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
@@ -71,6 +75,7 @@ def test_many_calls_of_others_leave_the_recordings_readable(program: Path, tmp_p
 
 
 @needs_root
+@pytest.mark.thorough
 def test_somebody_else_may_record_the_same_faults(program: Path, tmp_path: Path) -> None:
     with run_program([program, "mapped"]) as process:
         pid = str(find_child(process))
@@ -190,6 +195,7 @@ def test_an_ordinary_user_observes_only_his_own_processes(program: Path, tmp_pat
 
 
 @needs_root
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
 def test_functions_in_another_file_system_have_names(program: Path, tmp_path: Path) -> None:
     links = [word for name in ("lib", "lib64", "bin") for word in ("--symlink", f"usr/{name}", f"/{name}")]

@@ -31,6 +31,7 @@ def bisect(home: Path, commit_range: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.perf
+@pytest.mark.thorough
 def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.importing.units import convert_to_rate, find_direction
+from runner.importing.units import find_direction, standardize_unit
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_the_direction_of_a_unit(unit: str, better: str | None) -> None:
     [("us/op", "ns/op", 1e3), ("ops/us", "ops/s", 1e6), ("ops/s", "ops/s", 1.0), ("ms", "ns", 1e6), ("MB", "MB", 1.0)],
 )
 def test_times_and_rates_have_one_unit(unit: str, becomes: str, factor: float) -> None:
-    assert convert_to_rate(unit) == (becomes, pytest.approx(factor))
+    assert standardize_unit(unit) == (becomes, pytest.approx(factor))

@@ -116,6 +116,7 @@ def test_a_program_that_leaves_nothing_has_no_remark(measure_script: Measure) ->
     assert not any("execution" in remark for remark in report.remarks)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="there is no redis-server")
 def test_the_dump_of_redis_does_not_move_the_next_start(measure_script: Measure) -> None:
     report = measure_script(REDIS, samples=10)

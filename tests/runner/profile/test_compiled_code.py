@@ -162,7 +162,9 @@ def tree() -> Iterator[Path]:
 
 @pytest.mark.perf
 @pytest.mark.skipif(shutil.which("node", path="/usr/bin:/bin") is None, reason="there is no node")
-@pytest.mark.parametrize("is_sandboxed", [True, False], ids=["sandboxed", "open"])
+@pytest.mark.parametrize(
+    "is_sandboxed", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["sandboxed", "open"]
+)
 def test_a_function_of_javascript_is_named_with_its_line(tree: Path, is_sandboxed: bool) -> None:
     require_measurable()
     sandbox = create_sandbox() if is_sandboxed else None

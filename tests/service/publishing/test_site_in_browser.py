@@ -28,7 +28,11 @@ def site(extremes: Path) -> Iterator[Watched]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["index", "events", "map", "workloads", "events/*", "drifts/*", "subjects/*", "cases/*"]
+    "kind",
+    [
+        *("index", "map", "events/*", "cases/*"),
+        *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("events", "workloads", "drifts/*", "subjects/*")),
+    ],
 )
 def test_a_page_is_quiet_accessible_and_fits(site: Watched, extremes: Path, kind: str) -> None:
     site.open(str(min(extremes.glob(f"{kind}.html")).relative_to(extremes)))

@@ -468,7 +468,7 @@ def jumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("width", [390, 1280, 1920])
+@pytest.mark.parametrize("width", [390, *(pytest.param(width, marks=pytest.mark.thorough) for width in (1280, 1920))])
 def test_labels_cover_neither_data_nor_each_other(
     extremes: FlaskClient, extremes_address: str, service: str, jumps: str, opened: Opener, width: int
 ) -> None:
